@@ -1,0 +1,1 @@
+"""Pure functions that make the tables. No session, clock, path or write."""

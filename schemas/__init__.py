@@ -1,0 +1,1 @@
+"""Facts: record layouts, log patterns, tables and vocabularies. No behaviour, no engine."""

@@ -1,0 +1,198 @@
+"""Silver: what happened. See `schemas.tables` for the notation."""
+
+from __future__ import annotations
+
+from schemas.tables import RESOURCES, Table, columns
+
+GENERATIONS = Table(
+    name="generations",
+    layer="silver",
+    key=("cluster", "group_id", "incarnation", "generation_id"),
+    cluster_by=("cluster", "group_id", "joined_at"),
+    comment="One row per completed generation (classic) or group epoch (consumer, streams, share groups).",
+    columns=columns("""
+        cluster              | STRING    | Name the operator gave this Kafka cluster
+        group_id             | STRING    | Group
+        incarnation          | INT       | 0, 1, ...: +1 each time the id starts anew
+        generation_id        | INT       | Generation, or group epoch
+        joined_at            | TIMESTAMP | End of the join phase (generation bump); KIP-848: the epoch bump
+        outcome              | STRING    | completed, empty, overtaken or open
+        group_type           | STRING    | consumer, connect, streams, schema_registry, share or other
+        group_protocol       | STRING    | classic, consumer (KIP-848), streams (KIP-1071) or share (KIP-932)
+        protocol_type        | STRING    | As in the record: consumer, connect, sr, ...
+        assignor             | STRING    | As in the record: range, cooperative-sticky, sessioned, uniform, ...
+        rebalance_mode       | STRING    | eager, cooperative, incremental, none or unknown: from what members owned
+        leader_member_id     | STRING    | Leader as of synced_at; NULL when empty
+        coordinator_id       | INT       | Coordinating broker, when a log line or poll tells
+        member_count         | INT       | Members
+        static_member_count  | INT       | Members with a group.instance.id
+        prepared_at          | TIMESTAMP | Start of the rebalance; NULL unless a log line or a record states it
+        prepared_at_earliest | TIMESTAMP | It did not start before
+        prepared_at_latest   | TIMESTAMP | It started by then
+        synced_at            | TIMESTAMP | Leader's assignment stored; KIP-848: target assignment stored; NULL if never
+        completed_at         | TIMESTAMP | Group whole again; NULL while open or overtaken
+        join_ms              | BIGINT    | joined_at - prepared_at; NULL where an end is not stated
+        sync_ms              | BIGINT    | synced_at - joined_at; NULL where an end is not stated
+        rebalance_ms         | BIGINT    | completed_at - prepared_at; NULL where an end is not stated
+        rebalance_ms_min     | BIGINT    | Lower bound of the rebalance's length; present once completed
+        rebalance_ms_max     | BIGINT    | Upper bound of the rebalance's length; present once completed
+        trigger              | STRING    | Why it began (schemas.states.Trigger)
+        trigger_evidence     | STRING    | observed, bounded or inferred
+        trigger_member_id    | STRING    | Member named by the trigger
+        trigger_reason       | STRING    | Server's reason text
+        client_reason        | STRING    | Client's reason text
+        slowest_member_id    | STRING    | Member that everyone waited for
+        slowest_waited_ms    | BIGINT    | How long everyone waited for it
+        joined_member_ids    | ARRAY<STRING> | Members that the generation before did not have
+        left_member_ids      | ARRAY<STRING> | Members of the generation before that are gone
+        resources_assigned   | INT       | Resources with an owner
+        resources_moved      | INT       | Resources with another owner than their last one
+        skipped_generations  | INT       | Numbers missing right before this one that never completed
+        is_empty             | BOOLEAN   | The last member went
+        evidence             | STRING    | Grade of the span prepared_at to completed_at
+        log_epoch            | INT       | Life of the source topic
+        source_partition     | INT       | Partition of the record that proves the row
+        source_offset        | BIGINT    | Offset of the record that proves the row
+    """),
+)
+
+GENERATION_MEMBERS = Table(
+    name="generation_members",
+    layer="silver",
+    key=("cluster", "group_id", "incarnation", "generation_id", "member_id"),
+    cluster_by=("cluster", "group_id", "valid_from_at"),
+    comment="Who was in a generation, what each brought and what each got.",
+    columns=columns(f"""
+        cluster                | STRING    | Name the operator gave this Kafka cluster
+        group_id               | STRING    | Group
+        incarnation            | INT       | Life of the group id
+        generation_id          | INT       | Generation, or group epoch
+        member_id              | STRING    | Member
+        valid_from_at          | TIMESTAMP | From when this member id held in the generation
+        valid_to_at            | TIMESTAMP | Until when; NULL while it holds
+        group_instance_id      | STRING    | group.instance.id of a static member
+        client_id              | STRING    | client.id
+        client_host            | STRING    | Host the coordinator saw, with its leading slash
+        session_timeout_ms     | INT       | Session timeout
+        rebalance_timeout_ms   | INT       | Rebalance timeout (max.poll.interval.ms of a consumer)
+        is_leader              | BOOLEAN   | The member computed the assignment
+        previous_generation_id | INT       | Generation the member came from, as it says; -1 new; NULL where it does not say
+        subscribed_topics      | ARRAY<STRING> | Topics subscribed to
+        owned                  | {RESOURCES} | Brought into the rebalance
+        assigned               | {RESOURCES} | Running once it completed
+        standby                | {RESOURCES} | Streams: standby tasks
+        warmup                 | {RESOURCES} | Streams: warm-up tasks
+        connect_delay_ms       | INT       | Connect: delay handed out with the assignment
+        rejoined_at_earliest   | TIMESTAMP | The member did not come into the join phase before
+        rejoined_at_latest     | TIMESTAMP | It had come by then
+        reconciled_at          | TIMESTAMP | KIP-848: when the member had reached the epoch
+    """),
+)
+
+STALLS = Table(
+    name="stalls",
+    layer="silver",
+    key=("cluster", "group_id", "incarnation", "stopped_by_offset", "name", "index"),
+    cluster_by=("cluster", "group_id", "stopped_at_latest"),
+    comment="Stop-the-world windows: a resource was taken from, or given up by, its owner until somebody had it again.",
+    columns=columns("""
+        cluster                | STRING    | Name the operator gave this Kafka cluster
+        group_id               | STRING    | Group
+        incarnation            | INT       | Life of the group id
+        stopped_by_offset      | BIGINT    | Offset of the record that shows the resource gone
+        name                   | STRING    | Topic, subtopology or connector
+        index                  | INT       | Partition or task; -1 = the connector itself
+        stopped_at_earliest    | TIMESTAMP | Processing did not stop before
+        stopped_at_latest      | TIMESTAMP | Processing had stopped by then
+        resumed_at_earliest    | TIMESTAMP | Nobody had it again before; NULL while nobody has it
+        resumed_at_latest      | TIMESTAMP | Somebody had it again by then; NULL while nobody has it
+        generation_id          | INT       | Generation of the record that shows it gone
+        resumed_generation_id  | INT       | Generation that gave it to somebody; NULL while nobody has it
+        from_member_id         | STRING    | Who had it
+        to_member_id           | STRING    | Who has it now
+        stopped_ms_min         | BIGINT    | Lower bound of the window
+        stopped_ms             | BIGINT    | Best estimate of the window
+        stopped_ms_max         | BIGINT    | Upper bound of the window
+        last_commit_at         | TIMESTAMP | Last commit before the window
+        last_committed_offset  | BIGINT    | Offset of that commit
+        first_commit_at        | TIMESTAMP | First commit after the window
+        first_committed_offset | BIGINT    | Offset of that commit
+        cause                  | STRING    | schemas.states.StallCause
+        evidence               | STRING    | observed, bounded or inferred
+        log_epoch              | INT       | Life of the source topic
+    """),
+)
+
+GROUP_EVENTS = Table(
+    name="group_events",
+    layer="silver",
+    key=("cluster", "group_id", "event_at", "kind", "member_id"),
+    cluster_by=("cluster", "group_id", "event_at"),
+    comment="The timeline's glyphs.",
+    columns=columns("""
+        cluster           | STRING    | Name the operator gave this Kafka cluster
+        group_id          | STRING    | Group
+        event_at          | TIMESTAMP | When it happened
+        kind              | STRING    | schemas.states.GroupEventKind
+        member_id         | STRING    | Member it is about; '' where none
+        incarnation       | INT       | Life of the group id
+        group_instance_id | STRING    | group.instance.id of that member
+        client_id         | STRING    | client.id of that member
+        client_host       | STRING    | Host of that member
+        generation_id     | INT       | Generation, or epoch, it belongs to
+        detail            | STRING    | What the record or line says beyond that
+        evidence          | STRING    | observed, bounded or inferred
+    """),
+)
+
+GROUPS = Table(
+    name="groups",
+    layer="silver",
+    key=("cluster", "group_id"),
+    cluster_by=("cluster", "group_id"),
+    comment="Last known state of each group; groups that only commit have rows too.",
+    columns=columns("""
+        cluster                 | STRING    | Name the operator gave this Kafka cluster
+        group_id                | STRING    | Group
+        incarnation             | INT       | Life of the group id
+        group_type              | STRING    | consumer, connect, streams, schema_registry, share or other
+        group_protocol          | STRING    | classic, consumer, streams or share; NULL for a group that only commits
+        assignor                | STRING    | As in the last generation
+        state                   | STRING    | schemas.states.GroupState, as far as records and log lines tell
+        state_since_at          | TIMESTAMP | Since when
+        generation_id           | INT       | Last generation or epoch; NULL for a group that only commits
+        member_count            | INT       | Members
+        open_rebalance_since_at | TIMESTAMP | Start of a rebalance that has not completed; NULL where none is known
+        first_seen_at           | TIMESTAMP | First record, commit or line of the group
+        last_record_at          | TIMESTAMP | Last record or commit of the group
+        is_deleted              | BOOLEAN   | A tombstone removed it
+        evidence                | STRING    | Grade of the state
+    """),
+)
+
+REBALANCES = Table(
+    name="rebalances",
+    layer="silver",
+    key=("cluster", "group_id", "incarnation", "first_generation_id"),
+    cluster_by=("cluster", "group_id", "started_at_latest"),
+    comment="Episodes: one ends when no new rebalance begins within quiet_ms after one completed.",
+    columns=columns("""
+        cluster                   | STRING    | Name the operator gave this Kafka cluster
+        group_id                  | STRING    | Group
+        incarnation               | INT       | Life of the group id
+        first_generation_id       | INT       | First generation of the episode
+        started_at_latest         | TIMESTAMP | The episode had begun by then
+        last_generation_id        | INT       | Last generation of the episode
+        started_at_earliest       | TIMESTAMP | The episode did not begin before
+        ended_at                  | TIMESTAMP | Its last generation completed; NULL while open
+        generations               | INT       | Generations that completed in it
+        triggers                  | ARRAY<STRING> | Triggers, in order, without repetition
+        lost_resource_seconds_min | DOUBLE    | Lower bound of resource-seconds lost
+        lost_resource_seconds     | DOUBLE    | Best estimate of resource-seconds lost
+        lost_resource_seconds_max | DOUBLE    | Upper bound of resource-seconds lost
+        idle_resource_seconds     | DOUBLE    | Resource-seconds nobody was there to lose: the group was empty
+        evidence                  | STRING    | observed, bounded or inferred
+    """),
+)
+
+SILVER = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS, GROUPS, REBALANCES)

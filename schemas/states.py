@@ -1,0 +1,130 @@
+"""The closed vocabularies of the product: every enumerated column of every table takes its values from here.
+
+Names are Kafka's where Kafka has one (group states: `org.apache.kafka.coordinator.group.classic.ClassicGroupState`,
+`…modern.consumer.ConsumerGroup.ConsumerGroupState`).
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Evidence(StrEnum):
+    """How a value is known: stated by a record or log line, limited from both sides, or filled in by a model."""
+
+    OBSERVED = "observed"
+    BOUNDED = "bounded"
+    INFERRED = "inferred"
+
+
+class Outcome(StrEnum):
+    COMPLETED = "completed"
+    EMPTY = "empty"
+    OVERTAKEN = "overtaken"
+    OPEN = "open"
+
+
+class GroupType(StrEnum):
+    CONSUMER = "consumer"
+    CONNECT = "connect"
+    STREAMS = "streams"
+    SCHEMA_REGISTRY = "schema_registry"
+    SHARE = "share"
+    OTHER = "other"
+
+
+class GroupProtocol(StrEnum):
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    STREAMS = "streams"
+    SHARE = "share"
+
+
+class GroupState(StrEnum):
+    """`groups.state`. `UNKNOWN` is never drawn as healthy."""
+
+    PREPARING_REBALANCE = "PreparingRebalance"
+    COMPLETING_REBALANCE = "CompletingRebalance"
+    STABLE = "Stable"
+    EMPTY = "Empty"
+    DEAD = "Dead"
+    ASSIGNING = "Assigning"
+    RECONCILING = "Reconciling"
+    NOT_READY = "NotReady"
+    UNKNOWN = "Unknown"
+
+
+class RebalanceMode(StrEnum):
+    EAGER = "eager"
+    COOPERATIVE = "cooperative"
+    INCREMENTAL = "incremental"
+    NONE = "none"
+    UNKNOWN = "unknown"
+
+
+class Trigger(StrEnum):
+    FIRST_MEMBER = "first_member"
+    MEMBER_JOINED = "member_joined"
+    MEMBER_LEFT = "member_left"
+    SESSION_EXPIRED = "session_expired"
+    POLL_TIMEOUT = "poll_timeout"
+    REJOIN_TIMEOUT = "rejoin_timeout"
+    SYNC_TIMEOUT = "sync_timeout"
+    LEADER_REJOINED = "leader_rejoined"
+    SUBSCRIPTION_CHANGED = "subscription_changed"
+    METADATA_CHANGED = "metadata_changed"
+    COOPERATIVE_FOLLOWUP = "cooperative_followup"
+    STATIC_MEMBER_CHANGED = "static_member_changed"
+    ASSIGNMENT_FAILED = "assignment_failed"
+    CONNECT_DELAY_EXPIRED = "connect_delay_expired"
+    PROBING = "probing"
+    UPGRADE = "upgrade"
+    DOWNGRADE = "downgrade"
+    ENFORCED = "enforced"
+    UNKNOWN = "unknown"
+
+
+class StallCause(StrEnum):
+    NO_MEMBER = "no_member"
+    MEMBER_LOST = "member_lost"
+    STATIC_RESTART = "static_restart"
+    CONNECT_DELAY = "connect_delay"
+    FAILOVER = "failover"
+    MOVED = "moved"
+    EAGER_BARRIER = "eager_barrier"
+
+
+class GroupEventKind(StrEnum):
+    CREATED = "created"
+    JOINED = "joined"
+    LEFT = "left"
+    SESSION_EXPIRED = "session_expired"
+    POLL_TIMEOUT = "poll_timeout"
+    FENCED = "fenced"
+    STATIC_RETURNED = "static_returned"
+    LEADER_CHANGED = "leader_changed"
+    FAILED_REBALANCE = "failed_rebalance"
+    EMPTY = "empty"
+    DEAD = "dead"
+    COORDINATOR_MOVED = "coordinator_moved"
+    UPGRADED = "upgraded"
+    DOWNGRADED = "downgraded"
+    SETTINGS_CHANGED = "settings_changed"
+
+
+class QuarantineReason(StrEnum):
+    """Why an input could not be read. One name for each way to be wrong; nothing else ever stands in `quarantine.reason`."""
+
+    NULL_KEY = "null_key"
+    UNKNOWN_TYPE = "unknown_type"
+    EARLY_ACCESS = "early_access"
+    UNKNOWN_VERSION = "unknown_version"
+    TRUNCATED = "truncated"
+    TRAILING_BYTES = "trailing_bytes"
+    INVALID_LENGTH = "invalid_length"
+    INVALID_UTF8 = "invalid_utf8"
+    UNEXPECTED_NULL = "unexpected_null"
+    INVALID_VALUE = "invalid_value"
+    INVALID_ENVELOPE = "invalid_envelope"
+    INVALID_TIMESTAMP = "invalid_timestamp"
+    OVERSIZED = "oversized"

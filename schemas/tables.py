@@ -1,0 +1,47 @@
+"""What a table is: names, Spark SQL types, key, clustering and the comment that every column carries.
+
+No engine is imported here: jobs turn a `Table` into a Delta table, workers into an Arrow schema, pages into a query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RESOURCE = "STRUCT<name: STRING, index: INT>"
+RESOURCES = f"ARRAY<{RESOURCE}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`type` is Spark SQL; a key column is never NULL."""
+
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """`key` is unique; `cluster_by` are the liquid clustering columns (at most four, all indexed for data skipping)."""
+
+    name: str
+    layer: str
+    key: tuple[str, ...]
+    cluster_by: tuple[str, ...]
+    comment: str
+    columns: tuple[Column, ...]
+
+    @property
+    def ddl(self) -> str:
+        """The columns as Spark SQL, key columns NOT NULL."""
+        return ", ".join(f"`{c.name}` {c.type}{' NOT NULL' if c.name in self.key else ''}" for c in self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(c.name for c in self.columns)
+
+
+def columns(text: str) -> tuple[Column, ...]:
+    """One column a line: `name | type | comment`."""
+    rows = (line.split("|", 2) for line in text.strip().splitlines() if line.strip())
+    return tuple(Column(name.strip(), kind.strip(), comment.strip()) for name, kind, comment in rows)
