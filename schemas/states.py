@@ -113,7 +113,7 @@ class GroupEventKind(StrEnum):
 
 
 class QuarantineReason(StrEnum):
-    """Why an input could not be read. One name for each way to be wrong; nothing else ever stands in `quarantine.reason`."""
+    """Why an input could not be read: one name for each way to be wrong, and nothing else in `quarantine.reason`."""
 
     NULL_KEY = "null_key"
     UNKNOWN_TYPE = "unknown_type"
