@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SCHEMA_VERSION = 1
+"""Written into every table's properties; +1 with each change an older Regroup could not write."""
+
 RESOURCE = "STRUCT<name: STRING, index: INT>"
 RESOURCES = f"ARRAY<{RESOURCE}>"
 

@@ -1,0 +1,124 @@
+"""Delta tables in a warehouse: created from their definitions, appended to once, replaced group by group.
+
+A warehouse is a folder (or a path Spark can write): `<warehouse>/<table name>/` holds a table,
+`<warehouse>/_checkpoints/<job>/` a stream's progress, `<warehouse>/_clusters/<name>` the id of the Kafka cluster that
+goes by that name.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import reduce
+from operator import and_, or_
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import deltalake
+from delta.tables import DeltaTable
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.errors import UserError
+from schemas.tables import SCHEMA_VERSION, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+PROPERTIES = {
+    # Readers without a JVM refuse deletion vectors and v2 checkpoints and read mapped columns as NULL, silently.
+    "delta.enableDeletionVectors": "false",
+    "delta.columnMapping.mode": "none",
+    "delta.checkpointPolicy": "classic",
+    "regroup.schema_version": str(SCHEMA_VERSION),
+}
+
+
+def table_path(warehouse: str | Path, table: Table) -> str:
+    return f"{warehouse}/{table.name}"
+
+
+def checkpoint_path(warehouse: str | Path, job: str) -> Path:
+    return Path(warehouse) / "_checkpoints" / job
+
+
+def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:
+    """Bind the name `cluster` in this warehouse to Kafka's own cluster id, for good.
+
+    Raises:
+        UserError: the name stands for another cluster's data.
+    """
+    marker = Path(warehouse) / "_clusters" / cluster
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    if not marker.exists():
+        marker.write_text(cluster_id, encoding="utf-8")
+    if (known := marker.read_text(encoding="utf-8")) != cluster_id:
+        raise UserError(
+            f"In the warehouse {warehouse} the cluster name {cluster!r} stands for the Kafka cluster {known}, but the "
+            f"brokers given belong to {cluster_id}: choose another --warehouse or another cluster name."
+        )
+
+
+def create_tables(spark: SparkSession, warehouse: str | Path, tables: Iterable[Table]) -> None:
+    """Create the tables that are not there yet, with comments, NOT NULL keys, clustering and plain reader features.
+
+    Raises:
+        UserError: a table was written by a newer Regroup.
+    """
+    for table in tables:
+        path = table_path(warehouse, table)
+        if deltalake.DeltaTable.is_deltatable(path):
+            _refuse_newer(path)
+            continue
+        builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
+        for column in table.columns:
+            builder = builder.addColumn(
+                column.name, column.type, nullable=column.name not in table.key, comment=column.comment
+            )
+        for key, value in PROPERTIES.items():
+            builder = builder.property(key, value)
+        builder.clusterBy(*table.cluster_by).execute()
+
+
+def _refuse_newer(path: str) -> None:
+    # deltalake answers in milliseconds what Spark's DESCRIBE DETAIL takes most of a second for.
+    found = int(deltalake.DeltaTable(path).metadata().configuration.get("regroup.schema_version", SCHEMA_VERSION))
+    if found > SCHEMA_VERSION:
+        raise UserError(
+            f"The table {path} has schema version {found}, written by a newer Regroup than this one (which knows "
+            f"{SCHEMA_VERSION}): update Regroup, or choose another --warehouse."
+        )
+
+
+def append(frame: DataFrame, path: str, *, app_id: str, version: int) -> None:
+    """Append once: a repeated (app_id, version) writes nothing. Versions of one app_id must not decrease."""
+    frame.write.format("delta").mode("append").option("txnAppId", app_id).option("txnVersion", version).save(path)
+
+
+def replace_groups(rows: DataFrame, path: str, table: Table, groups: Sequence[tuple[str, str]]) -> None:
+    """Make `rows` all there is of these (cluster, group_id), in one commit: update what differs, add, delete the rest.
+
+    `rows` belong to `groups` only and are unique by the table's key; other groups' rows stay as they are.
+    """
+    target = DeltaTable.forPath(rows.sparkSession, path).alias("old")
+    same_key = reduce(and_, (F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key))
+    values = (name for name in table.names if name not in table.key)
+    differs = reduce(or_, (~F.col(f"old.{name}").eqNullSafe(F.col(f"new.{name}")) for name in values))
+    (
+        target.merge(rows.select(*table.names).alias("new"), same_key)
+        .whenMatchedUpdateAll(differs)
+        .whenNotMatchedInsertAll()
+        .whenNotMatchedBySourceDelete(_among(groups))
+        .execute()
+    )
+
+
+def _among(groups: Sequence[tuple[str, str]]) -> Column:
+    by_cluster: dict[str, list[str]] = defaultdict(list)
+    for cluster, group in groups:
+        by_cluster[cluster].append(group)
+    return reduce(
+        or_,
+        ((F.col("old.cluster") == c) & F.col("old.group_id").isin(ids) for c, ids in by_cluster.items()),
+        F.lit(False),  # noqa: FBT003 - a literal, not a flag
+    )
