@@ -1,0 +1,177 @@
+"""One KRaft node of Apache Kafka (broker and controller in one process) on loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Self
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from jobs.errors import UserError
+from jobs.jars import jars
+from jobs.java import java
+from jobs.processes import Supervised
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+READY_WITHIN_S = 60
+# Kafka's own default layout. The JVM's time zone is set to UTC, which %d follows.
+LOGGING = """\
+appenders = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {log_file}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = [%d] %p %m (%c)%n
+rootLogger.level = INFO
+rootLogger.appenderRef.file.ref = file
+"""
+
+
+class Broker:
+    """A broker that lives in one folder, on free ports, and dies with this process.
+
+        with Broker(folder, overrides={"group.initial.rebalance.delay.ms": 0}) as broker:
+            Consumer({"bootstrap.servers": broker.bootstrap_servers, ...})
+
+    `overrides` are broker properties. The same folder started again is the same cluster with its data.
+    """
+
+    def __init__(self, directory: Path, *, overrides: Mapping[str, object] | None = None, heap: str = "320m") -> None:
+        self.directory = directory.resolve()
+        self.log_file = self.directory / "server.log"
+        self._overrides = dict(overrides or {})
+        self._heap = heap
+        self._port, self._controller_port = _free_ports(2)
+        self._process: Supervised | None = None
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """`host:port` for clients; the same after a restart."""
+        return f"127.0.0.1:{self._port}"
+
+    def start(self) -> None:
+        """Format the storage on first use, start, and return once the broker answers requests.
+
+        Raises:
+            UserError: the broker ended or did not answer within a minute.
+        """
+        self.directory.mkdir(parents=True, exist_ok=True)
+        properties = self._write_configuration()
+        if not (self.directory / "data" / "meta.properties").exists():
+            self._format(properties)
+        self._process = Supervised(self._java("kafka.Kafka", properties), output=self.directory / "console.log")
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+
+    def stop(self) -> None:
+        """A controlled shutdown."""
+        if self._process:
+            self._process.stop()
+
+    def kill(self) -> None:
+        """A crash: SIGKILL."""
+        if self._process:
+            self._process.kill()
+
+    def restart(self) -> None:
+        """Stop and start again with the same data, ports and log file."""
+        self.stop()
+        self.start()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _write_configuration(self) -> Path:
+        settings = self._settings() | self._overrides
+        properties = self.directory / "server.properties"
+        properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="utf-8")
+        logging = self.directory / "log4j2.properties"
+        logging.write_text(LOGGING.format(log_file=self.log_file), encoding="utf-8")
+        return properties
+
+    def _settings(self) -> dict[str, object]:
+        controller = f"127.0.0.1:{self._controller_port}"
+        return {
+            "process.roles": "broker,controller",
+            "node.id": 1,
+            "controller.quorum.voters": f"1@{controller}",
+            "controller.listener.names": "CONTROLLER",
+            "listeners": f"PLAINTEXT://{self.bootstrap_servers},CONTROLLER://{controller}",
+            "advertised.listeners": f"PLAINTEXT://{self.bootstrap_servers}",
+            "log.dirs": self.directory / "data",
+            "auto.create.topics.enable": "false",
+            "offsets.topic.num.partitions": 8,
+            "offsets.topic.replication.factor": 1,
+            "transaction.state.log.num.partitions": 2,
+            "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1,
+            # A broker that crashed may register again only after this, by default 9 s.
+            "broker.session.timeout.ms": 6000,
+            # The default of 128 MB would be a third of the heap.
+            "log.cleaner.dedupe.buffer.size": 8 << 20,
+            "num.network.threads": 2,
+            "num.io.threads": 2,
+            "background.threads": 2,
+        }
+
+    def _java(self, main_class: str, *arguments: str | Path) -> list[str | Path]:
+        classpath = os.pathsep.join(str(jar) for jar in jars("kafka"))
+        logging = self.directory / "log4j2.properties"
+        options = [f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-Duser.timezone=UTC", "-Djava.awt.headless=true"]
+        return [java(), *options, f"-Dlog4j2.configurationFile={logging}", "-cp", classpath, main_class, *arguments]
+
+    def _format(self, properties: Path) -> None:
+        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        command = self._java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1]
+            raise UserError(f"The embedded broker cannot use {self.directory} ({reason}): choose another folder.")
+
+    def _wait_until_ready(self) -> None:
+        deadline = time.monotonic() + READY_WITHIN_S
+        while not self._answers():
+            if self._process is None or not self._process.is_alive():
+                raise UserError(f"The embedded broker ended while starting: its reasons are in {self.log_file}.")
+            if time.monotonic() > deadline:
+                raise UserError(
+                    f"The embedded broker did not answer within {READY_WITHIN_S} s: its reasons are in {self.log_file}."
+                )
+            time.sleep(0.05)
+
+    def _answers(self) -> bool:
+        """Whether metadata requests are answered; a bare connection first, since librdkafka logs each refusal."""
+        try:
+            socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+        except OSError:
+            return False
+        client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
+        try:
+            return bool(client.list_topics(timeout=5).brokers)
+        except KafkaException:
+            return False
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]

@@ -1,0 +1,100 @@
+"""What happens to the lab's groups: one endless script for each, and the clock that runs them side by side.
+
+A script is a generator: it acts on its group and yields how many seconds to wait before it goes on.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from random import Random
+
+    from jobs.lab.members import Group
+
+    Script = Callable[[Group, Random], Iterator[float]]
+
+
+def staggered_joins(group: Group, rng: Random) -> Iterator[float]:
+    """Start the members one after the other."""
+    for index in range(group.plan.members):
+        group.start(index)
+        yield rng.uniform(1, 4)
+
+
+def restart(group: Group, index: int, away_s: float) -> Iterator[float]:
+    """A polite close, `away_s` seconds of absence, a start."""
+    group.leave(index)
+    while group.is_running(index):
+        yield 0.2
+    yield away_s
+    group.start(index)
+
+
+def deploys(group: Group, rng: Random) -> Iterator[float]:
+    """Single members come and go; every third time a rolling restart takes all of them in turn."""
+    yield from staggered_joins(group, rng)
+    for turn in itertools.count(1):
+        yield rng.uniform(12, 30)
+        if turn % 3:
+            yield from restart(group, rng.randrange(group.plan.members), rng.uniform(2, 8))
+        else:
+            group.say(f"{group.plan.group_id}: a rolling restart")
+            for index in range(group.plan.members):
+                yield from restart(group, index, rng.uniform(1, 3))
+                yield rng.uniform(4, 8)
+
+
+def static_bounces(group: Group, rng: Random) -> Iterator[float]:
+    """Static members restart, mostly within their session, now and then too slowly."""
+    yield from staggered_joins(group, rng)
+    session_s = group.plan.session_timeout_ms / 1000
+    while True:
+        yield rng.uniform(15, 35)
+        is_slow = rng.random() < 0.25
+        away_s = session_s * (rng.uniform(1.3, 1.8) if is_slow else rng.uniform(0.1, 0.4))
+        yield from restart(group, rng.randrange(group.plan.members), away_s)
+
+
+def crashes(group: Group, rng: Random) -> Iterator[float]:
+    """Members are killed and come back, before or after their session ended; every third time one loops."""
+    yield from staggered_joins(group, rng)
+    for turn in itertools.count(1):
+        yield rng.uniform(15, 35)
+        index = rng.randrange(group.plan.members)
+        if turn % 3 == 0:
+            group.say(f"{group.plan.group_id}: a crash loop")
+        for _ in range(1 if turn % 3 else 4):
+            group.kill(index)
+            yield rng.uniform(0.5, 9)
+            group.start(index)
+            yield rng.uniform(1, 3)
+
+
+def slow_polls(group: Group, rng: Random) -> Iterator[float]:
+    """One member exceeds max.poll.interval.ms again and again."""
+    yield from staggered_joins(group, rng)
+    interval_s = group.plan.max_poll_interval_ms / 1000
+    while True:
+        yield rng.uniform(15, 30)
+        seconds = interval_s + rng.uniform(1, 5)
+        group.block(0, seconds)
+        yield seconds
+
+
+def run_scripts(scripts: Sequence[Iterator[float]], stop: threading.Event) -> None:
+    """Run all scripts in this thread, each when it is due, until `stop` is set."""
+    due = [(time.monotonic(), number, script) for number, script in enumerate(scripts)]
+    while due:
+        at, number, script = due[0]
+        if stop.wait(max(0.0, at - time.monotonic())):
+            return
+        try:
+            heapq.heapreplace(due, (at + next(script), number, script))
+        except StopIteration:
+            heapq.heappop(due)

@@ -1,0 +1,47 @@
+"""The program of one lab member: a plain consumer with auto-commit that obeys lines on standard input.
+
+`leave` closes the consumer politely and exits, `block SECONDS` stops polling for that long. When standard input ends,
+its parent is gone, and so is it, at once. Run by file name; it imports nothing of Regroup.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import time
+
+from confluent_kafka import Consumer
+
+
+def main(topic: str, config: dict[str, object]) -> None:
+    """Consume `topic` until told to leave."""
+    # The parent decides what a terminal's Ctrl-C means.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    orders: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=_listen, args=[orders], daemon=True).start()
+    consumer = Consumer(config)
+    consumer.subscribe([topic])
+    while True:
+        consumer.consume(num_messages=500, timeout=0.25)
+        try:
+            order, *arguments = orders.get_nowait().split()
+        except queue.Empty:
+            continue
+        if order == "leave":
+            consumer.close()
+            return
+        time.sleep(float(arguments[0]))
+
+
+def _listen(orders: queue.Queue[str]) -> None:
+    for line in sys.stdin:
+        orders.put(line)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], json.loads(sys.argv[2]))

@@ -1,0 +1,88 @@
+"""Children that never outlive their parent, however the parent ends.
+
+Each child runs under a small supervisor that holds the reading end of a pipe. When the parent closes its end, exits
+or is killed, the pipe ends, and the supervisor terminates the child: politely first, by force after a grace period.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+
+class Supervised:
+    """A running child. `stop()` ends it politely, `kill()` as a crash would; both return once it is gone."""
+
+    def __init__(
+        self, command: Sequence[str | Path], *, output: Path, env: Mapping[str, str] | None = None, grace_s: float = 15
+    ) -> None:
+        """Start `command` with stdout and stderr appended to the file `output`."""
+        with output.open("ab") as sink:
+            self._supervisor = subprocess.Popen(
+                [sys.executable, "-I", __file__, str(grace_s), *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=sink,
+                env=env,
+            )
+        assert self._supervisor.stdout is not None
+        self.pid = int(self._supervisor.stdout.readline())
+
+    def is_alive(self) -> bool:
+        """Whether the child still runs."""
+        return self._supervisor.poll() is None
+
+    def wait(self, timeout_s: float | None = None) -> int:
+        """The child's exit status; negative for a signal."""
+        return self._supervisor.wait(timeout_s)
+
+    def stop(self) -> None:
+        """SIGTERM, then SIGKILL after the grace period."""
+        self._close()
+
+    def kill(self) -> None:
+        """SIGKILL at once."""
+        if self.is_alive():
+            os.kill(self.pid, signal.SIGKILL)
+        self._close()
+
+    def _close(self) -> None:
+        assert self._supervisor.stdin is not None
+        assert self._supervisor.stdout is not None
+        self._supervisor.stdin.close()
+        self._supervisor.wait()
+        self._supervisor.stdout.close()
+
+
+def _supervise(grace_s: float, command: Sequence[str]) -> None:
+    # A terminal's Ctrl-C reaches the whole foreground group; the parent decides, and its end of the pipe tells.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
+
+    def leave_with_child() -> None:
+        os._exit(child.wait() & 0xFF)
+
+    def end_child(*_: object) -> None:
+        os.killpg(child.pid, signal.SIGTERM)
+        time.sleep(grace_s)
+        os.killpg(child.pid, signal.SIGKILL)
+
+    signal.signal(signal.SIGTERM, end_child)
+    threading.Thread(target=leave_with_child).start()
+    print(child.pid, flush=True)  # noqa: T201 - the parent reads it
+    while os.read(0, 4096):
+        pass
+    end_child()
+
+
+if __name__ == "__main__":
+    _supervise(float(sys.argv[1]), sys.argv[2:])
