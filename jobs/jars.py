@@ -159,3 +159,11 @@ def _ivy_jar() -> Path:
     if pyspark is None or pyspark.origin is None:
         raise UserError("pyspark is not installed: start Regroup with ./regroup, which installs it.")
     return next((Path(pyspark.origin).parent / "jars").glob("ivy-*.jar"))
+
+
+if __name__ == "__main__":
+    try:
+        for table in locked():
+            jars(table)
+    except UserError as error:
+        sys.exit(f"regroup: {error}")

@@ -12,7 +12,8 @@ from random import Random
 from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import KafkaError, KafkaException, Producer
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from jobs.lab import churn
 from jobs.lab.broker import Broker
