@@ -1,0 +1,182 @@
+"""Settings: defaults, then the file, the environment, flags. Unknown keys are refused with the nearest valid one.
+
+The file is TOML. Environment: `REGROUP_<KEY>` for top-level keys, and `REGROUP_BOOTSTRAP_SERVERS` for the one cluster
+of a start without a file. A Kafka client option may name a secret instead of holding it: `env:NAME` or `file:PATH`.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from jobs.errors import UserError
+
+DEFAULT_CLUSTER = "kafka"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFiles:
+    """Broker log files of one cluster. `layout` is a known name or a pattern with named fields."""
+
+    files: tuple[str, ...]
+    broker_id: int | None = None
+    zone: str = "UTC"
+    layout: str = "default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One Kafka cluster. `kafka` are librdkafka options, passed through as they are."""
+
+    name: str
+    bootstrap_servers: str
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    events_topic: str = "regroup-events"
+    events_zone: str = "UTC"
+    events_layout: str = "default"
+    max_offsets_per_trigger: int = 5_000_000
+    logs: tuple[LogFiles, ...] = ()
+
+    def client(self) -> dict[str, str]:
+        """Options for librdkafka with every secret resolved; never print or store what this returns."""
+        resolved = {key: _secret(key, value) for key, value in self.kafka.items()}
+        return {"bootstrap.servers": self.bootstrap_servers} | resolved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a job may be told. `clusters` is empty where none was named: `up` then embeds one."""
+
+    warehouse: Path = Path(".regroup/warehouse")
+    clusters: tuple[Cluster, ...] = ()
+    quiet_ms: int = 10_000
+    trigger_seconds: float = 5.0
+    cores: int = 2
+    driver_memory: str = "2g"
+    host: str = "127.0.0.1"
+    port: int = 8050
+
+    @classmethod
+    def load(
+        cls,
+        file: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        flags: Mapping[str, Any] | None = None,
+    ) -> Settings:
+        """Raises `UserError` for a missing or broken file, an unknown key or a value of the wrong type."""
+        environment = os.environ if environment is None else environment
+        given = {key: value for key, value in (flags or {}).items() if value is not None}
+        stated = _file(file) if file else {}
+        clusters = tuple(_cluster(name, table) for name, table in stated.pop("clusters", {}).items())
+        known = {f.name for f in fields(cls)} - {"clusters"}
+        _refuse_unknown(stated, known | {"clusters"}, f"the settings file {file}")
+        values = stated | {key: environment[name] for key in known if (name := f"REGROUP_{key.upper()}") in environment}
+        bootstrap = given.pop("bootstrap_servers", None) or environment.get("REGROUP_BOOTSTRAP_SERVERS")
+        values |= {key: value for key, value in given.items() if key in known}
+        if bootstrap:
+            clusters = _one(clusters, given.get("cluster"), bootstrap)
+        typed = {key: _typed(key, value, get_type_hints(cls)[key]) for key, value in values.items()}
+        return cls(clusters=clusters, **typed)
+
+    def only(self, name: str | None = None) -> Cluster:
+        """The cluster called `name`, or the only one.
+
+        Raises:
+            UserError: there is none, or several and no name.
+        """
+        chosen = [c for c in self.clusters if name in (None, c.name)]
+        if len(chosen) == 1:
+            return chosen[0]
+        names = ", ".join(c.name for c in self.clusters) or "none"
+        raise UserError(
+            f"Which cluster? Name one with --cluster (known: {names}), or give --bootstrap-servers HOST:PORT."
+        )
+
+
+def _file(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"There is no settings file {path}: give an existing one with --config.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"The settings file {path} is not valid TOML: {error}.") from None
+    except OSError as error:
+        raise UserError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+
+
+def _cluster(name: str, stated: Any) -> Cluster:
+    place = f"[clusters.{name}]"
+    if not isinstance(stated, dict):
+        raise UserError(f"clusters.{name} must be a table: write {place} on a line of its own.")
+    stated = dict(stated)
+    logs = tuple(_logs(place, entry) for entry in stated.pop("logs", []))
+    kafka = {key: str(value) for key, value in stated.pop("kafka", {}).items()}
+    _refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
+    if "bootstrap_servers" not in stated:
+        raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
+    return Cluster(name=name, kafka=kafka, logs=logs, **_all_typed(Cluster, stated, place))
+
+
+def _logs(place: str, stated: Any) -> LogFiles:
+    if not isinstance(stated, dict) or "files" not in stated:
+        raise UserError(f'Each entry of logs in {place} needs files = ["/path/server.log"].')
+    files = stated["files"]
+    rest = {key: value for key, value in stated.items() if key != "files"}
+    _refuse_unknown(stated, {f.name for f in fields(LogFiles)}, f"logs of {place}")
+    return LogFiles(files=(files,) if isinstance(files, str) else tuple(files), **_all_typed(LogFiles, rest, place))
+
+
+def _all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {key: _typed(f"{key} in {place}", value, hints[key]) for key, value in stated.items()}
+
+
+def _typed(key: str, value: Any, wanted: Any) -> Any:
+    """The value as the setting's type: the file has types, the environment only text."""
+    if wanted is Path:
+        return Path(value).expanduser()
+    kind = wanted if wanted in (int, float, str) else int
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise UserError(f"The setting {key} must be {kind.__name__}, but is {value!r}.") from None
+
+
+def _refuse_unknown(stated: Mapping[str, Any], known: set[str], place: str) -> None:
+    for key in stated:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}."
+            raise UserError(f"Unknown setting {key!r} in {place}: {hint}")
+
+
+def _one(clusters: tuple[Cluster, ...], name: str | None, bootstrap: str) -> tuple[Cluster, ...]:
+    """The one cluster that a flag names, with what the file says of it."""
+    for cluster in clusters:
+        if cluster.name == name or (name is None and len(clusters) == 1):
+            return (replace(cluster, bootstrap_servers=bootstrap),)
+    return (Cluster(name=name or DEFAULT_CLUSTER, bootstrap_servers=bootstrap),)
+
+
+def _secret(key: str, value: str) -> str:
+    kind, _, reference = value.partition(":")
+    if kind == "env":
+        if reference not in os.environ:
+            raise UserError(f"The Kafka option {key} refers to the environment variable {reference}, which is not set.")
+        return os.environ[reference]
+    if kind == "file":
+        try:
+            return Path(reference).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise UserError(f"The Kafka option {key} refers to the file {reference}: {error.strerror}.") from None
+    return value
+
+
+def defaults() -> dict[str, Any]:
+    """Every top-level setting that has a default, for the reference and `--help`."""
+    return {f.name: f.default for f in fields(Settings) if f.default is not MISSING}

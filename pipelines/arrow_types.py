@@ -1,0 +1,31 @@
+"""Arrow's types for the Spark SQL types that `schemas` uses."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from schemas.tables import RESOURCES, Table
+
+_RESOURCE = pa.struct([("name", pa.string()), ("index", pa.int32())])
+
+TYPES: dict[str, pa.DataType] = {
+    "STRING": pa.string(),
+    "INT": pa.int32(),
+    "BIGINT": pa.int64(),
+    "DOUBLE": pa.float64(),
+    "BOOLEAN": pa.bool_(),
+    "BINARY": pa.binary(),
+    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
+    "ARRAY<STRING>": pa.list_(pa.string()),
+    RESOURCES: pa.list_(_RESOURCE),
+}
+
+
+def row_type(table: Table) -> pa.StructType:
+    """One row of a table, columns in the table's order."""
+    return pa.struct([(column.name, TYPES[column.type]) for column in table.columns])
+
+
+def instants(table: Table) -> tuple[str, ...]:
+    """The table's TIMESTAMP columns."""
+    return tuple(column.name for column in table.columns if column.type == "TIMESTAMP")

@@ -1,0 +1,56 @@
+"""Rows of `rebalances`: generations that follow each other without a pause are one episode, with what it cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from pipelines.silver.stalls import Stall
+from schemas.states import Evidence, StallCause
+
+
+def episodes(generations: list[dict[str, Any]], windows: list[Stall], quiet_ms: int) -> list[dict[str, Any]]:
+    """One episode ends when no new rebalance begins within `quiet_ms` after one completed.
+
+    A start that is only bounded counts at its latest, the end of the join phase: an episode is then rather two than
+    one that hides a pause.
+    """
+    by_generation: dict[tuple[int, int], list[Stall]] = defaultdict(list)
+    for window in windows:
+        by_generation[window.incarnation, window.generation].append(window)
+    out: list[list[dict[str, Any]]] = []
+    for row in generations:
+        start = row["prepared_at"] if row["prepared_at"] is not None else row["prepared_at_latest"]
+        last = out[-1][-1] if out else None
+        goes_on = (
+            last is not None and last["incarnation"] == row["incarnation"] and start - last["completed_at"] <= quiet_ms
+        )
+        if goes_on:
+            out[-1].append(row)
+        else:
+            out.append([row])
+    return [_row(rows, by_generation) for rows in out]
+
+
+def _row(rows: list[dict[str, Any]], by_generation: dict[tuple[int, int], list[Stall]]) -> dict[str, Any]:
+    first, last = rows[0], rows[-1]
+    windows = [w for row in rows for w in by_generation[row["incarnation"], row["generation_id"]]]
+    lost = [ms for w in windows if w.is_lost and (ms := w.milliseconds)]
+    idle = [ms[1] for w in windows if w.cause == StallCause.NO_MEMBER and (ms := w.milliseconds)]
+    grades = {row["evidence"] for row in rows} | {w.stop.evidence for w in windows}
+    worst = next(e for e in (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED) if e in grades)
+    return {
+        "incarnation": first["incarnation"],
+        "first_generation_id": first["generation_id"],
+        "last_generation_id": last["generation_id"],
+        "started_at_earliest": first["prepared_at_earliest"],
+        "started_at_latest": first["prepared_at_latest"],
+        "ended_at": last["completed_at"],
+        "generations": len(rows),
+        "triggers": list(dict.fromkeys(row["trigger"] for row in rows)),
+        "lost_resource_seconds_min": sum(ms[0] for ms in lost) / 1000,
+        "lost_resource_seconds": sum(ms[1] for ms in lost) / 1000,
+        "lost_resource_seconds_max": sum(ms[2] for ms in lost) / 1000,
+        "idle_resource_seconds": sum(idle) / 1000,
+        "evidence": worst,
+    }

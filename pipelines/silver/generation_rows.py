@@ -1,0 +1,155 @@
+"""Rows of `generations` for classic groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from schemas.coordinator_log import EventKind
+
+from pipelines.silver.generations import Generation
+from pipelines.silver.history import Resource
+from pipelines.silver.lines import Story
+from pipelines.silver.stops import Work
+from pipelines.silver.triggers import Cause
+from schemas.states import Evidence, GroupProtocol, GroupType, Outcome
+
+APART_MS = 10_000
+"""A dynamic member's first two JoinGroups are one round trip apart; more than this is another attempt."""
+
+TYPES = {
+    "consumer": GroupType.CONSUMER,
+    "connect": GroupType.CONNECT,
+    "sr": GroupType.SCHEMA_REGISTRY,
+}
+
+
+def group_type(g: Generation) -> GroupType:
+    """Kafka Streams joins as a consumer whose only protocol is called `stream`."""
+    if g.protocol_type == "consumer" and g.assignor == "stream":
+        return GroupType.STREAMS
+    return TYPES.get(g.protocol_type, GroupType.OTHER)
+
+
+def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work], moved: int) -> dict[str, Any]:
+    """One row of `generations`, without cluster and group_id."""
+    previous = g.previous
+    before = previous.final_members if previous else {}
+    start, earliest, latest = prepared(g, story)
+    completed = g.joined_at if g.is_empty else g.synced_at
+    slowest, waited = _slowest(g, story, done)
+    return {
+        "incarnation": g.incarnation,
+        "generation_id": g.number,
+        "joined_at": g.joined_at,
+        "outcome": Outcome.EMPTY if g.is_empty else Outcome.COMPLETED,
+        "group_type": group_type(g),
+        "group_protocol": GroupProtocol.CLASSIC,
+        "protocol_type": g.protocol_type,
+        "assignor": g.assignor,
+        "rebalance_mode": g.mode,
+        "leader_member_id": g.leader,
+        "coordinator_id": next(
+            (e["broker_id"] for e in (story.joined, story.synced, story.preparing) if e and e["broker_id"] is not None),
+            None,
+        ),
+        "member_count": len(g.members),
+        "static_member_count": sum(m.group_instance_id is not None for m in g.members.values()),
+        "prepared_at": start,
+        "prepared_at_earliest": earliest,
+        "prepared_at_latest": latest,
+        "synced_at": None if g.is_empty else g.synced_at,
+        "completed_at": completed,
+        "join_ms": None if start is None else g.joined_at - start,
+        "sync_ms": None if g.is_empty else g.synced_at - g.joined_at,
+        "rebalance_ms": None if start is None else completed - start,
+        "rebalance_ms_min": max(0, completed - latest),
+        "rebalance_ms_max": max(0, completed - earliest),
+        "trigger": why.trigger,
+        "trigger_evidence": why.evidence,
+        "trigger_member_id": why.member_id,
+        "trigger_reason": why.reason,
+        "client_reason": why.client_reason,
+        "slowest_member_id": slowest,
+        "slowest_waited_ms": waited,
+        "joined_member_ids": sorted(g.members.keys() - before.keys()) if previous or g.number == 1 else None,
+        "left_member_ids": sorted(before.keys() - g.members.keys()) if previous else None,
+        "resources_assigned": len(g.owners),
+        "resources_moved": moved,
+        "skipped_generations": _skipped(g, story),
+        "is_empty": g.is_empty,
+        "evidence": Evidence.BOUNDED if start is None else Evidence.OBSERVED,
+        "log_epoch": g.position[0],
+        "source_partition": g.record.partition,
+        "source_offset": g.position[1],
+    }
+
+
+def prepared(g: Generation, story: Story) -> tuple[int | None, int, int]:
+    """Start of the rebalance: stated, not before, by then.
+
+    Only a line states it, or (4.x) the record of generation 0 that the first JoinGroup of a new group writes. Otherwise
+    it lies after the record before, and a join phase lasts no longer than its longest rebalance timeout.
+    """
+    start = story.preparing
+    if start is not None:
+        stated = start.at if start.precision <= 1 else None
+        return stated, start.at, min(start.until, max(start.at, g.joined_at))
+    longest = max((m.rebalance_timeout_ms for m in (g.previous or g).members.values()), default=0)
+    if g.created is not None and g.created.at is not None and g.number == 1:
+        created = g.created.at
+        # A dynamic member asks twice; a client that died in between leaves a group without a rebalance.
+        stated = created if g.joined_at - created <= max(longest, APART_MS) else None
+        return stated, min(created, g.joined_at), g.joined_at
+    earliest = g.joined_at - longest if longest else g.joined_at
+    if g.previous is not None:
+        since = g.previous.synced_at
+        earliest = max(since, earliest) if longest and not _skipped_possible(g) else since
+    return None, min(earliest, g.joined_at), g.joined_at
+
+
+def _skipped_possible(g: Generation) -> bool:
+    """Attempts without a record came in between, each with a join phase of its own."""
+    return g.previous is not None and g.number - g.previous.number > 1
+
+
+def _skipped(g: Generation, story: Story) -> int | None:
+    """Numbers before this one that never completed; None where compaction may have taken their records."""
+    if g.previous is None:
+        return 0 if g.number == 1 else None
+    missing = g.number - g.previous.number - 1
+    if missing == 0 or len({e["generation_id"] for e in story.attempts}) == missing:
+        return missing
+    came_from = [m.previous_generation for m in g.members.values() if m.previous_generation is not None]
+    stated = [number for number in came_from if number >= 0]
+    return missing if stated and max(stated) <= g.previous.number else None
+
+
+def _slowest(g: Generation, story: Story, done: dict[str, Work]) -> tuple[str | None, int | None]:
+    """Whom the join phase waited for: a member removed at its end, or the one whose commit on rejoining came last."""
+    start = story.first_preparing
+    if start is None or g.previous is None:
+        return None, None
+    for line in story.departures:
+        ended_it = line.kind in (EventKind.SESSION_EXPIRED, EventKind.REMOVED_NOT_REJOINED)
+        if ended_it and line is not start and start.until < line.at and abs(line.at - g.joined_at) <= 100:
+            named = line["member_id"] or next(iter(line["member_ids"] or ()), None)
+            return named, g.joined_at - start.at
+    rejoined = sorted(
+        ((w.last, m) for m, w in done.items() if m in g.members and w.last is not None and w.last >= start.at),
+        reverse=True,
+    )
+    if not rejoined or g.joined_at - rejoined[0][0] > 100:
+        return None, None
+    others = max(rejoined[1][0] if len(rejoined) > 1 else start.at, start.at)
+    return rejoined[0][1], g.joined_at - others
+
+
+def moved(g: Generation, last_owner: dict[Resource, str]) -> int:
+    """Resources whose owner differs from the last one they had; updates `last_owner`."""
+    changed = sum(r in last_owner and last_owner[r] != owner for r, owner in g.owners.items())
+    last_owner.update(g.owners)
+    for change in g.replacements:
+        for resource, owner in last_owner.items():
+            if owner == change.old:
+                last_owner[resource] = change.member.member_id
+    return changed

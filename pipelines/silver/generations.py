@@ -1,0 +1,208 @@
+"""Classic generations of one group, from its GroupMetadata records (KIP-62, KIP-345; `GroupMetadataManager`).
+
+The four ways a record is written are told apart here: W1 a new group (generation 0, no members), W2 the leader's
+SyncGroup (one generation completed), W3 a static member replaced in place (same generation, one member id changed) and
+W4 a join phase that ended with nobody.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pipelines.silver.history import Position, Record, Resource
+from schemas.states import RebalanceMode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member as its generation's record states it; `previous_generation` is None where it states none."""
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    previous_generation: int | None
+    topics: tuple[str, ...]
+    owned: frozenset[Resource] | None
+    assigned: frozenset[Resource]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacement:
+    """W3: the instance's new process took over `old` under the id `new`, without a rebalance."""
+
+    record: Record
+    old: str
+    member: Member
+    stable_since: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Generation:
+    """One generation that completed (W2) or ended empty (W4)."""
+
+    record: Record
+    incarnation: int
+    number: int
+    protocol_type: str
+    assignor: str | None
+    leader: str | None
+    joined_at: int
+    members: dict[str, Member]
+    previous: Generation | None
+    created: Record | None = None
+    mode: RebalanceMode = RebalanceMode.UNKNOWN
+    replacements: list[Replacement] = field(default_factory=list)
+
+    @property
+    def position(self) -> Position:
+        return self.record.position
+
+    @property
+    def synced_at(self) -> int:
+        """W2's record time; for a W4 the time of the transition."""
+        return self.joined_at if self.record.at is None else self.record.at
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.members
+
+    @property
+    def final_members(self) -> dict[str, Member]:
+        """Members by the id each has at the end of the generation, after static replacements."""
+        members = dict(self.members)
+        for change in self.replacements:
+            members.pop(change.old)
+            members[change.member.member_id] = change.member
+        return members
+
+    @property
+    def owners(self) -> dict[Resource, str]:
+        """Resource → the member that the leader's assignment gave it to."""
+        return {resource: m.member_id for m in self.members.values() for resource in m.assigned}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lives:
+    """Every generation in order, and the records that are no generation: new groups (W1) and tombstones."""
+
+    generations: list[Generation]
+    created: list[tuple[int, Record]]
+    tombstones: list[tuple[int, Record]]
+    incarnation: int
+
+
+def lives(records: Iterable[Record]) -> Lives:
+    """Read the GroupMetadata records of one group, in position order.
+
+    A new incarnation begins after a tombstone, and where the number does not go on: a smaller or equal number that is
+    neither a static replacement nor the same generation written again by another coordinator.
+    """
+    out = Lives(generations=[], created=[], tombstones=[], incarnation=0)
+    incarnation, last, created = 0, None, None
+    for record in records:
+        if record.kind != "GroupMetadata":
+            continue
+        if record.value is None:
+            out.tombstones.append((incarnation, record))
+            incarnation, last, created = incarnation + (last is not None or created is not None), None, None
+            continue
+        number = record.value["generation"]
+        if number == 0:
+            if last is not None:
+                incarnation, last = incarnation + 1, None
+            created = record
+            out.created.append((incarnation, record))
+            continue
+        found = _generation(record, incarnation, last, created)
+        if last is not None and number == last.number:
+            change = _replacement(last, found)
+            if change is not None:
+                last.replacements.append(change)
+                continue
+            if not (found.members.keys() & last.final_members.keys()) and found.members:
+                incarnation, last = incarnation + 1, None
+            else:
+                continue
+        elif last is not None and number < last.number:
+            incarnation, last = incarnation + 1, None
+        found.incarnation, found.previous = incarnation, last
+        found.mode = _mode(found)
+        out.generations.append(found)
+        last, created = found, None
+    return replace(out, incarnation=incarnation)
+
+
+def _generation(record: Record, incarnation: int, previous: Generation | None, created: Record | None) -> Generation:
+    value = record.value
+    assert value is not None
+    stated = value.get("currentStateTimestamp", -1)
+    return Generation(
+        record=record,
+        incarnation=incarnation,
+        number=value["generation"],
+        protocol_type=value["protocolType"],
+        assignor=value["protocol"],
+        leader=value["leader"],
+        # Value versions 0 and 1 have no currentStateTimestamp: the record's own time is the nearest statement.
+        joined_at=stated if stated > 0 else (record.at or 0),
+        members={m["memberId"]: _member(m) for m in value["members"]},
+        previous=previous,
+        created=created if previous is None else None,
+    )
+
+
+def _member(stated: dict[str, Any]) -> Member:
+    subscription, assignment = stated["subscription"], stated["assignment"]
+    owned = subscription.get("ownedPartitions") if isinstance(subscription, dict) else None
+    previous = subscription.get("generationId") if isinstance(subscription, dict) else None
+    return Member(
+        member_id=stated["memberId"],
+        group_instance_id=stated.get("groupInstanceId"),
+        client_id=stated["clientId"],
+        client_host=stated["clientHost"],
+        session_timeout_ms=stated["sessionTimeout"],
+        rebalance_timeout_ms=stated.get("rebalanceTimeout") or stated["sessionTimeout"],
+        previous_generation=previous,
+        topics=tuple(subscription.get("topics") or ()) if isinstance(subscription, dict) else (),
+        owned=None if owned is None else _resources(owned),
+        assigned=_resources(assignment.get("partitions") if isinstance(assignment, dict) else None),
+    )
+
+
+def _resources(by_name: dict[str, list[int]] | None) -> frozenset[Resource]:
+    return frozenset((name, index) for name, indexes in (by_name or {}).items() for index in indexes)
+
+
+def _replacement(last: Generation, found: Generation) -> Replacement | None:
+    """W3: the same static instances, exactly one under a new member id."""
+    before, after = last.final_members, found.members
+    gone, new = before.keys() - after.keys(), after.keys() - before.keys()
+    if len(gone) != 1 or len(new) != 1:
+        return None
+    old, fresh = before[gone.pop()], after[new.pop()]
+    if old.group_instance_id is None or old.group_instance_id != fresh.group_instance_id:
+        return None
+    return Replacement(record=found.record, old=old.member_id, member=fresh, stable_since=found.joined_at)
+
+
+def _mode(found: Generation) -> RebalanceMode:
+    """Eager members have revoked everything before they join, cooperative ones list what they still own (KIP-429)."""
+    if found.protocol_type == "sr":
+        return RebalanceMode.NONE
+    if found.protocol_type != "consumer" or found.is_empty:
+        return RebalanceMode.UNKNOWN
+    if any(m.owned for m in found.members.values()):
+        return RebalanceMode.COOPERATIVE
+    previous = found.previous
+    if previous is None:
+        return RebalanceMode.UNKNOWN
+    before = previous.final_members
+    # Subscription version 0 cannot list owned partitions: such a client knows the eager protocol only.
+    if any(member_id in before and before[member_id].assigned for member_id in found.members):
+        return RebalanceMode.EAGER
+    return previous.mode if previous.assignor == found.assignor else RebalanceMode.UNKNOWN

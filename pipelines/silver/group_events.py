@@ -1,0 +1,189 @@
+"""The timeline's glyphs of a classic group: who came and went, as the log says it or as two records imply it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from schemas.coordinator_log import EventKind
+
+from pipelines.silver.generations import Generation, Lives, Member, Replacement
+from pipelines.silver.history import Event
+from pipelines.silver.lines import Story
+from pipelines.silver.stops import Work, departure
+from schemas.states import Evidence, GroupEventKind
+
+DEPARTURES = {
+    EventKind.LEFT: GroupEventKind.LEFT,
+    EventKind.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
+    # A classic consumer's rebalance timeout is its max.poll.interval.ms (KIP-62).
+    EventKind.REMOVED_NOT_REJOINED: GroupEventKind.POLL_TIMEOUT,
+    EventKind.REMOVED_NOT_SYNCED: GroupEventKind.POLL_TIMEOUT,
+    EventKind.STATIC_REPLACED: GroupEventKind.STATIC_RETURNED,
+}
+ANYTIME = {
+    EventKind.FENCED: GroupEventKind.FENCED,
+    EventKind.GROUP_LOADED: GroupEventKind.COORDINATOR_MOVED,
+}
+
+
+def _row(
+    at: int,
+    kind: GroupEventKind,
+    incarnation: int,
+    *,
+    evidence: Evidence,
+    member: Member | None = None,
+    member_id: str = "",
+    generation: int | None = None,
+    detail: str | None = None,
+) -> dict[str, Any]:
+    return {
+        "event_at": at,
+        "kind": kind,
+        "member_id": member.member_id if member else member_id,
+        "incarnation": incarnation,
+        "group_instance_id": member.group_instance_id if member else None,
+        "client_id": member.client_id if member else None,
+        "client_host": member.client_host if member else None,
+        "generation_id": generation,
+        "detail": detail,
+        "evidence": evidence,
+    }
+
+
+def lifecycle(lives: Lives, events: list[Event]) -> Iterator[dict[str, Any]]:
+    """`created` and `dead` from records; fencing and coordinator moves, which belong to no generation, from lines."""
+    for incarnation, record in lives.created:
+        if record.at is not None:
+            yield _row(record.at, GroupEventKind.CREATED, incarnation, evidence=Evidence.OBSERVED, generation=0)
+    for incarnation, record in lives.tombstones:
+        if record.at is not None:
+            yield _row(record.at, GroupEventKind.DEAD, incarnation, evidence=Evidence.OBSERVED)
+    for event in events:
+        kind = ANYTIME.get(EventKind(event.kind))
+        if kind is not None:
+            incarnation = max((g.incarnation for g in lives.generations if g.joined_at <= event.at), default=0)
+            yield _row(
+                event.at,
+                kind,
+                incarnation,
+                evidence=Evidence.OBSERVED,
+                member_id=event["member_id"] or "",
+                detail=event["reason"],
+            )
+
+
+def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterator[dict[str, Any]]:
+    """Arrivals and departures that this generation shows, failed attempts before it, and what changed in the group."""
+    previous = g.previous
+    before = previous.final_members if previous else {}
+    if previous is None and g.created is None and g.number == 1:
+        yield _row(g.joined_at, GroupEventKind.CREATED, g.incarnation, evidence=Evidence.INFERRED, generation=1)
+    if previous is not None or g.number == 1:
+        for member_id in sorted(g.members.keys() - before.keys()):
+            yield _arrival(g, story, g.members[member_id])
+    for member_id in sorted(before.keys() - g.members.keys()):
+        yield _departure(g, story, before[member_id], done.get(member_id))
+    yield from _failed(g, story)
+    if g.is_empty:
+        yield _row(g.joined_at, GroupEventKind.EMPTY, g.incarnation, evidence=Evidence.OBSERVED, generation=g.number)
+    elif previous is not None and not previous.is_empty:
+        yield from _changes(g, previous, before)
+    for change in g.replacements:
+        yield _returned(g, change)
+
+
+def _arrival(g: Generation, story: Story, member: Member) -> dict[str, Any]:
+    line = next((e for e in story.arrivals if e["member_id"] == member.member_id), None)
+    started_it = story.preparing is not None and story.preparing["member_id"] == member.member_id
+    line = line or (story.preparing if started_it else None)
+    return _row(
+        g.joined_at if line is None else line.at,
+        GroupEventKind.JOINED,
+        g.incarnation,
+        evidence=Evidence.BOUNDED if line is None else Evidence.OBSERVED,
+        member=member,
+        generation=g.number,
+        detail="by then" if line is None else line["client_reason"],
+    )
+
+
+def _departure(g: Generation, story: Story, member: Member, done: Work | None) -> dict[str, Any]:
+    gone = departure(member, story)
+    if gone.line is None:
+        return _row(
+            g.joined_at,
+            GroupEventKind.LEFT,
+            g.incarnation,
+            evidence=Evidence.INFERRED,
+            member=member,
+            generation=g.number,
+            detail="gone by then; whether it left or was expelled is not recorded",
+        )
+    kind, evidence = DEPARTURES[EventKind(gone.line.kind)], Evidence.OBSERVED
+    detail = gone.line["client_reason"]
+    if gone.is_poll_timeout:
+        kind = GroupEventKind.POLL_TIMEOUT
+    elif kind == GroupEventKind.LEFT and done is not None and gone.was_poll_timeout(done):
+        kind, evidence = GroupEventKind.POLL_TIMEOUT, Evidence.INFERRED
+        detail = "left after being silent for its whole max.poll.interval.ms; the client gave no reason"
+    return _row(gone.line.at, kind, g.incarnation, evidence=evidence, member=member, generation=g.number, detail=detail)
+
+
+def _failed(g: Generation, story: Story) -> Iterator[dict[str, Any]]:
+    """Numbers between two records: attempts whose join phase ended and whose leader never synced."""
+    for line in story.attempts:
+        yield _row(
+            line.at,
+            GroupEventKind.FAILED_REBALANCE,
+            g.incarnation,
+            evidence=Evidence.OBSERVED,
+            generation=line["generation_id"],
+            detail="members joined, the leader's assignment was never stored",
+        )
+
+
+def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> Iterator[dict[str, Any]]:
+    if g.leader != previous.leader and g.leader not in {c.member.member_id for c in previous.replacements}:
+        yield _row(
+            g.synced_at,
+            GroupEventKind.LEADER_CHANGED,
+            g.incarnation,
+            evidence=Evidence.OBSERVED,
+            member=g.members.get(g.leader or ""),
+            generation=g.number,
+        )
+    if g.assignor != previous.assignor:
+        yield _row(
+            g.synced_at,
+            GroupEventKind.SETTINGS_CHANGED,
+            g.incarnation,
+            evidence=Evidence.OBSERVED,
+            generation=g.number,
+            detail=f"assignor {previous.assignor} -> {g.assignor}",
+        )
+    for member_id in sorted(g.members.keys() & before.keys()):
+        old, new = before[member_id], g.members[member_id]
+        if old.topics != new.topics:
+            yield _row(
+                g.synced_at,
+                GroupEventKind.SETTINGS_CHANGED,
+                g.incarnation,
+                evidence=Evidence.OBSERVED,
+                member=new,
+                generation=g.number,
+                detail=f"subscription of {len(old.topics)} -> {len(new.topics)} topics",
+            )
+
+
+def _returned(g: Generation, change: Replacement) -> dict[str, Any]:
+    return _row(
+        change.record.at if change.record.at is not None else g.synced_at,
+        GroupEventKind.STATIC_RETURNED,
+        g.incarnation,
+        evidence=Evidence.OBSERVED,
+        member=change.member,
+        generation=g.number,
+        detail=f"replaced {change.old}",
+    )

@@ -1,0 +1,149 @@
+"""A group's history as the reconstruction reads it: group records, commits and log lines, deduplicated and in order."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Position = tuple[int, int]
+Resource = tuple[str, int]
+
+ROUND_MS = 5
+"""One OffsetCommit request is stored within a few milliseconds: closer commits of a member are one round."""
+
+
+class Point(NamedTuple):
+    """One commit whose place in the log and time are known exactly."""
+
+    position: Position
+    at: int
+    committed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """Commits of one resource between two group records: its first, last-but-one and last, exact at any fold width."""
+
+    first: Point
+    before_last: Point | None
+    last: Point
+
+
+class Commits:
+    """Commits of one group by resource, as far as the fold kept them.
+
+    Each run of `offset_commits` names its first, last-but-one and last record, and runs never span a group record.
+    More points may be known in between; they depend on how the fold was cut, so nothing here ever returns them.
+    """
+
+    def __init__(self, runs: Iterable[Mapping[str, Any]]) -> None:
+        points: dict[Resource, set[Point]] = defaultdict(set)
+        for run in runs:
+            if run["is_tombstone"]:
+                continue
+            for end in ("first", "before_last", "last"):
+                offset, at = run[f"{end}_offset"], run[f"{end}_commit_at"]
+                if offset is not None and at is not None:
+                    points[run["topic"], run["partition"]].add(
+                        Point((run["log_epoch"], offset), at, run[f"{end}_committed_offset"])
+                    )
+        self._points = {resource: sorted(found) for resource, found in points.items()}
+
+    def span(self) -> tuple[int, int] | None:
+        """Time of the first and of the last commit of the group."""
+        ends = [at for points in self._points.values() for at in (points[0].at, points[-1].at)]
+        return (min(ends), max(ends)) if ends else None
+
+    def segment(self, resource: Resource, after: Position, before: Position) -> Segment | None:
+        """Commits strictly between two group records, or up to the end of the history."""
+        points = self._points.get(resource, [])
+        low = bisect_right(points, after, key=lambda p: p.position)
+        high = bisect_left(points, before, key=lambda p: p.position)
+        if low == high:
+            return None
+        return Segment(
+            first=points[low],
+            before_last=points[high - 2] if high - low > 1 else None,
+            last=points[high - 1],
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One group record (`coordinator_records`)."""
+
+    position: Position
+    partition: int
+    at: int | None
+    kind: str
+    member_id: str | None
+    value: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One lifecycle line (`coordinator_events`), all fields as in the table."""
+
+    at: int
+    precision: int
+    kind: str
+    fields: Mapping[str, Any] = field(hash=False, compare=False)
+
+    @property
+    def until(self) -> int:
+        """The last millisecond at which it can have happened."""
+        return self.at + max(self.precision, 1) - 1
+
+    def __getitem__(self, name: str) -> Any:
+        return self.fields[name]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    cluster: str
+    group_id: str
+    records: list[Record]
+    commits: Commits
+    events: list[Event]
+
+    @classmethod
+    def of(
+        cls,
+        cluster: str,
+        group_id: str,
+        records: Iterable[Mapping[str, Any]],
+        runs: Iterable[Mapping[str, Any]],
+        events: Iterable[Mapping[str, Any]],
+    ) -> History:
+        """Order and deduplicate: records by position, lines by what they say (a shipper may send one twice)."""
+        by_position = {(row["log_epoch"], row["source_offset"]): row for row in records}
+        # The first place that a line was seen in names it, whatever the order of arrival.
+        lines = {(row["event_at"], row["raw"]): row for row in sorted(events, key=_place, reverse=True)}
+        return cls(
+            cluster=cluster,
+            group_id=group_id,
+            records=[
+                Record(
+                    position=position,
+                    partition=row["source_partition"],
+                    at=row["record_at"],
+                    kind=row["record_kind"],
+                    member_id=row["member_id"],
+                    value=None if row["is_tombstone"] else row["body"]["value"],
+                )
+                for position, row in sorted(by_position.items())
+            ],
+            commits=Commits(runs),
+            events=[
+                Event(at=row["event_at"], precision=row["event_precision_ms"], kind=row["event_kind"], fields=row)
+                # Ties keep the order of the file, where it says more than the clock.
+                for row in sorted(lines.values(), key=lambda row: (row["event_at"], *_place(row)))
+            ],
+        )
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, int]:
+    return row["source_id"], row["line_no"]

@@ -1,0 +1,86 @@
+"""Which log lines belong to which generation: the coordinator's own words for start, cause and departures."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
+
+from schemas.coordinator_log import EventKind
+
+from pipelines.silver.generations import Generation
+from pipelines.silver.history import Event
+
+NEAR_MS = 1_000
+"""A Stabilized line and the record's currentStateTimestamp are the same instant on one machine: within milliseconds,
+or within a second for a layout without milliseconds."""
+
+ARRIVED = (EventKind.MEMBER_ADDED, EventKind.STATIC_ADDED)
+GONE = (
+    EventKind.LEFT,
+    EventKind.SESSION_EXPIRED,
+    EventKind.REMOVED_NOT_REJOINED,
+    EventKind.REMOVED_NOT_SYNCED,
+    EventKind.STATIC_REPLACED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """What the log tells about one generation; empty where it is silent.
+
+    `preparing` is the start of this very generation, `first_preparing` that of the first attempt since the generation
+    before completed (the same unless attempts in between failed); `attempts` are those failed attempts' generations.
+    """
+
+    preparing: Event | None = None
+    first_preparing: Event | None = None
+    joined: Event | None = None
+    synced: Event | None = None
+    attempts: tuple[Event, ...] = ()
+    departures: tuple[Event, ...] = ()
+    arrivals: tuple[Event, ...] = ()
+
+
+class Lines:
+    """The lines of one group, asked by generation."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._events = events
+        self._times = [e.at for e in events]
+
+    def window(self, since: int, until: int) -> list[Event]:
+        """Lines that can have happened in `[since, until]`, in order; a line's second may have begun before `since`."""
+        low = bisect_left(self._times, since - NEAR_MS)
+        high = bisect_right(self._times, until + NEAR_MS)
+        return [e for e in self._events[low:high] if e.until >= since and e.at <= until]
+
+    def story(self, g: Generation) -> Story:
+        """The lines between the completion of the generation before and that of `g`."""
+        longest = max((m.rebalance_timeout_ms for m in g.members.values()), default=0)
+        since = g.previous.synced_at if g.previous else g.joined_at - longest - NEAR_MS
+        lines = self.window(since, max(g.synced_at, g.joined_at) + NEAR_MS)
+        joined = _nearest(lines, EventKind.EMPTY if g.is_empty else EventKind.STABILIZED, g.number, g.joined_at)
+        before_join = [e for e in lines if e.at <= g.joined_at + 1]
+        starts = [e for e in before_join if e.kind == EventKind.PREPARING and (e["generation_id"] or 0) < g.number]
+        own = [e for e in starts if e["generation_id"] == g.number - 1]
+        same_broker = [e for e in own if joined is not None and e["broker_id"] == joined["broker_id"]]
+        return Story(
+            preparing=next(iter(same_broker or own), None),
+            first_preparing=next(iter(starts if g.previous else own), None),
+            joined=joined,
+            synced=_nearest(lines, EventKind.ASSIGNMENT_RECEIVED, g.number, g.synced_at),
+            attempts=tuple(
+                e
+                for e in before_join
+                if g.previous and e.kind == EventKind.STABILIZED and g.previous.number < e["generation_id"] < g.number
+            ),
+            departures=tuple(e for e in lines if e.kind in GONE and e.at <= g.synced_at + 1),
+            arrivals=tuple(e for e in before_join if e.kind in ARRIVED),
+        )
+
+
+def _nearest(lines: list[Event], kind: EventKind, number: int, at: int) -> Event | None:
+    near = [
+        e for e in lines if e.kind == kind and e["generation_id"] == number and abs(e.at - at) <= NEAR_MS + e.precision
+    ]
+    return min(near, key=lambda e: abs(e.at - at), default=None)

@@ -1,0 +1,73 @@
+"""Rows of `generation_members` for classic groups."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pipelines.silver.generation_rows import prepared
+from pipelines.silver.generations import Generation, Member
+from pipelines.silver.history import Resource
+from pipelines.silver.lines import Story
+from pipelines.silver.stops import Work
+
+
+def member_rows(g: Generation, story: Story, done: dict[str, Work], until: int | None) -> list[dict[str, Any]]:
+    """Rows of `generation_members`; a static replacement ends one member id and begins another."""
+    rows, starts = [], dict.fromkeys(g.members, g.synced_at)
+    ends: dict[str, int | None] = dict.fromkeys(g.members, until)
+    members: list[tuple[Member, frozenset[Resource]]] = [(m, m.assigned) for m in g.members.values()]
+    assigned = {m.member_id: m.assigned for m in g.members.values()}
+    for change in g.replacements:
+        at = change.record.at if change.record.at is not None else g.synced_at
+        ends[change.old], ends[change.member.member_id] = at, until
+        starts[change.member.member_id] = at
+        assigned[change.member.member_id] = assigned[change.old]
+        members.append((change.member, assigned[change.old]))
+    for member, given in members:
+        in_join = member.member_id in g.members
+        came = _rejoined(member.member_id, g, story, done, prepared(g, story)[1]) if in_join else (None, None)
+        rows.append(
+            _member_row(g, member, given)
+            | {
+                "valid_from_at": starts[member.member_id],
+                "valid_to_at": ends[member.member_id],
+                "rejoined_at_earliest": came[0],
+                "rejoined_at_latest": came[1],
+            }
+        )
+    return rows
+
+
+def _member_row(g: Generation, member: Member, given: frozenset[Resource]) -> dict[str, Any]:
+    return {
+        "incarnation": g.incarnation,
+        "generation_id": g.number,
+        "member_id": member.member_id,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
+        "session_timeout_ms": member.session_timeout_ms,
+        "rebalance_timeout_ms": member.rebalance_timeout_ms,
+        "is_leader": member.member_id == g.leader,
+        "previous_generation_id": member.previous_generation,
+        "subscribed_topics": sorted(member.topics),
+        "owned": None if member.owned is None else resources(member.owned),
+        "assigned": resources(given),
+    }
+
+
+def resources(of: frozenset[Resource]) -> list[dict[str, Any]]:
+    return [{"name": name, "index": index} for name, index in sorted(of)]
+
+
+def _rejoined(member_id: str, g: Generation, story: Story, done: dict[str, Work], start: int) -> tuple[int, int]:
+    """When the member came into the join phase: the trigger began it; others came after their last commit."""
+    line = story.first_preparing
+    arrival = next((e for e in story.arrivals if e["member_id"] == member_id), None)
+    if arrival is not None:
+        return arrival.at, min(arrival.until, max(arrival.at, g.joined_at))
+    if line is not None and line["member_id"] == member_id:
+        return line.at, min(line.until, max(line.at, g.joined_at))
+    earliest = start if line is None else line.at
+    last = done[member_id].last if member_id in done else None
+    return (min(max(earliest, last), g.joined_at) if last is not None else min(earliest, g.joined_at)), g.joined_at

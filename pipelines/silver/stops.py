@@ -1,0 +1,200 @@
+"""When a member stopped working on what it had: bounds that hold, and the best estimate inside them.
+
+Nothing states the moment directly. What limits it: a member works until the coordinator's first "Preparing to
+rebalance" unless it started the rebalance itself; an eager member has given everything up when the join phase ends; a
+commit with progress proves work before it. Clients that commit automatically commit once more *after* they stopped (on
+revocation and on close: `ConsumerCoordinator.onJoinPrepare`), so only the last commit but one is surely before the stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from schemas.coordinator_log import EventKind
+
+from pipelines.silver.generations import Generation, Member
+from pipelines.silver.history import ROUND_MS, Commits, Event, Position, Resource
+from pipelines.silver.lines import Story
+from schemas.states import Evidence
+
+HEARTBEAT_MS = 3_000
+"""heartbeat.interval.ms by default, in Java and librdkafka; it should not exceed a third of the session timeout."""
+
+DAWDLE_MS = 250
+"""A last commit this much later than the progress in it explains was made after the stop, not at it."""
+
+POLL_TIMEOUT_TEXT = "poll timeout has expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Milliseconds; `earliest <= estimate <= latest`."""
+
+    earliest: int
+    latest: int
+    estimate: int
+    evidence: Evidence
+
+    @classmethod
+    def within(cls, earliest: int, latest: int, estimate: int, evidence: Evidence = Evidence.BOUNDED) -> Stop:
+        """Clocks of two brokers may disagree: bounds never cross and the estimate stays inside."""
+        latest = max(earliest, latest)
+        return cls(earliest=earliest, latest=latest, estimate=min(max(estimate, earliest), latest), evidence=evidence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What the commits tell of one member between two group records.
+
+    `last` and `before` are its last rounds of commits; `explained` is when the progress committed last was made at the
+    rate at which the member had been working. All None where it did not commit.
+    """
+
+    since: int
+    last: int | None = None
+    before: int | None = None
+    explained: int | None = None
+
+    @property
+    def surely(self) -> int:
+        """It was at work then, even if the last round came after the stop."""
+        return self.since if self.before is None else self.before
+
+    @property
+    def stopped(self) -> int | None:
+        """Best guess from commits alone."""
+        if self.last is None:
+            return None
+        dawdled = self.explained is not None and self.last - self.explained > DAWDLE_MS
+        return self.explained if dawdled else self.last
+
+    @property
+    def dawdled(self) -> bool:
+        return self.stopped != self.last
+
+
+def work(commits: Commits, resources: Iterable[Resource], since: int, after: Position, before: Position) -> Work:
+    """Commits for `resources` between two group records; `since` is when the member got them."""
+    segments = [s for r in resources if (s := commits.segment(r, after, before))]
+    if not segments:
+        return Work(since=since)
+    last = max(s.last.at for s in segments)
+    ends = [p.at for s in segments for p in (s.before_last, s.last) if p is not None and p.at < last - ROUND_MS]
+    progress, rate = 0.0, 0.0
+    for s in segments:
+        if s.before_last is None or s.before_last.at - s.first.at < DAWDLE_MS:
+            continue
+        rate += (s.before_last.committed - s.first.committed) / (s.before_last.at - s.first.at)
+        progress += s.last.committed - s.before_last.committed
+    before_last = max(ends, default=None)
+    explained = None
+    if before_last is not None and rate > 0 and progress >= 0:
+        explained = min(last, before_last + round(progress / rate))
+    return Work(since=since, last=last, before=before_last, explained=explained)
+
+
+def work_by_member(previous: Generation | None, commits: Commits, before: Position) -> dict[str, Work]:
+    """What each final member of a generation committed in it, up to the group record at `before`."""
+    if previous is None:
+        return {}
+    since = {m: (previous.position, previous.synced_at, member.assigned) for m, member in previous.members.items()}
+    for change in previous.replacements:
+        if change.record.position < before:
+            assigned = since.pop(change.old)[2]
+            at = previous.synced_at if change.record.at is None else change.record.at
+            since[change.member.member_id] = (change.record.position, at, assigned)
+    return {m: work(commits, mine, at, after, before) for m, (after, at, mine) in since.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """Why a member of the generation before is not in this one; `line` is None where only its absence tells."""
+
+    member: Member
+    line: Event | None
+
+    @property
+    def is_poll_timeout(self) -> bool:
+        return self.line is not None and POLL_TIMEOUT_TEXT in (self.line["client_reason"] or "")
+
+    def was_poll_timeout(self, done: Work) -> bool:
+        """Stated, or (librdkafka never states it) silent for as long as its poll may take before it left."""
+        if self.is_poll_timeout:
+            return True
+        if self.line is None or self.line.kind != EventKind.LEFT or done.last is None:
+            return False
+        silent = self.line.until - (done.stopped or done.last)
+        return silent >= self.member.rebalance_timeout_ms - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
+
+
+def departure(member: Member, story: Story) -> Departure:
+    named = [
+        e
+        for e in story.departures
+        if member.member_id in (e["member_id"], e["replaced_member_id"]) or member.member_id in (e["member_ids"] or ())
+    ]
+    return Departure(member=member, line=named[0] if named else None)
+
+
+def stayed(member_id: str, done: Work, story: Story, g: Generation) -> Stop:
+    """An eager member that came back: it gave everything up after it learnt of the rebalance and before it rejoined."""
+    start = story.first_preparing
+    if start is None:
+        estimate = (done.surely + g.joined_at) // 2 if done.stopped is None else done.stopped
+        return Stop.within(done.surely, g.joined_at, estimate, _grade(done))
+    if member_id == start["member_id"]:
+        # It gave up before it asked to join again.
+        estimate = start.at if done.stopped is None else min(done.stopped, start.until)
+        return Stop.within(done.surely, start.until, estimate, _grade(done))
+    if done.last is None or done.last < start.at:
+        earliest = max(start.at, done.last or done.since)
+        return Stop.within(earliest, g.joined_at, (earliest + g.joined_at) // 2, Evidence.INFERRED)
+    return Stop.within(max(start.at, done.surely), g.joined_at, done.stopped or done.last, _grade(done))
+
+
+def departed(gone: Departure, done: Work, g: Generation) -> Stop:
+    """A member that is not in the next generation: it left, was expelled, died, or (no line) any of these."""
+    line, last = gone.line, done.last
+    if gone.was_poll_timeout(done):
+        assert line is not None
+        limit = line.until - gone.member.rebalance_timeout_ms if gone.is_poll_timeout else line.until
+        guess = line.at - gone.member.rebalance_timeout_ms
+        guess = guess if done.stopped is None else min(guess, done.stopped)
+        return Stop.within(done.surely, limit, guess, Evidence.INFERRED)
+    if line is not None and line.kind == EventKind.SESSION_EXPIRED:
+        return _expired(gone.member, line, done)
+    until = g.joined_at if line is None else line.until
+    if last is None:
+        return Stop.within(done.since, until, until, Evidence.INFERRED)
+    if line is None and until - last >= gone.member.session_timeout_ms:
+        return Stop.within(done.surely, until, last + _interval(done) // 2, Evidence.INFERRED)
+    return Stop.within(done.surely, until, done.stopped or last, _grade(done))
+
+
+def _expired(member: Member, line: Event, done: Work) -> Stop:
+    """The session began anew at the last heartbeat or commit, so that is stated; death came before the next one."""
+    alive = line.at - member.session_timeout_ms
+    silence = max(HEARTBEAT_MS, member.session_timeout_ms // 3)
+    if done.last is None:
+        return Stop.within(max(alive, done.since), line.until, alive + silence // 2, Evidence.INFERRED)
+    earliest = max(alive - ROUND_MS, done.surely)
+    guess = max(alive, done.last + _interval(done) // 2)
+    return Stop.within(
+        earliest, min(line.until, line.until - member.session_timeout_ms + silence), guess, Evidence.INFERRED
+    )
+
+
+def replaced(done: Work, at: int) -> Stop:
+    """A static member whose new process came at `at`: it stopped after its last work, politely or not."""
+    if done.last is None:
+        return Stop.within(done.since, at, (done.since + at) // 2, Evidence.INFERRED)
+    return Stop.within(done.surely, at, done.stopped or done.last, _grade(done))
+
+
+def _interval(done: Work) -> int:
+    return 0 if done.last is None or done.before is None else done.last - done.before
+
+
+def _grade(done: Work) -> Evidence:
+    return Evidence.INFERRED if done.stopped is None or done.dawdled else Evidence.BOUNDED

@@ -1,0 +1,117 @@
+"""Why a rebalance began: the coordinator's own reason where the log has it, else what two records in a row allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.silver.generations import Generation
+from pipelines.silver.lines import Story
+from pipelines.silver.stops import Departure, Work, departure
+from schemas.states import Evidence, RebalanceMode, Trigger
+
+REJOINED = (Trigger.LEADER_REJOINED, Trigger.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    trigger: Trigger
+    evidence: Evidence
+    member_id: str | None = None
+    reason: str | None = None
+    client_reason: str | None = None
+
+
+def cause(g: Generation, story: Story, done: dict[str, Work]) -> Cause:
+    """`done` is what each member of the generation before committed in it."""
+    start = story.preparing
+    if start is not None and start["trigger"] is not None:
+        return _stated(g, story, done, Trigger(start["trigger"]))
+    return _inferred(g, story, done)
+
+
+def _stated(g: Generation, story: Story, done: dict[str, Work], trigger: Trigger) -> Cause:
+    start = story.preparing
+    assert start is not None
+    member_id, client_reason, evidence = start["member_id"], start["client_reason"], Evidence.OBSERVED
+    if trigger == Trigger.MEMBER_LEFT:
+        left = _first_left(g, story, start["member_ids"] or ([member_id] if member_id else []))
+        if left is not None:
+            member_id = left.member.member_id
+            client_reason = client_reason or (left.line["client_reason"] if left.line else None)
+            if left.is_poll_timeout:
+                trigger = Trigger.POLL_TIMEOUT
+            elif left.was_poll_timeout(done.get(member_id) or Work(since=0)):
+                trigger, evidence = Trigger.POLL_TIMEOUT, Evidence.INFERRED
+    elif trigger == Trigger.MEMBER_JOINED and (g.previous is None or g.previous.is_empty):
+        trigger = Trigger.FIRST_MEMBER
+    elif trigger in REJOINED and client_reason is None:
+        # librdkafka gives no reason: what the records show decides, and says so.
+        refined = _rejoined(g) or (Trigger.METADATA_CHANGED if trigger == Trigger.UNKNOWN else None)
+        if refined is not None:
+            trigger, evidence = refined, Evidence.INFERRED
+    return Cause(
+        trigger=trigger, evidence=evidence, member_id=member_id, reason=start["reason"], client_reason=client_reason
+    )
+
+
+def _first_left(g: Generation, story: Story, named: list[str]) -> Departure | None:
+    before = g.previous.final_members if g.previous else {}
+    return next((departure(before[m], story) for m in named if m in before), None)
+
+
+def _rejoined(g: Generation) -> Trigger | None:
+    """The same members came together again: after giving partitions up, or for another subscription."""
+    previous = g.previous
+    if previous is None:
+        return None
+    before = previous.final_members
+    if any(m.topics != before[i].topics for i, m in g.members.items() if i in before):
+        return Trigger.SUBSCRIPTION_CHANGED
+    if previous.mode == RebalanceMode.COOPERATIVE and _gave_up(previous):
+        return Trigger.COOPERATIVE_FOLLOWUP
+    return None
+
+
+def _gave_up(g: Generation) -> bool:
+    """A member came with a partition that nobody has now (KIP-429's first step)."""
+    owned = {resource for m in g.members.values() for resource in m.owned or ()}
+    return bool(owned - g.owners.keys())
+
+
+def _inferred(g: Generation, story: Story, done: dict[str, Work]) -> Cause:
+    previous = g.previous
+    if previous is None or previous.is_empty:
+        is_first = g.number == 1 or previous is not None
+        trigger = Trigger.FIRST_MEMBER if is_first and not g.is_empty else Trigger.UNKNOWN
+        return Cause(trigger=trigger, evidence=Evidence.INFERRED)
+    before = previous.final_members
+    joined, left = g.members.keys() - before.keys(), before.keys() - g.members.keys()
+    if joined and left:
+        return Cause(trigger=Trigger.UNKNOWN, evidence=Evidence.INFERRED)
+    if joined:
+        return Cause(
+            trigger=Trigger.MEMBER_JOINED,
+            evidence=Evidence.INFERRED,
+            member_id=next(iter(joined)) if len(joined) == 1 else None,
+        )
+    if left:
+        return _one_left(g, story, sorted(left), done)
+    return Cause(trigger=_rejoined(g) or Trigger.UNKNOWN, evidence=Evidence.INFERRED)
+
+
+def _one_left(g: Generation, story: Story, left: list[str], done: dict[str, Work]) -> Cause:
+    """A commit begins the session anew, so a member that committed within its session timeout cannot have expired."""
+    assert g.previous is not None
+    before = g.previous.final_members
+    lines = [departure(before[m], story).line for m in left]
+    stated = next((e for e in lines if e is not None and e["trigger"]), None)
+    if stated is not None:
+        return Cause(trigger=Trigger(stated["trigger"]), evidence=Evidence.INFERRED, member_id=stated["member_id"])
+    only = left[0] if len(left) == 1 else None
+    fresh = [m for m in left if (w := done.get(m)) and w.last and g.joined_at - w.last < before[m].session_timeout_ms]
+    trigger = Trigger.MEMBER_LEFT if len(fresh) == len(left) else Trigger.UNKNOWN
+    if only and not fresh and (w := done.get(only)) and w.last:
+        silent = g.joined_at - w.last
+        if silent < before[only].session_timeout_ms * 3 // 2:
+            trigger = Trigger.SESSION_EXPIRED
+    return Cause(trigger=trigger, evidence=Evidence.INFERRED, member_id=only)
