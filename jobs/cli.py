@@ -1,0 +1,130 @@
+"""The command line: `regroup COMMAND`. Each command is one job; a foreseeable mistake is one sentence and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from jobs.errors import UserError
+from jobs.settings import Settings
+
+Command = Callable[[Settings, argparse.Namespace], int]
+
+FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code (0 done, 2 a mistake or missing thing that the one sentence names)."""
+    args = parser().parse_args(arguments)
+    try:
+        flags = {name: getattr(args, name, None) for name in FLAGS}
+        return _command(args.command)(Settings.load(args.config, flags=flags), args)
+    except UserError as error:
+        print(f"regroup {args.command}: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def parser() -> argparse.ArgumentParser:
+    """Every command with every option."""
+    top = argparse.ArgumentParser(
+        prog="regroup", description="What every Kafka group's rebalances cost, and how to stop paying."
+    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--config", type=Path, metavar="FILE", help="settings file (TOML)")
+    common.add_argument("--warehouse", type=Path, metavar="DIR", help="folder of the Delta tables")
+    kafka = argparse.ArgumentParser(add_help=False)
+    kafka.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="Kafka cluster to read")
+    kafka.add_argument("--cluster", metavar="NAME", help="name of the cluster, in settings and tables")
+
+    def add(name: str, text: str, *parents: argparse.ArgumentParser) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=text, description=text, parents=[common, *parents])
+
+    up = add("up", "run everything: ingest, silver tables and pages; without --bootstrap-servers, of a lab", kafka)
+    up.add_argument("--quiet-ms", type=int, help="pause that ends an episode of rebalances, in milliseconds")
+    for command in (up, add("serve", "the pages alone")):
+        command.add_argument("--host", help="address to listen on (default 127.0.0.1)")
+        command.add_argument("--port", type=int, help="port to listen on (default 8050; up takes a free one if taken)")
+    for name, text in (
+        ("ingest", "read Kafka and log files into bronze"),
+        ("build", "make silver from what bronze has gained"),
+    ):
+        job = add(name, text, kafka)
+        job.add_argument("--once", action="store_true", help="stop when everything that is there has been done")
+        job.add_argument("--trigger-seconds", type=float, help="time between two batches")
+    _replay(add("replay", "rebuild all tables from a capture folder; needs no Kafka"))
+    add("rebuild", "make silver again from all of bronze")
+    capture = add("capture", "record a capture folder to attach to an incident or replay elsewhere", kafka)
+    capture.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
+    capture.add_argument("--duration", type=float, default=60.0, metavar="SECONDS", help="how long to record")
+    ship = add("ship-logs", "send log files' lines to the events topic", kafka)
+    ship.add_argument("files", nargs="+", type=Path, metavar="FILE")
+    ship.add_argument("--follow", action="store_true", help="go on as the files grow")
+    ship.add_argument("--topic", help="events topic (default: the cluster's events_topic)")
+    ship.add_argument("--broker-id", type=int, help="broker that wrote the files, where the lines do not say")
+    lab = add("lab", "the embedded broker and its churning groups alone")
+    lab.add_argument("--seed", type=int, default=1, help="seed of the script")
+    add("doctor", "check Java, jars, Kafka, permissions, topics and the warehouse, and say what to do", kafka)
+    return top
+
+
+def _replay(replay: argparse.ArgumentParser) -> None:
+    replay.add_argument("capture", type=Path, metavar="CAPTURE", help="capture folder")
+    replay.add_argument("--cluster", metavar="NAME", help="name of the cluster in the tables")
+    replay.add_argument("--sources", default="offsets,log,admin", help="which sources to use (default: %(default)s)")
+    replay.add_argument("--batches", type=int, default=1, help="number of batches to split the records into")
+    replay.add_argument("--seed", type=int, help="shuffle the order between sources with this seed")
+
+
+def _command(name: str) -> Command:
+    """Imported on use: `--help` and a wrong flag should not wait for Spark."""
+    # ruff: noqa: PLC0415
+    match name:
+        case "up":
+            from jobs.up import run as up
+
+            return up
+        case "ingest":
+            from jobs.ingest import run as ingest
+
+            return lambda settings, args: ingest(settings, once=args.once)
+        case "build":
+            from jobs.build import run as build
+
+            return lambda settings, args: build(settings, once=args.once)
+        case "replay":
+            from jobs.replay import run as replay
+
+            return replay
+        case "rebuild":
+            from jobs.build import run_rebuild
+
+            return lambda settings, _: run_rebuild(settings)
+        case "serve":
+            from jobs.serve import run as serve
+
+            return lambda settings, _: serve(settings)
+        case "capture":
+            from jobs.capture import run as capture
+
+            return capture
+        case "ship-logs":
+            from jobs.ship_logs import run as ship_logs
+
+            return ship_logs
+        case "lab":
+            from jobs.lab.lab import run as lab
+
+            return lab
+        case _:
+            from jobs.doctor import run as doctor
+
+            return doctor
+
+
+if __name__ == "__main__":
+    sys.exit(main())
