@@ -145,7 +145,7 @@ def _run_ivy(wanted: dict[str, str], staging: Path) -> str:
 
 
 def _ivy_module(wanted: dict[str, str]) -> str:
-    dependency = '<dependency org={} name={} rev={} transitive="false" conf="default->master"/>'
+    dependency = '<dependency org={} name={} rev={} transitive="false" conf="default->master(default)"/>'
     dependencies = "".join(dependency.format(*map(quoteattr, coordinate.split(":"))) for coordinate in wanted)
     return (
         '<ivy-module version="2.0"><info organisation="regroup" module="jars"/>'

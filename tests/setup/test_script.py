@@ -1,0 +1,108 @@
+"""`./regroup` itself, in a copy whose programs are small stand-ins on a PATH of their own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs.environment import uv_environment
+
+ROOT = Path(__file__).parents[2]
+NEEDED = ("sh", "dirname", "readlink", "cmp")
+ECHO = '#!/bin/sh\n[ "$1" = -c ] || echo "$@"\n'
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
+    """A fresh clone with locks, beside an empty folder of programs."""
+    (tmp_path / "programs").mkdir()
+    for program in NEEDED:
+        (tmp_path / "programs" / program).symlink_to(shutil.which(program))
+    root = tmp_path / "a clone"
+    root.mkdir()
+    shutil.copy(ROOT / "regroup", root)
+    for lock in ("requirements.lock", "requirements-dev.lock"):
+        (root / lock).write_text(f"{lock}\n")
+    return root
+
+
+def install(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    file.chmod(0o755)
+
+
+def start(clone: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {"PATH": str(clone.parent / "programs"), "HOME": str(clone.parent)}
+    return subprocess.run([clone / "regroup", *arguments], env=environment, capture_output=True, text=True, check=False)
+
+
+def make_ready(clone: Path, lock: str) -> None:
+    install(clone / ".venv" / "bin" / "python", ECHO)
+    shutil.copy(clone / lock, clone / ".venv" / "regroup.lock")
+
+
+def test_a_machine_without_python_gets_one_sentence(clone):
+    done = start(clone, "up")
+    assert 2 == done.returncode
+    assert (
+        "regroup: Regroup needs Python 3.11 or 3.12: install one of them, or uv, which brings its own.\n" == done.stderr
+    )
+
+
+def test_a_python_of_another_version_counts_as_none(clone):
+    install(clone.parent / "programs" / "python3", "#!/bin/sh\nexit 1\n")
+    assert "needs Python 3.11 or 3.12" in start(clone, "up").stderr
+
+
+def test_a_fresh_clone_is_prepared_from_the_runtime_lock(clone):
+    install(clone.parent / "programs" / "python3.12", ECHO)
+    assert start(clone, "up").stdout.startswith("-P -m jobs.environment requirements.lock\n")
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
+def test_a_ready_clone_goes_straight_to_the_command(clone, lock):
+    make_ready(clone, lock)
+    assert "-P -m jobs.cli replay a b --warehouse c\n" == start(clone, "replay", "a b", "--warehouse", "c").stdout
+
+
+def test_a_changed_lock_is_prepared_again(clone):
+    make_ready(clone, "requirements.lock")
+    (clone / "requirements.lock").write_text("another\n")
+    assert start(clone, "up").stdout.startswith("-P -m jobs.environment requirements.lock\n")
+
+
+def test_the_tests_need_the_development_lock(clone):
+    make_ready(clone, "requirements.lock")
+    assert start(clone, "test").stdout.startswith("-P -m jobs.environment requirements-dev.lock\n")
+
+
+def test_a_failed_set_up_ends_the_start(clone):
+    install(clone.parent / "programs" / "python3", '#!/bin/sh\n[ "$1" = -c ]\n')
+    assert 2 == start(clone, "up").returncode
+
+
+def test_a_ready_clone_adds_less_than_a_tenth_of_a_second(clone):
+    make_ready(clone, "requirements.lock")
+
+    def seconds() -> float:
+        before = time.perf_counter()
+        start(clone, "up")
+        return time.perf_counter() - before
+
+    assert min(seconds() for _ in range(5)) < 0.1
+
+
+def test_ci_runs_exactly_the_tests():
+    assert ["./regroup test"] == [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if "regroup" in line]
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_what_pip_was_told_reaches_uv_unless_uv_was_told_itself():
+    told = {"PIP_INDEX_URL": "one", "PIP_FIND_LINKS": "a b", "PIP_CERT": "pip.pem", "SSL_CERT_FILE": "own.pem"}
+    assert {**told, "UV_DEFAULT_INDEX": "one", "UV_FIND_LINKS": "a,b"} == uv_environment(told)
