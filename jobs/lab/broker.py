@@ -142,8 +142,9 @@ class Broker:
         command = self._java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            reason = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1]
-            raise UserError(f"The embedded broker cannot use {self.directory} ({reason}): choose another folder.")
+            said = (done.stderr or done.stdout).strip().splitlines()
+            reason = next((line for line in said if "Exception" in line), said[-1] if said else "no reason given")
+            raise UserError(f"The embedded broker cannot be set up in {self.directory}: {reason.strip()}")
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_WITHIN_S

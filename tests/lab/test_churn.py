@@ -1,0 +1,66 @@
+"""The scripts: what they do depends on the seed alone, and the clock stops when told."""
+
+from __future__ import annotations
+
+import threading
+from itertools import islice
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from jobs.lab.churn import run_scripts
+from jobs.lab.lab import SCENARIO
+from jobs.lab.members import Group, GroupPlan
+
+IDS = [plan.group_id for plan, _ in SCENARIO]
+
+
+class UnstartedGroup(Group):
+    """Says what it would do."""
+
+    def start(self, index: int) -> None:
+        self._tell(index, "starts")
+
+    def _order(self, index: int, order: str, meaning: str) -> None:
+        self._tell(index, meaning)
+
+    def kill(self, index: int) -> None:
+        self._tell(index, "is killed")
+
+
+def played(plan: GroupPlan, script, seed: int) -> list[str]:
+    said: list[str] = []
+    group = UnstartedGroup(plan=plan, bootstrap_servers="", output=Path(), say=said.append)
+    said.extend(f"{seconds:.3f}" for seconds in islice(script(group, Random(seed)), 200))
+    return said
+
+
+@pytest.mark.parametrize(("plan", "script"), SCENARIO, ids=IDS)
+def test_a_seed_always_gives_the_same_script(plan, script):
+    assert played(plan, script, 1) == played(plan, script, 1)
+    assert played(plan, script, 1) != played(plan, script, 2)
+
+
+def test_the_scenario_has_every_kind_of_trouble():
+    said = {line.split(maxsplit=1)[-1] for plan, script in SCENARIO for line in played(plan, script, 1)}
+    assert {"starts", "closes politely", "is killed", "a rolling restart", "a crash loop"} <= said
+    assert any(line.startswith("does not poll for") for line in said)
+
+
+def test_a_script_that_ends_does_not_stop_the_others():
+    stop = threading.Event()
+    done = []
+
+    def short():
+        done.append("short")
+        yield 0
+
+    def long():
+        yield from [0, 0, 0]
+        done.append("long")
+        stop.set()
+        yield 60
+
+    run_scripts([short(), long()], stop)
+    assert ["short", "long"] == done

@@ -1,0 +1,63 @@
+"""The lab as people start it: it churns within seconds, and leaves no process behind."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from jobs.lab.lab import SCENARIO
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import argparse, sys
+from pathlib import Path
+from jobs.lab.lab import run
+sys.exit(run(None, argparse.Namespace(directory=Path(sys.argv[1]), seed=7)))
+"""
+
+
+def wait_until(condition, within_s: float = 60) -> None:
+    deadline = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def parents() -> dict[int, int]:
+    """Parent of each living process."""
+    listing = subprocess.run(["ps", "-axo", "pid=,ppid=,stat="], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in listing.splitlines()]
+    return {int(pid): int(parent) for pid, parent, state in rows if not state.startswith("Z")}
+
+
+def descendants(pid: int) -> set[int]:
+    children = {child for child, parent in parents().items() if parent == pid}
+    return children.union(*map(descendants, children))
+
+
+def stable_groups(directory: Path) -> set[str]:
+    log = directory / "server.log"
+    return set(re.findall(r"Stabilized group (\S+) generation", log.read_text())) if log.exists() else set()
+
+
+@pytest.mark.parametrize(("end", "status"), [(signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)])
+def test_every_group_rebalances_and_nothing_stays_behind(tmp_path, end, status):
+    lab = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: {plan.group_id for plan, _ in SCENARIO} == stable_groups(tmp_path))
+        family = descendants(lab.pid)
+        assert len(family) > len(SCENARIO)
+        lab.send_signal(end)
+        assert status == lab.wait(30)
+        wait_until(lambda: not family & parents().keys(), within_s=20)
+    finally:
+        lab.kill()
+        said = lab.communicate()[0]
+    assert re.search(r"bootstrap servers 127\.0\.0\.1:\d+, broker log ", said)
+    assert not (tmp_path / "members.log").read_text()
