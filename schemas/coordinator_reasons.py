@@ -1,0 +1,80 @@
+"""Why a rebalance starts, in the coordinator's and the clients' own words.
+
+Server reasons: `GroupCoordinator.scala` 2.7-3.9, `GroupMetadataManager.java` from 3.6. Client reasons (KIP-800):
+`AbstractCoordinator`, `ConsumerCoordinator`, `StreamThread`. Notation as in `schemas.coordinator_log`.
+"""
+
+from __future__ import annotations
+
+from schemas.states import Trigger
+
+CLIENT_REASON = "; client reason: "
+"""Stands between the server's and the client's reason from 3.2 on; the client's is free text of at most 255 characters."""
+
+NOT_PROVIDED = "not provided"
+"""`JoinGroupRequest.DEFAULT_REASON`: an older client, or librdkafka."""
+
+SERVER_REASONS: tuple[tuple[str, Trigger], ...] = (
+    ("Adding new member {member_id} with group instance id {group_instance_id}", Trigger.MEMBER_JOINED),
+    ("Member {member_id} joining group during {state}", Trigger.MEMBER_JOINED),
+    ("Member {member_id} is joining group during {state}", Trigger.MEMBER_JOINED),
+    # It came back with other metadata (topics, owned partitions): only the client knows why.
+    ("Updating metadata for member {member_id} during {state}", Trigger.UNKNOWN),
+    ("Leader {member_id} re-joining group during {state}", Trigger.LEADER_REJOINED),
+    ("leader {member_id} re-joining group during {state}", Trigger.LEADER_REJOINED),
+    ("Removing member {member_id} on LeaveGroup", Trigger.MEMBER_LEFT),
+    ("removing member {member_id} on LeaveGroup", Trigger.MEMBER_LEFT),
+    ("explicit `LeaveGroup` request for ({member_ids}) members.", Trigger.MEMBER_LEFT),
+    ("removing member {member_id} on heartbeat expiration", Trigger.SESSION_EXPIRED),
+    ("removing member {member_id} on heartbeat expiration.", Trigger.SESSION_EXPIRED),
+    ("Removing {member_ids} on pending sync request expiration", Trigger.SYNC_TIMEOUT),
+    ("error when storing group assignment during SyncGroup (member: {member_id})", Trigger.ASSIGNMENT_FAILED),
+    ("Error {_w} when storing group assignment during SyncGroup (member: {member_id})", Trigger.ASSIGNMENT_FAILED),
+    ("Error {_w} when storing group assignmentduring SyncGroup (member: {member_id}).", Trigger.ASSIGNMENT_FAILED),
+    (
+        "Updating metadata for static member {member_id} with instance id {group_instance_id}",
+        Trigger.STATIC_MEMBER_CHANGED,
+    ),
+    (
+        "Group's selectedProtocol will change because static member {member_id} with instance id {group_instance_id} "
+        "joined with change of protocol",
+        Trigger.STATIC_MEMBER_CHANGED,
+    ),
+    ("Downgrade group {_} from consumer to classic.", Trigger.DOWNGRADE),
+    ("Downgrade group {_} from consumer to classic for member leaving.", Trigger.DOWNGRADE),
+    ("Downgrade group {_} from consumer to classic with stale assignment.", Trigger.DOWNGRADE),
+    (
+        "Downgrade group {_} from consumer to classic for static member replacement with different subscription.",
+        Trigger.DOWNGRADE,
+    ),
+)
+"""What follows "reason: " in a Preparing line. A group over its capacity after loading has no trigger of its own."""
+
+FENCING_REASONS: tuple[tuple[str, Trigger], ...] = (
+    ("the member session expired", Trigger.SESSION_EXPIRED),
+    ("the member session expired.", Trigger.SESSION_EXPIRED),
+    ("its session expired", Trigger.SESSION_EXPIRED),
+    ("the classic member failed to join within the rebalance timeout", Trigger.REJOIN_TIMEOUT),
+    ("the member failed to sync within timeout", Trigger.SYNC_TIMEOUT),
+    ("it failed to revoke partitions within {duration_ms}ms", Trigger.REJOIN_TIMEOUT),
+    ("it failed to transition from epoch {generation_id} within {duration_ms}ms", Trigger.REJOIN_TIMEOUT),
+)
+"""What follows "because " in a KIP-848 fencing line."""
+
+REJOIN_REASONS: tuple[tuple[str, Trigger], ...] = (
+    ("need to revoke partitions and re-join", Trigger.COOPERATIVE_FOLLOWUP),
+    ("cached metadata has changed", Trigger.METADATA_CHANGED),
+    ("subscription has changed", Trigger.SUBSCRIPTION_CHANGED),
+    ("received assignment does not match the current subscription", Trigger.SUBSCRIPTION_CHANGED),
+    ("triggered followup rebalance scheduled for ", Trigger.PROBING),
+    ("rebalance enforced by user", Trigger.ENFORCED),
+    ("Active tasks corrupted", Trigger.ENFORCED),
+    ("Shutdown requested", Trigger.ENFORCED),
+)
+"""How a client's reason begins when a known member joins again, and what it then was."""
+
+LEAVE_REASONS: tuple[tuple[str, Trigger], ...] = (
+    ("consumer poll timeout has expired", Trigger.POLL_TIMEOUT),
+    ("worker poll timeout has expired", Trigger.POLL_TIMEOUT),
+)
+"""The same when a member leaves."""
