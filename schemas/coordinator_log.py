@@ -150,7 +150,7 @@ removed_not_rejoined/rejoin_timeout  | GroupCoordinator     | 2.7-2.7 | Group {g
 removed_not_rejoined/rejoin_timeout  | GroupCoordinator     | 2.8-3.9 | Group {group_id} removed dynamic members who haven't joined: {member_ids}
 could_not_complete                   | GroupCoordinator     | 2.7-3.9 | Group {group_id} could not complete rebalance because no members rejoined
 could_not_complete                   | GroupMetadata        | 2.7-3.9 | Group leader [member.id: {leader_member_id}, group.instance.id: {group_instance_id}] failed to join before rebalance timeout, and the group couldn't proceed to next generationbecause no member joined.
-leader_replaced                      | GroupMetadata        | 2.7-3.9 | Group leader [member.id: {replaced_member_id}, group.instance.id: {group_instance_id}] failed to join before rebalance timeout, while new leader {_} was elected.
+leader_replaced                      | GroupMetadata        | 2.7-3.9 | Group leader [member.id: {replaced_member_id}, group.instance.id: {group_instance_id}] failed to join before rebalance timeout, while new leader MemberMetadata(memberId={leader_member_id}, groupInstanceId={_} was elected.
 removed_not_synced/sync_timeout      | GroupCoordinator     | 3.0-3.9 | Group {group_id} removed members who haven't sent their sync request: {member_ids}
 empty_assignment                     | GroupCoordinator     | 2.7-3.9 | Setting empty assignments for members {member_ids} of {group_id} for generation {generation_id}
 empty_assignment                     | GroupCoordinator     | 2.7-3.9 | Sending empty assignment to member {member_id} of {group_id} for generation {generation_id} with no errors
@@ -204,7 +204,7 @@ pending_expired                      | GroupMetadataManager  | 3.6-    | Pending
 removed_not_rejoined/rejoin_timeout  | GroupMetadataManager  | 3.6-    | Group {group_id} removed dynamic members who haven't joined: {member_ids}
 could_not_complete                   | GroupMetadataManager  | 3.6-    | Group {group_id} could not complete rebalance because no members rejoined.
 could_not_complete                   | ClassicGroup          | 3.6-    | Group leader [memberId: {leader_member_id}, groupInstanceId: {group_instance_id}] failed to join before the rebalance timeout and the group couldn't proceed to the next generation because no member joined.
-leader_replaced                      | ClassicGroup          | 3.6-    | Group leader [memberId: {replaced_member_id}, groupInstanceId: {group_instance_id}] failed to join before the rebalance timeout. Member {_} was elected as the new leader.
+leader_replaced                      | ClassicGroup          | 3.6-    | Group leader [memberId: {replaced_member_id}, groupInstanceId: {group_instance_id}] failed to join before the rebalance timeout. Member {_w}(memberId='{leader_member_id}', groupInstanceId='{_} was elected as the new leader.
 removed_not_synced/sync_timeout      | GroupMetadataManager  | 3.6-    | Group {group_id} removed members who haven't sent their sync requests: {member_ids}
 empty_assignment                     | GroupMetadataManager  | 3.6-    | Setting empty assignments for members {member_ids} of {group_id} for generation {generation_id}.
 empty_assignment                     | GroupMetadataManager  | 3.6-    | Sending empty assignment to member {member_id} of {group_id} for generation {generation_id} with no errors

@@ -9,7 +9,7 @@ from __future__ import annotations
 from schemas.states import Trigger
 
 CLIENT_REASON = "; client reason: "
-"""Stands between the server's and the client's reason from 3.2 on; the client's is free text of at most 255 characters."""
+"""Stands between the server's and the client's reason from 3.2 on; the client's is free text."""
 
 NOT_PROVIDED = "not provided"
 """`JoinGroupRequest.DEFAULT_REASON`: an older client, or librdkafka."""
@@ -36,8 +36,10 @@ SERVER_REASONS: tuple[tuple[str, Trigger], ...] = (
         Trigger.STATIC_MEMBER_CHANGED,
     ),
     (
-        "Group's selectedProtocol will change because static member {member_id} with instance id {group_instance_id} "
-        "joined with change of protocol",
+        (
+            "Group's selectedProtocol will change because static member {member_id} with instance id "
+            "{group_instance_id} joined with change of protocol"
+        ),
         Trigger.STATIC_MEMBER_CHANGED,
     ),
     ("Downgrade group {_} from consumer to classic.", Trigger.DOWNGRADE),

@@ -1,0 +1,147 @@
+"""Kafka's message templates as readers: which arguments a text was made from.
+
+A group id may hold any text, also words of the very template around it. Where that makes a line ambiguous the reading
+with the longest group id is taken: what a stranger put into an id then stays inside that id, and never makes a line
+about another group. Every reader takes time proportional to the text, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from schemas.coordinator_log import NUMBERS, WORDS
+
+_ARGUMENT = re.compile(r"\{(\w+)\}")
+_UUID = r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+# Coordinators name classic members `<client or instance id>-<UUID>`; KIP-848 members may name themselves.
+_ENDS = {"member_id": _UUID, "leader_member_id": _UUID, "replaced_member_id": _UUID, "member_ids": _UUID + r"[])}]"}
+_PIVOTS = ("group_id", "group_instance_id", "reason")
+_UNKEPT = frozenset({"_", "_n", "_w", "state"})
+_INT32 = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """The fixed part between two free texts, numbers and words included: as a reader from the left and the right."""
+
+    here: re.Pattern[str]
+    first: tuple[re.Pattern[str], ...]
+    last: re.Pattern[str]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Template:
+    """`text` as in `schemas.coordinator_log`."""
+
+    text: str
+
+    @cached_property
+    def _parts(self) -> list[str]:
+        """Fixed text and argument names, alternating, fixed text first and last."""
+        return _ARGUMENT.split(self.text)
+
+    @property
+    def head(self) -> str:
+        return self._parts[0]
+
+    @property
+    def tail(self) -> str:
+        return self._parts[-1]
+
+    @cached_property
+    def fixed(self) -> int:
+        """How many characters of the text are fixed: of two readings the more specific has more."""
+        return sum(map(len, self._parts[::2]))
+
+    @cached_property
+    def _free(self) -> list[str]:
+        return [name for name in self._parts[1::2] if name not in NUMBERS | WORDS]
+
+    @cached_property
+    def _gaps(self) -> list[_Gap]:
+        """What stands before the first free text, between any two, and after the last (with the text's end)."""
+        gaps: list[_Gap] = []
+        names: list[str] = []
+        pattern, before = "", ""
+        for fixed, name in zip(self._parts[::2], [*self._parts[1::2], ""], strict=True):
+            pattern += re.escape(fixed)
+            if name in NUMBERS or name in WORDS:
+                pattern += r"(-?\d{1,19})" if name in NUMBERS else r"([\w-]{1,64})"
+                names.append(name)
+            else:
+                gaps.append(_gap(pattern if name else pattern + r"\Z", before, tuple(names)))
+                names, pattern, before = [], "", name
+        return gaps
+
+    @cached_property
+    def _pivot(self) -> int:
+        """Which free text is as long as possible; those before it are as short as possible, and so those after it."""
+        return next((self._free.index(name) for name in _PIVOTS if name in self._free), 0)
+
+    def read(self, text: str) -> dict[str, Any] | None:
+        """The arguments by column name, numbers as int; None if `text` was not made from this template."""
+        if not (text.startswith(self.head) and text.endswith(self.tail)):
+            return None
+        opening, *gaps = self._gaps
+        found = opening.here.match(text)
+        if found is None:
+            return None
+        values = dict(zip(opening.names, found.groups(), strict=True))
+        low, high = found.end(), len(text)
+        for name, gap in zip(self._free[: self._pivot], gaps, strict=False):
+            found = next((m for pattern in gap.first if (m := pattern.match(text, low))), None)
+            if found is None:
+                return None
+            values |= zip((name, *gap.names), found.groups(), strict=True)
+            low = found.end()
+        for name, gap in reversed([*zip(self._after_pivot, gaps[self._pivot :], strict=True)]):
+            found = gap.last.match(text, low, high)
+            if found is None:
+                return None
+            values[name] = text[found.end() : high]
+            values |= zip(gap.names, found.groups()[1:], strict=True)
+            high = found.end(1)
+        if self._free:
+            values[self._free[self._pivot]] = text[low:high]
+        return _typed(values)
+
+    @cached_property
+    def _after_pivot(self) -> list[str]:
+        """The free text that follows each gap right of the pivot; nothing follows the last."""
+        return [*self._free[self._pivot + 1 :], "_"] if self._free else []
+
+
+def _gap(pattern: str, before: str, names: tuple[str, ...]) -> _Gap:
+    ends = _ENDS.get(before)
+    strict = (re.compile(rf"(?s)(.*?{ends}){pattern}"),) if ends else ()
+    return _Gap(
+        here=re.compile(pattern),
+        first=(*strict, re.compile(rf"(?s)(.*?){pattern}")),
+        last=re.compile(rf"(?s)(.*){pattern}"),
+        names=names,
+    )
+
+
+def _typed(values: dict[str, str]) -> dict[str, Any] | None:
+    """Without what no column keeps; None where a number is too large for Kafka to have printed it."""
+    typed: dict[str, Any] = {name: value for name, value in values.items() if name not in _UNKEPT}
+    for name in typed.keys() & NUMBERS:
+        typed[name] = int(typed[name])
+        if typed[name] > _INT32 and name != "duration_ms":
+            return None
+    return typed
+
+
+_UUID_COMMA = re.compile(rf"(?<={_UUID}), ")
+
+
+def listed(text: str) -> list[str]:
+    """The members of a printed collection: `Set(a, b)`, `[a, b]`, `{a, b}` or bare; client ids may hold commas."""
+    inner = re.sub(r"\A\w*[(\[{]|[)\]}]\Z", "", text) if re.fullmatch(r"(?s)\w*[(\[{].*[)\]}]", text) else text
+    if not inner:
+        return []
+    return _UUID_COMMA.split(inner) if re.search(rf"{_UUID}\Z", inner) else inner.split(", ")
