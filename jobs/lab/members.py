@@ -64,6 +64,8 @@ class Group:
         """Start the member at `index`, unless it runs."""
         if self.is_running(index):
             return
+        if ended := self._running.pop(index, None):
+            _reap(ended)
         config = json.dumps(self.plan.config(index, self.bootstrap_servers))
         command = [sys.executable, "-I", consumer.__file__, self.plan.topic, config]
         with self.output.open("ab") as sink:
@@ -95,8 +97,7 @@ class Group:
         for process in self._running.values():
             process.kill()
         for process in self._running.values():
-            with process:
-                pass
+            _reap(process)
 
     def _order(self, index: int, order: str, meaning: str) -> None:
         process = self._running.get(index)
@@ -110,3 +111,9 @@ class Group:
 
     def _tell(self, index: int, what: str) -> None:
         self.say(f"{self.plan.client_id(index)} {what}")
+
+
+def _reap(process: subprocess.Popen[str]) -> None:
+    """Wait for its end and close the pipe to it."""
+    with process:
+        pass

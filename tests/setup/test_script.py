@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.environment import uv_environment
-
 ROOT = Path(__file__).parents[2]
-NEEDED = ("sh", "dirname", "readlink", "cmp")
+NEEDED = ("sh", "dirname", "readlink", "cmp", "id")
+CHECKS = ("ruff", "mypy", "lint-imports")
 ECHO = '#!/bin/sh\n[ "$1" = -c ] || echo "$@"\n'
 
 
@@ -82,6 +81,30 @@ def test_the_tests_need_the_development_lock(clone):
     assert start(clone, "test").stdout.startswith("-P -m jobs.environment requirements-dev.lock\n")
 
 
+def test_the_checks_run_before_pytest_which_gets_the_arguments(clone):
+    make_ready(clone, "requirements-dev.lock")
+    for check in CHECKS:
+        install(clone / ".venv" / "bin" / check, f'#!/bin/sh\necho {check} "$@"\n')
+    done = start(clone, "test", "-k", "two words")
+    said = "ruff check .\nruff format --check .\nmypy\nlint-imports\n-P -m pytest -k two words\n"
+    assert (0, said) == (done.returncode, done.stdout)
+
+
+@pytest.mark.parametrize("failing", CHECKS)
+def test_one_failing_check_fails_the_run_after_pytest_has_passed(clone, failing):
+    make_ready(clone, "requirements-dev.lock")
+    for check in CHECKS:
+        install(clone / ".venv" / "bin" / check, f"#!/bin/sh\nexit {int(check == failing)}\n")
+    done = start(clone, "test")
+    assert (1, "-P -m pytest\n") == (done.returncode, done.stdout)
+    assert f"failed: [{failing}" in done.stderr
+
+
+def test_a_browser_that_cannot_be_installed_is_named(clone):
+    make_ready(clone, "requirements-dev.lock")
+    assert "The browser tests need chromium" in start(clone, "test").stderr
+
+
 def test_a_failed_set_up_ends_the_start(clone):
     install(clone.parent / "programs" / "python3", '#!/bin/sh\n[ "$1" = -c ]\n')
     assert 2 == start(clone, "up").returncode
@@ -101,8 +124,3 @@ def test_a_ready_clone_adds_less_than_a_tenth_of_a_second(clone):
 def test_ci_runs_exactly_the_tests():
     assert ["./regroup test"] == [line for line in (ROOT / ".ci" / "run").read_text().splitlines() if "regroup" in line]
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
-
-
-def test_what_pip_was_told_reaches_uv_unless_uv_was_told_itself():
-    told = {"PIP_INDEX_URL": "one", "PIP_FIND_LINKS": "a b", "PIP_CERT": "pip.pem", "SSL_CERT_FILE": "own.pem"}
-    assert {**told, "UV_DEFAULT_INDEX": "one", "UV_FIND_LINKS": "a,b"} == uv_environment(told)

@@ -1,0 +1,54 @@
+"""The set-up's own promises, where they can be seen without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs import environment
+from jobs.errors import UserError
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A clone with a lock and a `.venv` whose Python always succeeds; the only uv always fails."""
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    monkeypatch.setattr(environment, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(environment, "STAMP", tmp_path / ".venv" / "regroup.lock")
+    (tmp_path / "some.lock").write_text("a lock\n")
+    for program, text in ((".venv/bin/python", "exit 0"), ("programs/uv", '[ "$1" = --version ]')):
+        file = tmp_path / program
+        file.parent.mkdir(parents=True)
+        file.write_text(f"#!/bin/sh\n{text}\n")
+        file.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda _: str(tmp_path / "programs" / "uv"))
+    monkeypatch.setattr(environment, "java_home", lambda: Path("/a/java"))
+    return tmp_path
+
+
+def test_a_failed_installation_is_told_and_done_again_at_the_next_start(root):
+    environment.STAMP.write_text("an older lock\n")
+    with pytest.raises(UserError, match=r"could not install the packages of some\.lock: .* start again"):
+        environment.prepare(root / "some.lock")
+    assert not environment.STAMP.exists()
+
+
+def test_a_finished_set_up_is_stamped_with_its_lock_and_not_repeated(root):
+    (root / "programs" / "uv").write_text("#!/bin/sh\n")
+    environment.prepare(root / "some.lock")
+    assert "a lock\n" == environment.STAMP.read_text()
+    (root / "programs" / "uv").unlink()
+    environment.prepare(root / "some.lock")
+
+
+def test_a_folder_that_cannot_be_written_is_named(root, monkeypatch, capsys):
+    monkeypatch.setattr(environment, "ROOT", Path("/proc/self"))
+    monkeypatch.setattr("sys.argv", ["environment", "some.lock"])
+    assert 2 == environment.main()
+    assert "regroup: /proc/self cannot be written" in capsys.readouterr().err
+
+
+def test_what_pip_was_told_reaches_uv_unless_uv_was_told_itself():
+    told = {"PIP_INDEX_URL": "one", "PIP_FIND_LINKS": "a b", "PIP_CERT": "pip.pem", "SSL_CERT_FILE": "own.pem"}
+    assert {**told, "UV_DEFAULT_INDEX": "one", "UV_FIND_LINKS": "a,b"} == environment.uv_environment(told)
