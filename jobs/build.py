@@ -1,4 +1,4 @@
-"""Silver from bronze: the groups that new bronze rows touch are rebuilt from their whole history and replaced.
+"""Silver from bronze: the groups that new bronze rows touch are rebuilt, and their rows replaced where they differ.
 
 Nothing here depends on how the rows arrived: bronze is immutable and `pipelines.silver` is a pure function, so a retry,
 a late log line and a rebuild from scratch end in the same tables.
@@ -6,30 +6,34 @@ a late log line and a rebuild from scratch end in the same tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.delta_io import checkpoint_path, create_tables, replace_groups, table_path
+from jobs.delta_io import checkpoint_path, create_tables, table_path
 from jobs.errors import UserError
+from jobs.replace import PRUNED_GROUPS, replace_rows
 from jobs.settings import Settings
 from jobs.spark import session
-from pipelines.silver.frame import silver, table_of
+from pipelines.silver.frame import silver, since_base, table_of
+from pipelines.silver.restarts import replaced, restarts
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import SILVER
 from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
+TIMES = {"coordinator_records": "record_at", "offset_commits": "first_commit_at", "coordinator_events": "event_at"}
 Group = tuple[str, str]
 
 
 def rebuild_all(spark: SparkSession, warehouse: Path, quiet_ms: int) -> None:
     """Every silver table again, from all of bronze; each is replaced in one commit."""
     create_tables(spark, warehouse, SILVER)
-    rebuilt = _rebuilt(spark, warehouse, quiet_ms, None)
+    history = [_read(spark, warehouse, table) for table in INPUTS]
+    rebuilt = silver(*history, quiet_ms=quiet_ms).persist()
     try:
         for table in SILVER:
             rows = table_of(rebuilt, table)
@@ -38,54 +42,65 @@ def rebuild_all(spark: SparkSession, warehouse: Path, quiet_ms: int) -> None:
         rebuilt.unpersist()
 
 
-def rebuild_groups(spark: SparkSession, warehouse: Path, quiet_ms: int, groups: Sequence[Group]) -> None:
-    """The silver rows of these (cluster, group_id), replaced table by table."""
-    if not groups:
-        return
-    rebuilt = _rebuilt(spark, warehouse, quiet_ms, groups)
+def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched: DataFrame) -> None:
+    """Bring silver up to date with new bronze rows.
+
+    Args:
+        spark: the session.
+        warehouse: where the tables are; bronze already holds the new rows.
+        quiet_ms: pause that ends an episode.
+        touched: cluster, group_id, `since_at` (time of the earliest new row), one row a group.
+    """
+    old = {table.name: _read(spark, warehouse, table) for table in SILVER}
+    points = restarts(touched, old["generations"], old["stalls"], old["rebalances"], old["groups"]).persist()
+    groups = [(r.cluster, r.group_id) for r in points.select("cluster", "group_id").collect()]
+    history = [since_base(_read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
+    rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points).persist()
     try:
         for table in SILVER:
-            replace_groups(table_of(rebuilt, table), table_path(warehouse, table), table, groups)
+            standing = replaced(old[table.name].where(_among(groups)), table, points)
+            replace_rows(standing, table_of(rebuilt, table), table_path(warehouse, table), table)
     finally:
         rebuilt.unpersist()
+        points.unpersist()
 
 
-def touched(rows: DataFrame) -> list[Group]:
-    """The groups that a frame with `cluster` and `group_id` is about."""
-    found = rows.where(F.col("group_id").isNotNull()).select("cluster", "group_id").distinct().collect()
-    return sorted((row.cluster, row.group_id) for row in found)
+def touched(new: Mapping[Table, DataFrame]) -> DataFrame:
+    """The groups that new bronze rows are about: cluster, group_id, `since_at`."""
+    parts = [_touching(table, frame) for table, frame in new.items()]
+    return reduce(DataFrame.union, parts).groupBy("cluster", "group_id").agg(F.min("since_at").alias("since_at"))
 
 
-def _rebuilt(spark: SparkSession, warehouse: Path, quiet_ms: int, groups: Sequence[Group] | None) -> DataFrame:
-    records, runs, events = (_history(spark, warehouse, table, groups) for table in INPUTS)
-    return silver(records, runs, events, quiet_ms=quiet_ms).persist()
+def _touching(table: Table, rows: DataFrame) -> DataFrame:
+    # A row without a time may belong anywhere: its group is rebuilt from the start.
+    since = F.coalesce(F.col(TIMES[table.name]), F.timestamp_millis(F.lit(0)))
+    return rows.where(F.col("group_id").isNotNull()).select("cluster", "group_id", since.alias("since_at"))
 
 
-def _history(spark: SparkSession, warehouse: Path, table: Table, groups: Sequence[Group] | None) -> DataFrame:
-    rows = spark.read.format("delta").load(table_path(warehouse, table))
-    if groups is None:
-        return rows
-    clusters = sorted({cluster for cluster, _ in groups})
-    of_cluster = (
-        (F.col("cluster") == c) & F.col("group_id").isin([g for cluster, g in groups if cluster == c]) for c in clusters
-    )
-    return rows.where(reduce(lambda a, b: a | b, of_cluster))
+def _read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
+    return spark.read.format("delta").load(table_path(warehouse, table))
+
+
+def _among(groups: Sequence[Group]) -> Column:
+    """A literal condition, which lets Delta skip files; the exact choice is made by joins."""
+    if not 0 < len(groups) <= PRUNED_GROUPS:
+        return F.lit(bool(groups))
+    return F.col("group_id").isin(sorted({group for _, group in groups}))
 
 
 def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     """Follow bronze and rebuild what changes; with `once` until everything that is there has been built."""
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (*BRONZE, *SILVER))
-    streams = [
-        spark.readStream.format("delta").load(table_path(warehouse, table)).select("cluster", "group_id")
-        for table in INPUTS
-    ]
+    new = {table: spark.readStream.format("delta").load(table_path(warehouse, table)) for table in INPUTS}
+    rows = [_touching(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:
-        rebuild_groups(batch.sparkSession, warehouse, settings.quiet_ms, touched(batch))
+        earliest = batch.groupBy("cluster", "group_id").agg(F.min("since_at").alias("since_at"))
+        rebuild_touched(batch.sparkSession, warehouse, settings.quiet_ms, earliest)
 
     writer = (
-        reduce(DataFrame.union, streams)
+        reduce(DataFrame.union, rows)
         .writeStream.foreachBatch(build)
         .option("checkpointLocation", str(checkpoint_path(warehouse, "build")))
     )

@@ -13,31 +13,42 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from pipelines.arrow_types import instants, row_type
+from pipelines.silver.generations import Base
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import SILVER
+from schemas.states import RebalanceMode
 from schemas.tables import Table
 
 INPUTS = {"record": COORDINATOR_RECORDS, "run": OFFSET_COMMITS, "event": COORDINATOR_EVENTS}
 RAW = ("raw_key", "raw_value")
 ROWS_PER_BATCH = 2_000
+EARLIER_MS = 3_000
+"""A line's second may have begun before the base completed, and lines are matched within another."""
 
 
-def silver(records: DataFrame, runs: DataFrame, events: DataFrame, *, quiet_ms: int) -> DataFrame:
-    """Rebuild every group whose whole history is in the three bronze frames.
+def silver(
+    records: DataFrame, runs: DataFrame, events: DataFrame, *, quiet_ms: int, restarts: DataFrame | None = None
+) -> DataFrame:
+    """Rebuild the groups whose history is in the three bronze frames.
 
     Args:
         records: `coordinator_records`.
         runs: `offset_commits`.
         events: `coordinator_events`; lines without a group are ignored.
         quiet_ms: pause that ends an episode (`rebalances`).
+        restarts: what `restarts.restarts` returned; a group with a base there needs its history from the base on only
+            (`since_base`), and only the rows of later generations come out. None: every history is whole.
 
     Returns:
         One column per silver table, a struct of that table's columns; each row holds one of them, the rest are NULL.
     """
     sides = zip(INPUTS, (records, runs, events), strict=True)
-    history = _union([_side(name, frame) for name, frame in sides])
+    parts = [_side(name, frame) for name, frame in sides]
+    if restarts is not None:
+        parts.append(_bases(restarts))
+    history = _union(parts)
     ordered = history.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
     schema = ", ".join(f"{table.name} STRUCT<{_ddl(table)}>" for table in SILVER)
     return ordered.mapInArrow(partial(_rebuild, quiet_ms), schema)
@@ -61,6 +72,32 @@ def _side(name: str, frame: DataFrame) -> DataFrame:
         if c.name not in RAW
     ]
     return frame.where(F.col("group_id").isNotNull()).select("cluster", "group_id", F.struct(*fields).alias(name))
+
+
+def since_base(rows: DataFrame, table: Table, restarts: DataFrame) -> DataFrame:
+    """The rows of one bronze table that a rebuild from `restarts` needs; a group that is not in it needs none."""
+    bases = restarts.select("cluster", "group_id", "base_epoch", "base_offset", "base_at")
+    if table is COORDINATOR_EVENTS:
+        after = F.unix_millis("event_at") >= F.unix_millis("base_at") - EARLIER_MS
+    else:
+        offset = F.col("last_offset" if table is OFFSET_COMMITS else "source_offset")
+        same = (F.col("log_epoch") == F.col("base_epoch")) & (offset >= F.col("base_offset"))
+        after = (F.col("log_epoch") > F.col("base_epoch")) | same
+    joined = rows.join(F.broadcast(bases), ["cluster", "group_id"])
+    return joined.where(F.col("base_at").isNull() | after).select(*table.names)
+
+
+def _bases(restarts: DataFrame) -> DataFrame:
+    """The bases as one more input row of each group that has one."""
+    fields = [
+        "base_epoch",
+        "base_offset",
+        "base_mode",
+        F.unix_millis("base_first_seen_at").alias("base_first_seen_at"),
+        (F.col("incarnation")).alias("incarnation"),
+    ]
+    known = restarts.where(F.col("base_offset").isNotNull())
+    return known.select("cluster", "group_id", F.struct(*fields).alias("base"))
 
 
 def _union(sides: list[DataFrame]) -> DataFrame:
@@ -96,7 +133,17 @@ def _of_group(
         [row["run"] for row in rows if row["run"] is not None],
         [row["event"] for row in rows if row["event"] is not None],
     )
-    return silver_rows(history, quiet_ms)
+    stated = next((row["base"] for row in rows if row.get("base") is not None), None)
+    return silver_rows(history, quiet_ms, stated and _base(stated))
+
+
+def _base(stated: dict[str, Any]) -> Base:
+    return Base(
+        position=(stated["base_epoch"], stated["base_offset"]),
+        incarnation=stated["incarnation"],
+        mode=RebalanceMode(stated["base_mode"]),
+        first_seen_at=stated["base_first_seen_at"],
+    )
 
 
 def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:

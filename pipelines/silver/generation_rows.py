@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.coordinator_log import EventKind
-
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Resource
 from pipelines.silver.lines import Story
 from pipelines.silver.stops import Work
 from pipelines.silver.triggers import Cause
+from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, GroupProtocol, GroupType, Outcome
 
 APART_MS = 10_000
@@ -35,7 +34,7 @@ def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work
     previous = g.previous
     before = previous.final_members if previous else {}
     start, earliest, latest = prepared(g, story)
-    completed = g.joined_at if g.is_empty else g.synced_at
+    completed = g.completed_at
     slowest, waited = _slowest(g, story, done)
     return {
         "incarnation": g.incarnation,

@@ -68,6 +68,11 @@ class Generation:
         return self.joined_at if self.record.at is None else self.record.at
 
     @property
+    def completed_at(self) -> int:
+        """When the group was whole again."""
+        return self.joined_at if self.is_empty else self.synced_at
+
+    @property
     def is_empty(self) -> bool:
         return not self.members
 
@@ -87,6 +92,16 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """Where a history goes on: the generation at `position`, whose own rows stand, and what it alone does not tell."""
+
+    position: Position
+    incarnation: int
+    mode: RebalanceMode
+    first_seen_at: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lives:
     """Every generation in order, and the records that are no generation: new groups (W1) and tombstones."""
 
@@ -96,14 +111,14 @@ class Lives:
     incarnation: int
 
 
-def lives(records: Iterable[Record]) -> Lives:
-    """Read the GroupMetadata records of one group, in position order.
+def lives(records: Iterable[Record], base: Base | None = None) -> Lives:
+    """Read the GroupMetadata records of one group, in position order, from the start or from `base` on.
 
     A new incarnation begins after a tombstone, and where the number does not go on: a smaller or equal number that is
     neither a static replacement nor the same generation written again by another coordinator.
     """
     out = Lives(generations=[], created=[], tombstones=[], incarnation=0)
-    incarnation, last, created = 0, None, None
+    incarnation, last, created = base.incarnation if base else 0, None, None
     for record in records:
         if record.kind != "GroupMetadata":
             continue
@@ -131,7 +146,7 @@ def lives(records: Iterable[Record]) -> Lives:
         elif last is not None and number < last.number:
             incarnation, last = incarnation + 1, None
         found.incarnation, found.previous = incarnation, last
-        found.mode = _mode(found)
+        found.mode = base.mode if base and record.position == base.position else _mode(found)
         out.generations.append(found)
         last, created = found, None
     return replace(out, incarnation=incarnation)

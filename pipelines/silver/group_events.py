@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from schemas.coordinator_log import EventKind
-
 from pipelines.silver.generations import Generation, Lives, Member, Replacement
 from pipelines.silver.history import Event
 from pipelines.silver.lines import Story
 from pipelines.silver.stops import Work, departure
+from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, GroupEventKind
 
 DEPARTURES = {
@@ -90,6 +89,11 @@ def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterato
         yield _row(g.joined_at, GroupEventKind.EMPTY, g.incarnation, evidence=Evidence.OBSERVED, generation=g.number)
     elif previous is not None and not previous.is_empty:
         yield from _changes(g, previous, before)
+    yield from returns(g)
+
+
+def returns(g: Generation) -> Iterator[dict[str, Any]]:
+    """Static members that came back within the generation."""
     for change in g.replacements:
         yield _returned(g, change)
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from schemas.coordinator_log import EventKind
-
 from pipelines.silver.generation_rows import group_type
-from pipelines.silver.generations import Generation, Lives
+from pipelines.silver.generations import Base, Generation, Lives
 from pipelines.silver.history import Event, History
 from pipelines.silver.lines import Story
+from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, GroupProtocol, GroupState, GroupType
 
 OTHER_PROTOCOLS = {
@@ -19,7 +18,9 @@ OTHER_PROTOCOLS = {
 }
 
 
-def group_row(history: History, lives: Lives, told: list[tuple[Generation, Story]]) -> list[dict[str, Any]]:
+def group_row(
+    history: History, lives: Lives, told: list[tuple[Generation, Story]], base: Base | None
+) -> list[dict[str, Any]]:
     """At most one row: a group known from log lines alone has none."""
     span = history.commits.span()
     times = [r.at for r in history.records if r.at is not None] + list(span or ())
@@ -28,6 +29,7 @@ def group_row(history: History, lives: Lives, told: list[tuple[Generation, Story
     last = told[-1][0] if told else None
     state, since, evidence, opened = _state(history, last)
     kind, protocol = _kind(history, last)
+    seen = [*times, *(e.at for e in history.events)]
     row = {
         "incarnation": lives.incarnation,
         "group_type": kind,
@@ -38,7 +40,7 @@ def group_row(history: History, lives: Lives, told: list[tuple[Generation, Story
         "generation_id": last.number if last else None,
         "member_count": len(last.final_members) if last else None,
         "open_rebalance_since_at": opened,
-        "first_seen_at": min([*times, *(e.at for e in history.events)], default=None),
+        "first_seen_at": base.first_seen_at if base else min(seen, default=None),
         "last_record_at": max(times, default=None),
         "is_deleted": state == GroupState.DEAD,
         "evidence": evidence,

@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
-from schemas.coordinator_log import EventKind
-
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Event
+from schemas.coordinator_log import EventKind
 
 NEAR_MS = 1_000
 """A Stabilized line and the record's currentStateTimestamp are the same instant on one machine: within milliseconds,
@@ -57,7 +56,7 @@ class Lines:
     def story(self, g: Generation) -> Story:
         """The lines between the completion of the generation before and that of `g`."""
         longest = max((m.rebalance_timeout_ms for m in g.members.values()), default=0)
-        since = g.previous.synced_at if g.previous else g.joined_at - longest - NEAR_MS
+        since = g.previous.completed_at if g.previous else g.joined_at - longest - NEAR_MS
         lines = self.window(since, max(g.synced_at, g.joined_at) + NEAR_MS)
         joined = _nearest(lines, EventKind.EMPTY if g.is_empty else EventKind.STABILIZED, g.number, g.joined_at)
         before_join = [e for e in lines if e.at <= g.joined_at + 1]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import zip_longest
 from typing import Any
 
 from pipelines.silver.episodes import episodes
 from pipelines.silver.generation_rows import generation_row, moved
-from pipelines.silver.generations import Generation, lives
-from pipelines.silver.group_events import lifecycle, of_generation
+from pipelines.silver.generations import Base, Generation, lives
+from pipelines.silver.group_events import lifecycle, of_generation, returns
 from pipelines.silver.groups import group_row
 from pipelines.silver.history import History, Resource
 from pipelines.silver.lines import Lines, Story
@@ -21,23 +21,36 @@ from schemas.silver import SILVER
 Rows = dict[str, list[dict[str, Any]]]
 
 
-def silver_rows(history: History, quiet_ms: int) -> Rows:
-    """Table name → rows, each with its key columns; instants are milliseconds since the epoch."""
-    found = lives(history.records)
+def silver_rows(history: History, quiet_ms: int, base: Base | None = None) -> Rows:
+    """Table name → rows, each with its key columns; instants are milliseconds since the epoch.
+
+    With a `base` the history begins at its record, and only the rows of later generations come out (of `group_events`
+    those after its completion): the same that the whole history gives, provided that no resource was without an owner
+    when the generation after it began and that this generation began an episode (`restarts`).
+    """
+    found = lives(history.records, base)
     lines = Lines(history.events)
     told = [(g, lines.story(g)) for g in found.generations]
+    windows = stalls(told, history.commits)
     out: Rows = {table.name: [] for table in SILVER}
     out["group_events"] += lifecycle(found, history.events)
-    following = {id(a): b for a, b in pairwise(found.generations) if a.incarnation == b.incarnation}
     last_owner: dict[Resource, str] = {}
-    for g, story in told:
+    for (g, story), following in zip_longest(told, found.generations[1:]):
         if g.previous is None:
             last_owner = {}
-        _of_generation(out, history, g, story, following.get(id(g)), last_owner)
-    windows = stalls(told, history.commits)
+        if base is not None and g.position == base.position:
+            moved(g, last_owner)
+            out["group_events"] += returns(g)
+            continue
+        _of_generation(out, history, g, story, following, last_owner)
+    if base is not None:
+        first = found.generations[1].position
+        completed = found.generations[0].completed_at
+        windows = [w for w in windows if w.stopped_by >= first]
+        out["group_events"] = [e for e in out["group_events"] if e["event_at"] > completed]
     out["stalls"] += [_stall_row(s) for s in windows]
     out["rebalances"] += episodes(out["generations"], windows, quiet_ms)
-    out["groups"] += group_row(history, found, told)
+    out["groups"] += group_row(history, found, told, base)
     out["group_events"] = list({(e["event_at"], e["kind"], e["member_id"]): e for e in out["group_events"]}.values())
     for rows in out.values():
         for row in rows:
@@ -54,8 +67,9 @@ def _of_generation(
     last_owner: dict[Resource, str],
 ) -> None:
     done = work_by_member(g.previous, history.commits, g.position)
+    until = following.joined_at if following and following.incarnation == g.incarnation else None
     out["generations"].append(generation_row(g, story, cause(g, story, done), done, moved(g, last_owner)))
-    out["generation_members"] += member_rows(g, story, done, following.joined_at if following else None)
+    out["generation_members"] += member_rows(g, story, done, until)
     out["group_events"] += of_generation(g, story, done)
 
 

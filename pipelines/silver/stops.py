@@ -2,8 +2,8 @@
 
 Nothing states the moment directly. What limits it: a member works until the coordinator's first "Preparing to
 rebalance" unless it started the rebalance itself; an eager member has given everything up when the join phase ends; a
-commit with progress proves work before it. Clients that commit automatically commit once more *after* they stopped (on
-revocation and on close: `ConsumerCoordinator.onJoinPrepare`), so only the last commit but one is surely before the stop.
+commit with progress proves work before it. Clients that commit automatically commit once more *after* they stopped, on
+revocation and on close (`ConsumerCoordinator.onJoinPrepare`): only the last commit but one is surely before the stop.
 """
 
 from __future__ import annotations

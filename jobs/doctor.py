@@ -1,0 +1,176 @@
+"""`regroup doctor`: what is there, what is missing, and what to do about each missing thing."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from jobs.delta_io import table_path
+from jobs.errors import UserError
+from jobs.jars import jars
+from jobs.java import java_home
+from jobs.settings import Cluster, Settings
+from schemas.bronze import BRONZE
+from schemas.silver import SILVER
+
+OFFSETS = "__consumer_offsets"
+TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """`is_ok` None: optional and absent. `advice` says what to do where it is not ok."""
+
+    subject: str
+    is_ok: bool | None
+    found: str
+    advice: str = ""
+
+
+def run(settings: Settings, args: argparse.Namespace) -> int:
+    """Print one line a finding; 0 where nothing required is missing, else 1."""
+    findings = []
+    for finding in checks(settings, args.cluster):
+        mark = {True: "ok      ", None: "optional", False: "MISSING "}[finding.is_ok]
+        print(f"{mark}  {finding.subject}: {finding.found}")
+        if finding.advice:
+            print(f"          -> {finding.advice}")
+        findings.append(finding)
+    missing = sum(finding.is_ok is False for finding in findings)
+    print(f"{missing} required thing(s) missing" if missing else "everything required is there")
+    return 1 if missing else 0
+
+
+def checks(settings: Settings, cluster: str | None) -> Iterator[Finding]:
+    """Every finding, machine first, then the warehouse, then each Kafka cluster."""
+    yield Finding(subject="Python", is_ok=True, found=f"{platform.python_version()} ({sys.executable})")
+    yield _told("Java", lambda: str(java_home()))
+    yield _told("jars of Delta Lake", lambda: f"{len(jars('delta'))} verified")
+    yield _warehouse(settings.warehouse)
+    chosen = [c for c in settings.clusters if cluster in (None, c.name)]
+    if not chosen:
+        yield Finding(
+            subject="Kafka",
+            is_ok=None,
+            found="no cluster named",
+            advice="Give --bootstrap-servers HOST:PORT or a [clusters.NAME] table in the settings file; "
+            "without, `./regroup up` runs a lab of its own.",
+        )
+    for one in chosen:
+        yield from _cluster(one)
+
+
+def _told(subject: str, answer: Callable[[], str]) -> Finding:
+    try:
+        return Finding(subject=subject, is_ok=True, found=answer())
+    except UserError as error:
+        return Finding(subject=subject, is_ok=False, found="not there", advice=str(error))
+
+
+def _warehouse(warehouse: Path) -> Finding:
+    known = [t.name for t in (*BRONZE, *SILVER) if Path(table_path(warehouse, t), "_delta_log").is_dir()]
+    nearest = next(p for p in (warehouse.absolute(), *warehouse.absolute().parents) if p.exists())
+    if not os.access(nearest, os.W_OK):
+        advice = f"Make {nearest} writable for this user, or name another folder with --warehouse."
+        return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} cannot be written", advice=advice)
+    found = f"{warehouse}, {len(known)} of {len(BRONZE) + len(SILVER)} tables"
+    return Finding(subject="warehouse", is_ok=True, found=found)
+
+
+def _cluster(cluster: Cluster) -> Iterator[Finding]:
+    name = f"cluster {cluster.name}"
+    try:
+        options = cluster.client() | {"socket.timeout.ms": "8000", "log_level": "0"}
+        admin = AdminClient(options)
+        metadata = admin.list_topics(timeout=TIMEOUT_S)
+    except UserError as error:
+        yield Finding(subject=name, is_ok=False, found="a setting refers to nothing", advice=str(error))
+        return
+    except KafkaException as error:
+        yield _unreachable(name, cluster, error.args[0])
+        return
+    yield Finding(subject=name, is_ok=True, found=f"{len(metadata.brokers)} broker(s) at {cluster.bootstrap_servers}")
+    yield _topic(f"{name}, topic {OFFSETS}", options, OFFSETS, required=True)
+    yield _topic(f"{name}, topic {cluster.events_topic}", options, cluster.events_topic, required=False)
+    yield _groups(name, admin)
+    for logs in cluster.logs:
+        for pattern in logs.files:
+            yield _log_file(name, pattern)
+
+
+def _unreachable(name: str, cluster: Cluster, error: KafkaError) -> Finding:
+    advice = f"Check that {cluster.bootstrap_servers} is right and reachable from here, and the [clusters.NAME.kafka] security options."
+    return Finding(subject=name, is_ok=False, found=error.str(), advice=advice)
+
+
+def _topic(subject: str, options: dict[str, str], topic: str, *, required: bool) -> Finding:
+    """Readable means that one fetch from the topic's first partition is answered."""
+    reader = Consumer(
+        options | {"group.id": "regroup-doctor", "enable.auto.commit": "false", "enable.partition.eof": "true"}
+    )
+    try:
+        found = reader.list_topics(topic, timeout=TIMEOUT_S).topics[topic]
+        if found.error is not None:
+            return _refused(subject, topic, found.error, required=required)
+        reader.assign([TopicPartition(topic, 0, 0)])
+        message = reader.poll(TIMEOUT_S)
+        error = message.error() if message is not None else None
+        if error is not None and error.code() not in (KafkaError._PARTITION_EOF, KafkaError.OFFSET_OUT_OF_RANGE):  # noqa: SLF001 - librdkafka's own name for it
+            return _refused(subject, topic, error, required=required)
+        return Finding(subject=subject, is_ok=True, found=f"readable, {len(found.partitions)} partition(s)")
+    except KafkaException as error:
+        return _refused(subject, topic, error.args[0], required=required)
+    finally:
+        reader.close()
+
+
+def _refused(subject: str, topic: str, error: KafkaError, *, required: bool) -> Finding:
+    if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+        advice = (
+            "Nothing to do: it appears with the first group that commits or joins, and `ingest` waits for it."
+            if required
+            else "Without the coordinator's log, starts of rebalances are bounds: ship broker logs to it, or name log files."
+        )
+        return Finding(subject=subject, is_ok=None, found="not there", advice=advice)
+    if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+        advice = f"Grant this principal READ on the topic {topic}."
+        return Finding(
+            subject=subject, is_ok=False if required else None, found="not allowed to read it", advice=advice
+        )
+    return Finding(
+        subject=subject, is_ok=False if required else None, found=error.str(), advice="See the broker's log."
+    )
+
+
+def _groups(name: str, admin: AdminClient) -> Finding:
+    subject = f"{name}, list of groups"
+    try:
+        listed = admin.list_consumer_groups(request_timeout=TIMEOUT_S).result()
+    except KafkaException as error:
+        return Finding(
+            subject=subject,
+            is_ok=None,
+            found=error.args[0].str(),
+            advice="Grant DESCRIBE on the cluster for states between two records; nothing else needs it.",
+        )
+    return Finding(subject=subject, is_ok=True, found=f"{len(listed.valid)} group(s) visible")
+
+
+def _log_file(name: str, pattern: str) -> Finding:
+    path = Path(pattern)
+    matches = sorted(path.parent.glob(path.name)) if path.parent.is_dir() else []
+    readable = [p for p in matches if os.access(p, os.R_OK)]
+    if readable:
+        return Finding(subject=f"{name}, log file {pattern}", is_ok=True, found=f"{len(readable)} file(s)")
+    found, advice = "not there", "Correct the path in [[clusters.NAME.logs]]."
+    if matches:
+        found, advice = "not readable", "Let this user read it."
+    return Finding(subject=f"{name}, log file {pattern}", is_ok=False, found=found, advice=advice)

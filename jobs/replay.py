@@ -1,0 +1,229 @@
+"""`regroup replay CAPTURE`: every table again from a capture folder, through the same functions as a live cluster."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pipelines.bronze_batch import SourceRecord, bronze_rows
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs.build import rebuild_touched, touched
+from jobs.delta_io import claim, create_tables, table_path
+from jobs.errors import UserError
+from jobs.settings import DEFAULT_CLUSTER, Settings
+from jobs.spark import session
+from pipelines.arrow_types import row_type
+from pipelines.coordinator_events import Unreadable, parse_line
+from pipelines.log_layouts import layout
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.silver import SILVER
+
+SOURCES = ("offsets", "log", "admin")
+T = TypeVar("T")
+Rows = dict[str, list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One line of a broker's log."""
+
+    file: str
+    number: int
+    text: str
+    broker_id: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Batch:
+    """What one ingest would have read at once."""
+
+    records: list[SourceRecord] = field(default_factory=list)
+    lines: list[Line] = field(default_factory=list)
+    observations: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+
+
+class Capture:
+    """A capture folder, format 1.
+
+    Raises:
+        UserError: the folder, or its meta.json or offsets.parquet, is missing or of another format.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.meta = self._meta()
+
+    def _meta(self) -> dict[str, Any]:
+        try:
+            meta: dict[str, Any] = json.loads((self.folder / "meta.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise UserError(f"{self.folder} is no capture folder: it has no meta.json.") from None
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            raise UserError(f"The file {self.folder / 'meta.json'} is not JSON: record the capture again.") from None
+        if meta.get("format") != 1:
+            raise UserError(f"{self.folder} has capture format {meta.get('format')}; this Regroup reads format 1.")
+        return meta
+
+    def records(self) -> list[SourceRecord]:
+        """Every record, ordered by partition and offset."""
+        path = self.folder / "offsets.parquet"
+        try:
+            table = pq.read_table(path)
+        except FileNotFoundError:
+            raise UserError(f"The capture {self.folder} has no offsets.parquet: record it again.") from None
+        except pa.ArrowInvalid:
+            raise UserError(f"The file {path} is not Parquet: record the capture again.") from None
+        rows = (table[name].to_pylist() for name in ("partition", "offset", "timestamp_ms", "key", "value"))
+        return sorted((SourceRecord(*row) for row in zip(*rows, strict=True)), key=lambda r: (r.partition, r.offset))
+
+    def lines(self) -> Iterator[Line]:
+        """Lines of the brokers' logs."""
+        for path in sorted(self.folder.glob("broker-*.log*")):
+            number = path.name.removeprefix("broker-").split(".", 1)[0]
+            broker_id = int(number) if number.isdigit() else None
+            with _open(path) as text:
+                for at, line in enumerate(text, 1):
+                    yield Line(file=path.name, number=at, text=line.rstrip("\r\n"), broker_id=broker_id)
+
+    def observations(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        """Line number and object of admin.jsonl."""
+        for path in sorted(self.folder.glob("admin.jsonl*")):
+            with _open(path) as text:
+                yield from ((number, json.loads(line)) for number, line in enumerate(text, 1))
+
+
+def _open(path: Path) -> Any:
+    if path.suffix == ".gz":
+        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
+    return path.open(encoding="utf-8", errors="replace")
+
+
+def run(settings: Settings, args: argparse.Namespace) -> int:
+    """`regroup replay`."""
+    sources = args.sources.split(",")
+    unknown = sorted(set(sources) - set(SOURCES))
+    if unknown:
+        raise UserError(f"Unknown source {unknown[0]!r} in --sources: known are {', '.join(SOURCES)}.")
+    capture = Capture(args.capture)
+    cluster = args.cluster or DEFAULT_CLUSTER
+    batches = split(capture, sources, args.batches, args.seed)
+    claim(settings.warehouse, cluster, f"capture {capture.meta.get('scenario', '')} {capture.meta.get('started_ms')}")
+    spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)
+    create_tables(spark, settings.warehouse, (*BRONZE, *SILVER))
+    for number, batch in enumerate(batches, 1):
+        print(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines", flush=True)
+        replay(spark, settings, cluster, capture.meta, batch)
+    print(f"done: {settings.warehouse}")
+    return 0
+
+
+def split(capture: Capture, sources: Sequence[str], batches: int, seed: int | None) -> list[Batch]:
+    """The capture as `batches` batches in time order; with a `seed`, each source's batches in an order of its own.
+
+    Order within a partition of `__consumer_offsets` is Kafka's promise and is kept.
+    """
+    out = [Batch() for _ in range(batches)]
+    if "offsets" in sources:
+        for at, part in enumerate(_chunks(_in_time(capture.records()), batches)):
+            out[at].records = sorted(part, key=lambda r: (r.partition, r.offset))
+    if "log" in sources:
+        order = list(range(batches))
+        if seed is not None:
+            Random(seed).shuffle(order)  # noqa: S311 - an order, not a secret
+        for at, lines in zip(order, _chunks(list(capture.lines()), batches), strict=True):
+            out[at].lines = lines
+    if "admin" in sources:
+        for at, seen in enumerate(_chunks(list(capture.observations()), batches)):
+            out[at].observations = seen
+    return out
+
+
+def _in_time(records: list[SourceRecord]) -> list[SourceRecord]:
+    """By time, but never against the order of a partition, in which times need not rise."""
+    newest: dict[int, int] = defaultdict(int)
+    timed = []
+    for record in records:
+        newest[record.partition] = max(newest[record.partition], record.timestamp_ms)
+        timed.append((newest[record.partition], record.partition, record.offset, record))
+    return [entry[-1] for entry in sorted(timed, key=lambda entry: entry[:3])]
+
+
+def _chunks(items: list[T], count: int) -> list[list[T]]:
+    edges = [len(items) * i // count for i in range(count + 1)]
+    return [items[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+
+
+def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any], batch: Batch) -> None:
+    """Append one batch to bronze and bring silver up to date."""
+    rows = bronze_of(batch, cluster, meta)
+    frames = {table.name: _frame(spark, rows.get(table.name, []), row_type(table)) for table in BRONZE}
+    for table in BRONZE:
+        if rows.get(table.name):
+            frames[table.name].write.format("delta").mode("append").save(table_path(settings.warehouse, table))
+    new = {t: frames[t.name] for t in (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)}
+    rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(new))
+
+
+def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any]) -> Rows:
+    """The batch as bronze rows by table name."""
+    rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0))
+    events, refused = _events(batch.lines, cluster, meta)
+    rows[COORDINATOR_EVENTS.name] = events
+    rows["quarantine"] = [*rows.get("quarantine", []), *refused]
+    rows[ADMIN_OBSERVATIONS.name] = [_observation(cluster, number, seen) for number, seen in batch.observations]
+    return rows
+
+
+def _events(lines: list[Line], cluster: str, meta: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    zone, reader = ZoneInfo(meta.get("log_time_zone", "UTC")), layout(meta.get("log_pattern", "default"))
+    events, refused = [], []
+    for line in lines:
+        found = parse_line(line.text, reader, zone)
+        if isinstance(found, Unreadable):
+            refused.append(
+                {
+                    "cluster": cluster,
+                    "source": line.file,
+                    "log_epoch": 0,
+                    "source_partition": -1,
+                    "source_offset": line.number,
+                    "reason": found.reason,
+                    "detail": found.detail,
+                    "raw_value": line.text.encode(),
+                }
+            )
+        elif found is not None:
+            event = found._asdict() | {"cluster": cluster, "source_id": line.file, "line_no": line.number}
+            if event["broker_id"] is None:
+                event["broker_id"] = line.broker_id
+            events.append(event)
+    return events, refused
+
+
+def _observation(cluster: str, number: int, seen: dict[str, Any]) -> dict[str, Any]:
+    subject = seen.get("group_id") or seen.get("topic") or ""
+    return {
+        "cluster": cluster,
+        "observed_at": datetime.fromtimestamp(seen.get("observed_at_ms", 0) / 1000, UTC),
+        "source": seen.get("source", ""),
+        "kind": seen.get("kind", ""),
+        "subject": f"{subject}#{number}",
+        "body": json.dumps(seen, separators=(",", ":")),
+    }
+
+
+def _frame(spark: SparkSession, rows: list[dict[str, Any]], kind: pa.StructType) -> DataFrame:
+    array = pa.array(rows, type=kind)
+    return spark.createDataFrame(pa.Table.from_struct_array(array))
