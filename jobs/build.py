@@ -6,6 +6,7 @@ a late log line and a rebuild from scratch end in the same tables.
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
@@ -108,14 +109,15 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     writer.trigger(**trigger).start().awaitTermination()  # type: ignore[arg-type]
 
 
-def run(settings: Settings, *, once: bool) -> int:
+def run(settings: Settings, args: argparse.Namespace) -> int:
     """`regroup build`."""
     _known(settings.warehouse)
-    start(session("regroup build", cores=settings.cores, driver_memory=settings.driver_memory), settings, once=once)
+    spark = session("regroup build", cores=settings.cores, driver_memory=settings.driver_memory)
+    start(spark, settings, once=args.once)
     return 0
 
 
-def run_rebuild(settings: Settings) -> int:
+def run_rebuild(settings: Settings, _: argparse.Namespace) -> int:
     """`regroup rebuild`."""
     _known(settings.warehouse)
     spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)

@@ -1,10 +1,11 @@
-"""The command line: `regroup COMMAND`. Each command is one job; a foreseeable mistake is one sentence and exit code 2."""
+"""The command line: `regroup COMMAND`. One command is one job; a foreseeable mistake one sentence and exit code 2."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 
 from jobs.errors import UserError
@@ -12,6 +13,18 @@ from jobs.settings import Settings
 
 Command = Callable[[Settings, argparse.Namespace], int]
 
+COMMANDS = {
+    "up": ("jobs.up", "run"),
+    "ingest": ("jobs.ingest", "run"),
+    "build": ("jobs.build", "run"),
+    "replay": ("jobs.replay", "run"),
+    "rebuild": ("jobs.build", "run_rebuild"),
+    "serve": ("jobs.serve", "run"),
+    "capture": ("jobs.capture", "run"),
+    "ship-logs": ("jobs.ship_logs", "run"),
+    "lab": ("jobs.lab.lab", "run"),
+    "doctor": ("jobs.doctor", "run"),
+}
 FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 
 
@@ -82,48 +95,9 @@ def _replay(replay: argparse.ArgumentParser) -> None:
 
 def _command(name: str) -> Command:
     """Imported on use: `--help` and a wrong flag should not wait for Spark."""
-    # ruff: noqa: PLC0415
-    match name:
-        case "up":
-            from jobs.up import run as up
-
-            return up
-        case "ingest":
-            from jobs.ingest import run as ingest
-
-            return lambda settings, args: ingest(settings, once=args.once)
-        case "build":
-            from jobs.build import run as build
-
-            return lambda settings, args: build(settings, once=args.once)
-        case "replay":
-            from jobs.replay import run as replay
-
-            return replay
-        case "rebuild":
-            from jobs.build import run_rebuild
-
-            return lambda settings, _: run_rebuild(settings)
-        case "serve":
-            from jobs.serve import run as serve
-
-            return lambda settings, _: serve(settings)
-        case "capture":
-            from jobs.capture import run as capture
-
-            return capture
-        case "ship-logs":
-            from jobs.ship_logs import run as ship_logs
-
-            return ship_logs
-        case "lab":
-            from jobs.lab.lab import run as lab
-
-            return lab
-        case _:
-            from jobs.doctor import run as doctor
-
-            return doctor
+    module, function = COMMANDS[name]
+    command: Command = getattr(import_module(module), function)
+    return command
 
 
 if __name__ == "__main__":

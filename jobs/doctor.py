@@ -107,7 +107,10 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
 
 
 def _unreachable(name: str, cluster: Cluster, error: KafkaError) -> Finding:
-    advice = f"Check that {cluster.bootstrap_servers} is right and reachable from here, and the [clusters.NAME.kafka] security options."
+    advice = (
+        f"Check that {cluster.bootstrap_servers} is right and reachable from here, and the security options in "
+        f"[clusters.{cluster.name}.kafka]."
+    )
     return Finding(subject=name, is_ok=False, found=error.str(), advice=advice)
 
 
@@ -137,7 +140,7 @@ def _refused(subject: str, topic: str, error: KafkaError, *, required: bool) -> 
         advice = (
             "Nothing to do: it appears with the first group that commits or joins, and `ingest` waits for it."
             if required
-            else "Without the coordinator's log, starts of rebalances are bounds: ship broker logs to it, or name log files."
+            else "Without the coordinator's log, starts are bounds: ship broker logs to it, or name log files."
         )
         return Finding(subject=subject, is_ok=None, found="not there", advice=advice)
     if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -162,7 +163,7 @@ def _in_time(records: list[SourceRecord]) -> list[SourceRecord]:
 
 def _chunks(items: list[T], count: int) -> list[list[T]]:
     edges = [len(items) * i // count for i in range(count + 1)]
-    return [items[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    return [items[a:b] for a, b in pairwise(edges)]
 
 
 def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any], batch: Batch) -> None:
