@@ -142,7 +142,9 @@ class Lab:
 def run(_settings: Settings, args: argparse.Namespace) -> int:
     """The `lab` command: in a temporary folder, with the script of `args.seed`, until Ctrl-C."""
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="regroup-lab-")))
+        directory = Path(
+            stack.enter_context(tempfile.TemporaryDirectory(prefix="regroup-lab-", ignore_cleanup_errors=True))
+        )
         _print("starting a broker")
         try:
             lab = stack.enter_context(Lab(directory, seed=args.seed, say=_print))
