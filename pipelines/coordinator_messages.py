@@ -1,0 +1,163 @@
+"""What the message of a coordinator's log line says, as columns of `coordinator_events`."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipelines.line_matching import Template, listed
+from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, EventKind, Wording
+from schemas.coordinator_reasons import (
+    CLIENT_REASON,
+    FENCING_REASONS,
+    LEAVE_REASONS,
+    NOT_PROVIDED,
+    REJOIN_REASONS,
+    SERVER_REASONS,
+)
+from schemas.states import Trigger
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_NEW_PREFIX = re.compile(
+    r"\[GroupCoordinator id=(?P<broker_id>\d{1,9})"
+    r"(?: topic=__consumer_offsets partition=(?P<source_partition>\d{1,9}))?\] "
+)
+_OLD_PREFIXES = {
+    "GroupCoordinator": re.compile(r"\[GroupCoordinator (?P<broker_id>\d{1,9})\]: "),
+    "GroupMetadataManager": re.compile(r"\[GroupMetadataManager brokerId=(?P<broker_id>\d{1,9})\] "),
+}
+# A client id may hold the separator too; beyond this many the text is no reason that a client sends.
+_CLIENT_REASONS_TRIED = 8
+_REFINED = {
+    Trigger.MEMBER_LEFT: LEAVE_REASONS,
+    Trigger.UNKNOWN: REJOIN_REASONS,
+    Trigger.LEADER_REJOINED: REJOIN_REASONS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    wording: Wording
+    template: Template
+
+
+class _Readers:
+    """The wordings of one coordinator by logger and first word; every message of it begins with a fixed word."""
+
+    def __init__(self, wordings: Iterable[Wording]) -> None:
+        self._readers: dict[tuple[str, str], list[_Reader]] = defaultdict(list)
+        for wording in wordings:
+            self._readers[wording.logger, _first_word(wording.text)].append(_Reader(wording, Template(wording.text)))
+
+    def read(self, logger: str, message: str) -> tuple[Wording, dict[str, Any]] | None:
+        """The best reading: the most fixed beginning, then the longest group id, then the most fixed text."""
+        best, best_rank = None, (-1, -1, -1)
+        for reader in self._readers.get((logger, _first_word(message)), ()):
+            values = reader.template.read(message)
+            if values is not None:
+                template = reader.template
+                rank = (len(template.head), len(values.get("group_id", "")), template.fixed)
+                if rank > best_rank:
+                    best, best_rank = (reader.wording, values), rank
+        return best
+
+
+def _first_word(text: str) -> str:
+    return re.split(r"[ =\[{(]", text.removeprefix("["), maxsplit=1)[0]
+
+
+_OLD = _Readers(OLD_WORDINGS)
+_NEW = _Readers(NEW_WORDINGS)
+_SERVER = [(Template(text), trigger) for text, trigger in SERVER_REASONS]
+_FENCING = [(Template(text), trigger) for text, trigger in FENCING_REASONS]
+
+
+def read_message(logger: str, printed: str, message: str) -> dict[str, Any] | None:
+    """The columns that a message gives; None unless all of it, prefix included, is one of Kafka's wordings.
+
+    Args:
+        logger: class that printed it.
+        printed: logger as in the line. Without a package the prefix tells the two coordinators apart.
+        message: what it printed.
+    """
+    prefix = _NEW_PREFIX.match(message) if not printed.startswith("kafka.") else None
+    if prefix is not None:
+        found = _NEW.read(logger, message[prefix.end() :])
+    elif printed.startswith("org."):
+        return None
+    elif logger == "GroupMetadata":  # prints no prefix
+        found = _OLD.read(logger, message)
+    else:
+        prefix = _OLD_PREFIXES[logger].match(message) if logger in _OLD_PREFIXES else None
+        found = _OLD.read(logger, message[prefix.end() :]) if prefix else None
+    if found is None:
+        return None
+    wording, values = found
+    if prefix is not None:
+        values = {name: int(value) for name, value in prefix.groupdict().items() if value} | values
+    return _columns(wording, values)
+
+
+def _columns(wording: Wording, values: dict[str, Any]) -> dict[str, Any]:
+    trigger = wording.trigger
+    if wording.kind == EventKind.PREPARING:
+        trigger, why = _why(values["reason"])
+        values |= why
+    elif wording.kind == EventKind.MEMBER_FENCED:
+        for template, stated in _FENCING:
+            why_fenced = template.read(values["reason"])
+            if why_fenced is not None:
+                trigger = stated
+                values |= why_fenced
+    elif wording.kind == EventKind.DELETED and ", " in values["group_id"]:
+        values["group_id"] = None  # several: their tombstones name them one by one
+    if "client_reason" in values:
+        values["client_reason"] = _provided(values["client_reason"])
+        trigger = _refined(trigger, values["client_reason"])
+    if "group_instance_id" in values:
+        values["group_instance_id"] = _instance(values["group_instance_id"])
+    if "member_ids" in values:
+        values["member_ids"] = listed(values["member_ids"])
+        if len(values["member_ids"]) == 1:
+            values["member_id"] = values["member_ids"][0]
+    return values | {"event_kind": wording.kind.value, "trigger": trigger.value if trigger else None}
+
+
+def _why(reason: str) -> tuple[Trigger, dict[str, Any]]:
+    """What the reason of a Preparing line states; the wording of a version not known here states nothing."""
+    end = reason.find(CLIENT_REASON)
+    for _ in range(_CLIENT_REASONS_TRIED):
+        body = reason if end < 0 else reason[:end]
+        for template, trigger in _SERVER:
+            values = template.read(body)
+            if values is not None:
+                values["reason"] = body
+                if end >= 0:
+                    values["client_reason"] = reason[end + len(CLIENT_REASON) :]
+                return trigger, values
+        if end < 0:
+            break
+        end = reason.find(CLIENT_REASON, end + 1)
+    return Trigger.UNKNOWN, {}
+
+
+def _provided(client_reason: str) -> str | None:
+    return None if client_reason in ("", NOT_PROVIDED) else client_reason
+
+
+def _refined(trigger: Trigger | None, client_reason: str | None) -> Trigger | None:
+    for beginning, meaning in _REFINED.get(trigger, ()) if trigger and client_reason else ():
+        if client_reason is not None and client_reason.startswith(beginning):
+            return meaning
+    return trigger
+
+
+def _instance(text: str) -> str | None:
+    """As Scala's Option, Java's null, or plain."""
+    if text in ("None", "null", ""):
+        return None
+    return text[5:-1] if text.startswith("Some(") and text.endswith(")") else text

@@ -1,0 +1,176 @@
+"""What a message on the events topic carries: log lines, as any shipper wraps them, or an observation of Regroup's own.
+
+Known wrappings: none; Filebeat, Fluent Bit, Vector and container runtimes (`message`, `log`), OpenTelemetry (`body`,
+also OTLP/JSON batches), an untouched original (`event.original`); log4j2's JsonLayout and JsonTemplateLayout (ECS,
+Logstash and its own), whose parts are put together again as a line in Kafka's default layout and in UTC.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from pipelines.coordinator_events import Unreadable
+from schemas.states import QuarantineReason
+
+OWN_KINDS = frozenset({"log", "admin", "mark"})
+_LINE = ("event.original", "message", "log", "body", "body.stringValue")
+_LOGGER = ("log.logger", "loggerName", "logger_name", "logger")
+_LEVEL = ("log.level", "level", "severity")
+_TIME = ("@timestamp", "timestamp", "timeMillis", "time")
+_BROKER = tuple(
+    place + name
+    for place in ("", "fields.", "labels.", "attributes.")
+    for name in ("broker_id", "broker.id", "brokerId")
+)
+# A shipper wraps what a JSON layout or a container runtime wrapped before.
+_DEPTH = 4
+
+
+class LogLine(NamedTuple):
+    """One line. `layout` and `zone` are None where those of its source hold."""
+
+    line: str
+    broker_id: int | None = None
+    layout: str | None = None
+    zone: str | None = None
+
+
+class Observation(NamedTuple):
+    """A message of Regroup's own that is no log line: `kind` is admin or mark, `body` the whole envelope."""
+
+    kind: str
+    body: dict[str, Any]
+
+
+def unwrap(value: bytes | None, broker_id: int | None = None) -> list[LogLine] | Observation | Unreadable:
+    """The content of one message. `broker_id` is what its headers say; a field of the envelope goes before it.
+
+    Text that does not look like JSON is a line. JSON that is broken or holds no line is `Unreadable`.
+    """
+    if value is None:
+        return Unreadable(QuarantineReason.INVALID_ENVELOPE, "the message has no value")
+    text = value.decode("utf-8", "replace")
+    if not _is_json(text):
+        return _split(text, broker_id)
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        return Unreadable(QuarantineReason.INVALID_ENVELOPE, f"broken JSON: {error}"[:200])
+    if isinstance(content, dict) and content.get("kind") in OWN_KINDS and {"source", "at"} <= content.keys():
+        return _own(content, broker_id)
+    lines = _lines(content, broker_id, _DEPTH)
+    return lines or Unreadable(QuarantineReason.INVALID_ENVELOPE, "no log line in event.original, message, log or body")
+
+
+def _is_json(text: str) -> bool:
+    """A line in Kafka's default layout begins with a bracket too."""
+    start = text.lstrip()[:32]
+    return start.startswith("{") or start.replace(" ", "").startswith("[{")
+
+
+def _split(text: str, broker_id: int | None) -> list[LogLine]:
+    return [LogLine(line.removesuffix("\r"), broker_id) for line in text.split("\n") if line.strip()]
+
+
+def _own(content: dict[str, Any], broker_id: int | None) -> list[LogLine] | Observation | Unreadable:
+    if content["kind"] != "log":
+        return Observation(content["kind"], content)
+    if content.get("is_oversized"):
+        return Unreadable(QuarantineReason.OVERSIZED, f"line {content.get('line_no')} of {content.get('file')}"[:200])
+    line = content.get("line")
+    if not isinstance(line, str):
+        return Unreadable(QuarantineReason.INVALID_ENVELOPE, "kind is log, but there is no text in line")
+    return [LogLine(line, _broker(content, broker_id), _text(content.get("layout")), _text(content.get("zone")))]
+
+
+def _lines(content: Any, broker_id: int | None, depth: int) -> list[LogLine]:
+    """Every line in JSON of a shipper; nothing for JSON that holds none."""
+    if isinstance(content, list):
+        return [line for item in content for line in _lines(item, broker_id, depth)]
+    if not isinstance(content, dict):
+        return []
+    if isinstance(content.get("resourceLogs"), list):
+        return _lines(_otlp(content), broker_id, depth)
+    text = _first_text(content, _LINE)
+    if text is None:
+        return []
+    broker_id = _broker(content, broker_id)
+    logger = _first_text(content, _LOGGER)
+    if logger is not None:
+        return [LogLine(_line(content, logger, text), broker_id, "default", "UTC")]
+    inner = _parsed(text) if depth else None
+    return _split(text, broker_id) if inner is None else _lines(inner, broker_id, depth - 1)
+
+
+def _parsed(text: str) -> Any:
+    """JSON within JSON; None if it is none."""
+    try:
+        return json.loads(text) if _is_json(text) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _otlp(content: dict[str, Any]) -> list[Any]:
+    """The log records of an ExportLogsServiceRequest."""
+    return [
+        record
+        for resource in content["resourceLogs"]
+        if isinstance(resource, dict)
+        for scope in resource.get("scopeLogs") or ()
+        if isinstance(scope, dict)
+        for record in scope.get("logRecords") or ()
+    ]
+
+
+def _field(content: dict[str, Any], name: str) -> Any:
+    """A field by its dotted name, written flat or nested."""
+    if name in content:
+        return content[name]
+    head, _, rest = name.partition(".")
+    inner = content.get(head)
+    return _field(inner, rest) if rest and isinstance(inner, dict) else None
+
+
+def _broker(content: dict[str, Any], otherwise: int | None) -> int | None:
+    for name in _BROKER:
+        found = _field(content, name)
+        if str(found).isascii() and str(found).isdigit() and len(str(found)) < 10:
+            return int(found)
+    return otherwise
+
+
+def _first_text(content: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((found for name in names if isinstance(found := _field(content, name), str)), None)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _line(content: dict[str, Any], logger: str, message: str) -> str:
+    level = (_first_text(content, _LEVEL) or "INFO").upper()
+    return f"[{_time(content)}] {level} {message} ({logger})"
+
+
+def _time(content: dict[str, Any]) -> str:
+    """The event's time as `%d` in UTC; text as it is, for the parser to judge."""
+    instant = content.get("instant")
+    if isinstance(instant, dict):
+        seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond", 0)
+        return _printed(seconds, nanos // 1_000_000 if isinstance(nanos, int) else 0)
+    found = next((value for name in _TIME if (value := _field(content, name)) is not None), None)
+    if isinstance(found, (int, float)) and not isinstance(found, bool):
+        # GELF counts seconds, everybody else milliseconds.
+        millis = round(found * 1000) if found < 1e11 else round(found)
+        return _printed(millis // 1000, millis % 1000)
+    return f"{found!s:20}" if found is not None else "no time in the envelope"
+
+
+def _printed(seconds: Any, millis: int) -> str:
+    try:
+        at = datetime.fromtimestamp(seconds, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        return f"impossible time {seconds!r:.20}"
+    return f"{at:%Y-%m-%d %H:%M:%S},{millis:03}"
