@@ -1,0 +1,13 @@
+"""`regroup serve`: the pages alone."""
+
+from __future__ import annotations
+
+import argparse
+
+from dashboards.app import serve
+from jobs.settings import Settings
+
+
+def run(settings: Settings, _: argparse.Namespace) -> int:
+    """Serve the warehouse's pages until Ctrl-C."""
+    return serve(warehouse=settings.warehouse, host=settings.host, port=settings.port)

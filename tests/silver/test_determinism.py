@@ -1,0 +1,80 @@
+"""Same input, same rows: whatever the batching, the order between sources, duplicates and where a rebuild began."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+from rebuilding import CAPTURES, batches, histories, silver_of, with_duplicates
+
+from jobs.replay import Capture
+from pipelines.silver.generations import Base
+from pipelines.silver.rows import silver_rows
+from schemas.states import RebalanceMode
+
+NAMES = ("eager_churn", "rolling_restart")
+
+
+def comparable(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[str]]:
+    return {name: sorted(map(repr, (sorted(row.items()) for row in of_table))) for name, of_table in rows.items()}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("count", "seed"), [(7, 1), (7, 2), (100, 3)])
+def test_any_batching_order_and_duplication_gives_the_same_rows(name, count, seed) -> None:
+    whole = silver_of(batches(name), name)
+    parts = with_duplicates(batches(name, count=count, seed=seed), 0.1, seed)
+    assert comparable(whole) == comparable(silver_of(parts, name))
+
+
+@pytest.mark.parametrize("quiet_ms", [10, 1_000, 10_000])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_rebuild_from_any_settled_episode_gives_the_rows_of_a_whole_rebuild(name, quiet_ms) -> None:
+    restarted = 0
+    for history in histories(batches(name), Capture(CAPTURES / name).meta):
+        whole = silver_rows(history, quiet_ms)
+        for base, first in settled(whole):
+            later = dataclasses.replace(history, records=[r for r in history.records if r.position >= base.position])
+            restarted += 1
+            expected = {table: [r for r in rows if is_after(table, r, first)] for table, rows in whole.items()}
+            assert comparable(expected) == comparable(silver_rows(later, quiet_ms, base))
+    assert restarted > 3
+
+
+def settled(rows: dict[str, list[dict[str, Any]]]) -> list[tuple[Base, dict[str, Any]]]:
+    """Each episode that began with nothing open, and the generation before it."""
+    out, of_group = [], rows["generations"]
+    starts = {(e["incarnation"], e["first_generation_id"]) for e in rows["rebalances"]}
+    for before, first in zip(of_group, of_group[1:], strict=False):
+        place = first["log_epoch"], first["source_offset"]
+        still_open = any(
+            (s["log_epoch"], s["stopped_by_offset"]) < place
+            and (s["resumed_generation_id"] is None or s["resumed_generation_id"] >= first["generation_id"])
+            for s in rows["stalls"]
+        )
+        same_life = before["incarnation"] == first["incarnation"]
+        if still_open or not same_life or (first["incarnation"], first["generation_id"]) not in starts:
+            continue
+        base = Base(
+            position=(before["log_epoch"], before["source_offset"]),
+            incarnation=before["incarnation"],
+            mode=RebalanceMode(before["rebalance_mode"]),
+            first_seen_at=rows["groups"][0]["first_seen_at"],
+        )
+        out.append((base, first | {"base_at": before["completed_at"]}))
+    return out
+
+
+def is_after(table: str, row: dict[str, Any], first: dict[str, Any]) -> bool:
+    number = row.get("first_generation_id", row.get("generation_id"))
+    match table:
+        case "groups":
+            return True
+        case "group_events":
+            return row["event_at"] > first["base_at"]
+        case "stalls":
+            place = first["log_epoch"], first["source_offset"]
+            return (row["log_epoch"], row["stopped_by_offset"]) >= place
+        case _:
+            return (row["incarnation"], number) >= (first["incarnation"], first["generation_id"])
