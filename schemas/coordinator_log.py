@@ -151,7 +151,7 @@ removed_not_rejoined/rejoin_timeout  | GroupCoordinator     | 2.8-3.9 | Group {g
 could_not_complete                   | GroupCoordinator     | 2.7-3.9 | Group {group_id} could not complete rebalance because no members rejoined
 could_not_complete                   | GroupMetadata        | 2.7-3.9 | Group leader [member.id: {leader_member_id}, group.instance.id: {group_instance_id}] failed to join before rebalance timeout, and the group couldn't proceed to next generationbecause no member joined.
 leader_replaced                      | GroupMetadata        | 2.7-3.9 | Group leader [member.id: {replaced_member_id}, group.instance.id: {group_instance_id}] failed to join before rebalance timeout, while new leader MemberMetadata(memberId={leader_member_id}, groupInstanceId={_} was elected.
-removed_not_synced/sync_timeout      | GroupCoordinator     | 3.0-3.9 | Group {group_id} removed members who haven't sent their sync request: {member_ids}
+removed_not_synced/sync_timeout      | GroupCoordinator     | 2.8-3.9 | Group {group_id} removed members who haven't sent their sync request: {member_ids}
 empty_assignment                     | GroupCoordinator     | 2.7-3.9 | Setting empty assignments for members {member_ids} of {group_id} for generation {generation_id}
 empty_assignment                     | GroupCoordinator     | 2.7-3.9 | Sending empty assignment to member {member_id} of {group_id} for generation {generation_id} with no errors
 write_failed                         | GroupCoordinator     | 2.7-3.9 | Failed to write empty metadata for group {group_id}: {reason}
@@ -191,7 +191,7 @@ static_replaced                      | GroupMetadataManager  | 3.9-    | [GroupI
 static_replaced_without_rebalance    | GroupMetadataManager  | 3.6-    | Static member which joins during Stable stage and doesn't affect the selected protocol will not trigger a rebalance.
 fenced                               | ClassicGroup          | 3.6-    | Request memberId={member_id} for static member with groupInstanceId={group_instance_id} is fenced by existing memberId={replaced_member_id} during operation {_}
 fenced                               | GroupMetadataManager  | 3.7-    | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} is fenced by existing member {replaced_member_id}.
-fenced                               | GroupMetadataManager  | 3.7-3.9 | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} cannot join the group because the instance id is is owned by member {replaced_member_id}.
+fenced                               | GroupMetadataManager  | 3.7-4.0 | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} cannot join the group because the instance id is is owned by member {replaced_member_id}.
 fenced                               | GroupMetadataManager  | 4.0-    | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} cannot join the group because the instance id is owned by member {replaced_member_id}.
 left/member_left                     | GroupMetadataManager  | 3.6-    | [Group {group_id}] Member {member_id} has left group through explicit `LeaveGroup` request; client reason: {client_reason}
 left/member_left                     | GroupMetadataManager  | 3.8-4.0 | [Group {group_id}] Dynamic Member {member_id} has left group through explicit `LeaveGroup` request; client reason: {client_reason}
@@ -219,11 +219,11 @@ member_joined/member_joined          | GroupMetadataManager  | 3.9-    | [GroupI
 member_joined/member_joined          | GroupMetadataManager  | 3.9-    | [GroupId {group_id}] Member {member_id} joins the share group using the share protocol.
 member_joined/member_joined          | GroupMetadataManager  | 4.1-    | [GroupId {group_id}][MemberId {member_id}] Member joins the streams group.
 member_left/member_left              | GroupMetadataManager  | 3.6-    | [GroupId {group_id}] Member {member_id} left the consumer group.
-member_left/member_left              | GroupMetadataManager  | 3.7-3.9 | [GroupId {group_id}] Static Member {member_id} with instance id {group_instance_id} left the consumer group.
+member_left/member_left              | GroupMetadataManager  | 3.7-4.0 | [GroupId {group_id}] Static Member {member_id} with instance id {group_instance_id} left the consumer group.
 member_left/member_left              | GroupMetadataManager  | 4.0-    | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} left the consumer group.
 member_left/member_left              | GroupMetadataManager  | 3.9-    | [GroupId {group_id}] Member {member_id} left the share group.
 member_left/member_left              | GroupMetadataManager  | 4.1-    | [GroupId {group_id}][MemberId {_}] Member {member_id} left the streams group.
-temporarily_left                     | GroupMetadataManager  | 3.7-3.9 | [GroupId {group_id}] Static Member {member_id} with instance id {group_instance_id} temporarily left the consumer group.
+temporarily_left                     | GroupMetadataManager  | 3.7-4.0 | [GroupId {group_id}] Static Member {member_id} with instance id {group_instance_id} temporarily left the consumer group.
 temporarily_left                     | GroupMetadataManager  | 4.0-    | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} temporarily left the consumer group.
 epoch_bumped                         | GroupMetadataManager  | 3.6-4.0 | [GroupId {group_id}] Bumped group epoch to {generation_id}.
 epoch_bumped                         | GroupMetadataManager  | 4.1-    | [GroupId {group_id}] Bumped group epoch to {generation_id} with metadata hash {_n}.

@@ -16,8 +16,8 @@ NOT_PROVIDED = "not provided"
 
 SERVER_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("Adding new member {member_id} with group instance id {group_instance_id}", Trigger.MEMBER_JOINED),
-    ("Member {member_id} joining group during {state}", Trigger.MEMBER_JOINED),
     ("Member {member_id} is joining group during {state}", Trigger.MEMBER_JOINED),
+    ("Member {member_id} joining group during {state}", Trigger.MEMBER_JOINED),
     # It came back with other metadata (topics, owned partitions): only the client knows why.
     ("Updating metadata for member {member_id} during {state}", Trigger.UNKNOWN),
     ("Leader {member_id} re-joining group during {state}", Trigger.LEADER_REJOINED),
@@ -50,7 +50,7 @@ SERVER_REASONS: tuple[tuple[str, Trigger], ...] = (
         Trigger.DOWNGRADE,
     ),
 )
-"""What follows "reason: " in a Preparing line. A group over its capacity after loading has no trigger of its own."""
+"""What follows "reason: " in a Preparing line; the first that fits holds. A group over its capacity after loading has no trigger of its own."""
 
 FENCING_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("the member session expired", Trigger.SESSION_EXPIRED),

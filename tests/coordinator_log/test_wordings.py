@@ -1,0 +1,79 @@
+"""Every wording of every Kafka version, in every layout."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.coordinator_events import Event
+from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, EventKind
+from tests.coordinator_log.lines import GOLDEN, MEMBER, NEW, OTHER, WORDINGS, line, parse, says
+
+NAMES = [f"{i}-{w['versions']}-{w['says']['event_kind']}" for i, w in enumerate(WORDINGS)]
+
+LAYOUTS = {
+    "default": "[2026-11-21 06:41:02,803] {level} {message} ({logger})",
+    "confluent": "[2026-11-21 06:41:02,803] {level} {message} ({logger}:1042)",
+    "strimzi": "2026-11-21 06:41:02 {level:<5} [group-coordinator-event-processor-1] {short}:1042 - {message}",
+    "strimzi-old": "2026-11-21 06:41:02,803 {level} {message} ({logger}) [executor-Rebalance1]",
+    "connect": "[2026-11-21 06:41:02,803] {level} {message} ({logger}:1042)",
+    "connect-old": "[2026-11-21 06:41:02,803] {level} {message} ({logger}:1042)",
+    "[%d{ISO8601}][%t][%-5level] %logger - %msg%n": "[2026-11-21T06:41:02,803][main][{level:<5}] {logger} - {message}",
+    r"\S+ (?:stdout|stderr) F \[(?P<at>[^\]]+)\] [A-Z]+ (?P<message>.*) \((?P<logger>[\w.$]+)\)": (
+        "2026-11-21T06:41:02.803921Z stdout F [2026-11-21 06:41:02,803] {level} {message} ({logger})"
+    ),
+}
+
+
+@pytest.mark.parametrize("golden", WORDINGS, ids=NAMES)
+def test_a_wording_gives_its_columns(golden):
+    assert golden["says"] == says(parse(line(golden["message"], golden["logger"])))
+
+
+def test_every_wording_of_the_table_has_its_golden_line():
+    stated = [(str(w.kind), w.logger) for w in (*OLD_WORDINGS, *NEW_WORDINGS)]
+    assert stated == [(w["says"]["event_kind"], w["logger"].rpartition(".")[2]) for w in WORDINGS]
+
+
+def test_every_kind_of_event_has_a_wording():
+    assert set(EventKind) == {w.kind for w in (*OLD_WORDINGS, *NEW_WORDINGS)}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+@pytest.mark.parametrize("level", ["INFO", "WARN", "ERROR", "DEBUG"])
+def test_every_wording_says_the_same_in_every_layout(name, level):
+    for golden in WORDINGS:
+        short = golden["logger"].rpartition(".")[2]
+        text = LAYOUTS[name].format(level=level, message=golden["message"], logger=golden["logger"], short=short)
+        event = parse(text, like=name)
+        assert golden["says"] == says(event), text
+        assert (1000 if name == "strimzi" else 1) == event.event_precision_ms
+
+
+def test_the_raw_line_is_kept():
+    text = line(f"{NEW}Stabilized group orders generation 7 with 3 members.")
+    assert text == parse(text).raw
+
+
+def test_a_single_member_of_a_list_is_the_member_of_the_line():
+    found = parse(line(f"{NEW}Group orders removed dynamic members who haven't joined: [{MEMBER}]"))
+    assert (MEMBER, [MEMBER]) == (found.member_id, found.member_ids)
+
+
+def test_client_ids_with_commas_do_not_split_members():
+    odd = f"a, b{MEMBER}"
+    found = parse(line(f"{NEW}Group orders removed dynamic members who haven't joined: [{odd}, {OTHER}]"))
+    assert [odd, OTHER] == found.member_ids
+
+
+def test_several_deleted_groups_are_one_line_without_a_group():
+    found = parse(line(f"{NEW}The following groups were deleted: a, b. A total of 3 offsets were removed.",
+                       "org.apache.kafka.coordinator.group.GroupCoordinatorShard"))  # fmt: skip
+    assert (EventKind.DELETED, None) == (found.event_kind, found.group_id)
+
+
+def test_a_recorded_log_of_4_3_gives_exactly_its_lifecycle_lines():
+    lines = (GOLDEN / "broker-4.3.1.log").read_text(encoding="utf-8").splitlines()
+    found = [e for text in lines if isinstance(e := parse(text), Event)]
+    lifecycle = {text for text in lines if "GroupMetadataManager)" in text or "__consumer_offsets" in text}
+    assert {text for text in lifecycle if "since metadata was never loaded" not in text} == {e.raw for e in found}
+    assert 39 == len(found)
