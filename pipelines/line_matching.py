@@ -70,7 +70,7 @@ class Template:
         for fixed, name in zip(self._parts[::2], [*self._parts[1::2], ""], strict=True):
             pattern += re.escape(fixed)
             if name in NUMBERS or name in WORDS:
-                pattern += r"(-?\d{1,19})" if name in NUMBERS else r"([\w-]{1,64})"
+                pattern += r"(-?[0-9]{1,19})" if name in NUMBERS else r"([A-Za-z0-9_-]{1,64})"
                 names.append(name)
             else:
                 gaps.append(_gap(pattern if name else pattern + r"\Z", before, tuple(names)))

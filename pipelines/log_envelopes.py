@@ -58,7 +58,7 @@ def unwrap(value: bytes | None, broker_id: int | None = None) -> list[LogLine] |
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
         return Unreadable(QuarantineReason.INVALID_ENVELOPE, f"broken JSON: {error}"[:200])
-    if isinstance(content, dict) and content.get("kind") in OWN_KINDS and {"source", "at"} <= content.keys():
+    if isinstance(content, dict) and _text(content.get("kind")) in OWN_KINDS and {"source", "at"} <= content.keys():
         return _own(content, broker_id)
     lines = _lines(content, broker_id, _DEPTH)
     return lines or Unreadable(QuarantineReason.INVALID_ENVELOPE, "no log line in event.original, message, log or body")
@@ -165,12 +165,17 @@ def _time(content: dict[str, Any]) -> str:
         # GELF counts seconds, everybody else milliseconds.
         millis = round(found * 1000) if found < 1e11 else round(found)
         return _printed(millis // 1000, millis % 1000)
-    return f"{found!s:20}" if found is not None else "no time in the envelope"
+    return _judged(found)
 
 
 def _printed(seconds: Any, millis: int) -> str:
     try:
         at = datetime.fromtimestamp(seconds, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
-        return f"impossible time {seconds!r:.20}"
+        return _judged(seconds)
     return f"{at:%Y-%m-%d %H:%M:%S},{millis:03}"
+
+
+def _judged(value: Any) -> str:
+    """Of a length that a layout takes for a time, so that the parser can say that it is none."""
+    return f"{value!s:20.30}"

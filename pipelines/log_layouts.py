@@ -39,7 +39,8 @@ _ALIASES = {
 _CONVERSION = re.compile(r"%(?P<pad>[-.\d]*)(?P<word>[A-Za-z]+|%)(?P<option>\{[^}]*\})*")
 _INSTANT = re.compile(
     r"(?P<minute>(?P<year>\d{4})-\d\d-\d\d[ T]\d\d:\d\d):(?P<second>[0-5]\d)(?:[.,](?P<fraction>\d{1,9}))?"
-    r"(?P<offset>Z|[+-]\d\d:?\d\d)?"
+    r"(?P<offset>Z|[+-]\d\d:?\d\d)?",
+    re.ASCII,
 )
 # Group coordinators are older than the first year and brokers with a clock beyond the last one are not to be believed.
 _YEARS = range(2015, 2100)

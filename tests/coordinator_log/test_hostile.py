@@ -79,6 +79,7 @@ NEAR_MISSES = [
     line("Stabilized group victim generation 5 with 3 members."),
     line(f"{NEW}Stabilized group victim generation 5 with 3 members"),
     line(f"{NEW}Stabilized group victim generation five with 3 members."),
+    line(f"{NEW}Stabilized group victim generation \u0665 with 3 members."),
     line(f"{NEW}Stabilized group victim generation 99999999999 with 3 members."),
     line(f"{NEW}stabilized group victim generation 5 with 3 members."),
     line(f"{NEW}Said: Stabilized group victim generation 5 with 3 members."),

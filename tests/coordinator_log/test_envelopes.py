@@ -1,0 +1,144 @@
+"""The line out of what shippers make of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from jobs.log_files import FileLine
+from jobs.ship_logs import envelope
+from pipelines.coordinator_events import Unreadable
+from pipelines.log_envelopes import LogLine, Observation, unwrap
+from schemas.coordinator_log import EventKind
+from schemas.states import QuarantineReason
+from tests.coordinator_log.lines import MANAGER, NEW, line, parse
+
+MESSAGE = f"{NEW}Stabilized group orders generation 7 with 3 members."
+LINE = line(MESSAGE)
+
+FILEBEAT = {
+    "@timestamp": "2026-11-21T06:41:03.100Z", "@metadata": {"beat": "filebeat", "version": "9.1.0"},
+    "log": {"offset": 1042, "file": {"path": "/var/log/kafka/server.log"}}, "message": LINE, "fields": {"broker_id": 4},
+    "host": {"name": "kafka-4"},
+}  # fmt: skip
+WRAPPED = {
+    "filebeat": FILEBEAT,
+    "filebeat with the original": FILEBEAT | {"message": "Stabilized group", "event": {"original": LINE}},
+    "filebeat with a flat original": FILEBEAT | {"message": "Stabilized group", "event.original": LINE},
+    "vector": {"file": "/var/log/kafka/server.log", "host": "k", "message": LINE, "source_type": "file",
+               "timestamp": "2026-11-21T06:41:03.1Z", "broker_id": "4"},
+    "fluent bit": {"@timestamp": 1795243263.1, "log": LINE, "labels": {"broker.id": 4}},
+    "container runtime": {"log": LINE + "\n", "stream": "stdout", "time": "2026-11-21T06:41:03.1Z", "broker_id": 4},
+    "opentelemetry": {"body": LINE, "severityText": "INFO", "attributes": {"broker_id": 4}},
+    "opentelemetry value": {"body": {"stringValue": LINE}, "attributes": {"brokerId": 4}},
+    "otlp": {"resourceLogs": [{"scopeLogs": [{"logRecords": [{"body": {"stringValue": LINE}, "attributes": {"broker_id": 4}}]}]}]},
+    "array": [{"message": LINE, "broker_id": 4}],
+    "json within json": {"log": json.dumps({"message": LINE}), "broker_id": 4},
+    "own": {"source": "ship-logs", "kind": "log", "at": 1795243263100, "line": LINE, "broker_id": 4},
+}  # fmt: skip
+LOG4J2 = {
+    "JsonLayout": {"instant": {"epochSecond": 1795243262, "nanoOfSecond": 803_000_000}, "thread": "t", "level": "INFO",
+                   "loggerName": MANAGER, "message": MESSAGE, "endOfBatch": False},
+    "JsonLayout millis": {"timeMillis": 1795243262803, "level": "INFO", "loggerName": MANAGER, "message": MESSAGE},
+    "ECS": {"@timestamp": "2026-11-21T06:41:02.803Z", "ecs.version": "1.2.0", "log.level": "INFO", "message": MESSAGE,
+            "process.thread.name": "t", "log.logger": MANAGER},
+    "ECS nested": {"@timestamp": "2026-11-21T06:41:02.803Z", "log": {"level": "INFO", "logger": MANAGER}, "message": MESSAGE},
+    "Logstash": {"@version": 1, "@timestamp": "2026-11-21T06:41:02.803Z", "message": MESSAGE, "logger_name": MANAGER, "level": "INFO"},
+    "seconds": {"timestamp": 1795243262.803, "logger": MANAGER, "level": "info", "message": MESSAGE},
+    "in a container": {"log": json.dumps({"timeMillis": 1795243262803, "level": "INFO", "loggerName": MANAGER, "message": MESSAGE}) + "\n",
+                       "stream": "stdout"},
+}  # fmt: skip
+
+
+def bare(value: object) -> list[LogLine] | Observation | Unreadable:
+    return unwrap(json.dumps(value).encode())
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_a_shippers_envelope_gives_the_line_and_its_broker(name):
+    assert [LogLine(LINE, 4)] == bare(WRAPPED[name])
+
+
+@pytest.mark.parametrize("name", LOG4J2)
+def test_the_parts_of_a_json_layout_are_one_line_again(name):
+    [found] = bare(LOG4J2[name])
+    event = parse_as(found)
+    expected = parse(LINE)
+    assert (expected.event_at, expected.group_id, expected.event_kind) == (
+        event.event_at,
+        event.group_id,
+        event.event_kind,
+    )
+
+
+def parse_as(found: LogLine):
+    return parse(found.line, like=found.layout, in_zone=found.zone)
+
+
+@pytest.mark.parametrize(
+    "time",
+    [{}, {"instant": {"epochSecond": "x"}}, {"timestamp": 1e300}, {"timestamp": "yesterday"}, {"timeMillis": True}],
+)
+def test_parts_without_a_possible_time_are_quarantined_by_the_parser(time):
+    [found] = bare({"loggerName": MANAGER, "message": MESSAGE, **time})
+    assert QuarantineReason.INVALID_TIMESTAMP == parse_as(found).reason
+
+
+def test_bare_text_is_a_line():
+    assert [LogLine(LINE, 4)] == unwrap(LINE.encode(), broker_id=4)
+
+
+def test_lines_sent_together_are_lines():
+    assert [LogLine(LINE), LogLine("\tat x.Y"), LogLine(LINE)] == unwrap(f"{LINE}\r\n\tat x.Y\n\n{LINE}\n".encode())
+
+
+def test_bytes_that_are_no_text_are_replaced():
+    assert [LogLine("a\ufffdb")] == unwrap(b"a\xffb")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, b'{"message": "cut', b"{", b"[{]", b"{}", b'{"level": "INFO"}', b'{"message": 7}', b"[{}]", b'{"kind": "log", "source": "x", "at": 1}',
+     b"[" * 3 + b"{" + b"[" * 100_000, b'{"resourceLogs": [7, {"scopeLogs": [null]}]}'],
+)  # fmt: skip
+def test_what_should_be_an_envelope_and_is_none_is_quarantined_or_a_line(value):
+    found = unwrap(value)
+    if value is not None and value.startswith(b"[[["):
+        assert [LogLine(value.decode())] == found
+    else:
+        assert isinstance(found, Unreadable)
+        assert QuarantineReason.INVALID_ENVELOPE == found.reason
+
+
+def test_an_oversized_line_is_quarantined_as_such():
+    found = bare(envelope(FileLine("server.log", 9, "x", is_oversized=True), None))
+    assert Unreadable(QuarantineReason.OVERSIZED, "line 9 of server.log") == found
+
+
+@pytest.mark.parametrize("kind", ["admin", "mark"])
+def test_regroups_own_observations_are_no_lines(kind):
+    body = {"source": "poll", "kind": kind, "at": 1795243262803, "message": LINE}
+    assert Observation(kind, body) == bare(body)
+
+
+def test_what_ship_logs_sends_comes_back():
+    assert [LogLine(LINE, 3)] == bare(envelope(FileLine("server.log", 1, LINE), 3))
+
+
+JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(
+    st.sampled_from(["message", "log", "body", "event", "original", "kind", "source", "at", "resourceLogs", "scopeLogs", "logRecords", "stringValue",
+                     "logger", "timestamp", "instant", "epochSecond", "nanoOfSecond", "line", "broker_id", "fields"]), inner, max_size=4), max_leaves=12)  # fmt: skip
+
+
+@given(JSON)
+def test_any_json_is_lines_an_observation_or_quarantined(value):
+    found = bare(value)
+    assert isinstance(found, (Observation, Unreadable)) or all(isinstance(each.line, str) for each in found)
+
+
+def test_a_line_from_an_envelope_is_an_event():
+    [found] = bare(FILEBEAT)
+    assert EventKind.STABILIZED == parse(found.line).event_kind

@@ -1,0 +1,201 @@
+"""Files as brokers, log4j and logrotate leave them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import shutil
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jobs.errors import UserError
+from jobs.log_files import MAX_LINE_BYTES, FileLine, Follower, Position, read_file
+
+
+@pytest.fixture
+def follow():
+    """A follower that is closed with the test."""
+    with ExitStack() as opened:
+        yield lambda *args: opened.enter_context(closing(Follower(*args)))
+
+
+def texts(lines: list[FileLine]) -> list[str]:
+    return [each.line for each in lines]
+
+
+def append(path: Path, text: str) -> None:
+    with path.open("a", encoding="utf-8", newline="") as stream:
+        stream.write(text)
+
+
+def kept(follower: Follower) -> Position:
+    """The position as it comes back from a file."""
+    position = Position(**json.loads(json.dumps(follower.position.to_json())))
+    follower.close()
+    return position
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_a_file_gives_its_numbered_lines(tmp_path, compressed):
+    path = tmp_path / ("server.log.gz" if compressed else "server.log")
+    content = "one\ntwo\r\n\nfour \u2028 é\rx".encode() + b"\xff"
+    path.write_bytes(gzip.compress(content) if compressed else content)
+    expected = [
+        (path.name, 1, "one"),
+        (path.name, 2, "two"),
+        (path.name, 3, ""),
+        (path.name, 4, "four \u2028 é\rx\ufffd"),
+    ]
+    assert [(*e, False) for e in expected] == list(map(tuple, read_file(path)))
+
+
+def test_a_source_may_be_named_otherwise(tmp_path):
+    (tmp_path / "server.log").write_text("one\n")
+    assert [FileLine("broker 3", 1, "one")] == list(read_file(tmp_path / "server.log", "broker 3"))
+
+
+def test_a_very_long_line_is_cut_and_marked_and_the_next_one_is_whole(tmp_path, follow):
+    path = tmp_path / "server.log"
+    just, more = "a" * MAX_LINE_BYTES, "b" * (3 * MAX_LINE_BYTES + 5)
+    path.write_text(f"{just}\n{more}\nlast\n")
+    found = list(read_file(path))
+    assert [just, "b" * MAX_LINE_BYTES, "last"] == texts(found)
+    assert [False, True, False] == [each.is_oversized for each in found]
+    assert found == follow(path).poll()
+
+
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(UserError, match=r"no log file .*absent\.log"):
+        list(read_file(tmp_path / "absent.log"))
+    with pytest.raises(UserError, match=r"no log file .*absent\.log"):
+        Follower(tmp_path / "absent.log")
+
+
+def test_a_folder_is_named(tmp_path):
+    with pytest.raises(UserError, match="cannot be read"):
+        list(read_file(tmp_path))
+
+
+@pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b[:20] + b"\0\0\0\0" + b[24:], lambda b: b + b"x"])
+def test_a_damaged_gzip_file_is_named(tmp_path, damage):
+    path = tmp_path / "server.log.gz"
+    path.write_bytes(damage(gzip.compress(b"one\n" * 1000)))
+    with pytest.raises(UserError, match=r"server\.log\.gz is not a whole gzip file"):
+        list(read_file(path))
+
+
+def test_a_line_counts_once_its_end_has_come(tmp_path, follow):
+    path = tmp_path / "server.log"
+    path.write_text("one\ntw")
+    follower = follow(path)
+    assert [FileLine("server.log", 1, "one")] == follower.poll()
+    assert [] == follower.poll()
+    append(path, "o\nthree\n")
+    assert [("server.log", 2, "two", False), ("server.log", 3, "three", False)] == list(map(tuple, follower.poll()))
+
+
+def test_a_portion_is_no_larger_than_asked(tmp_path, follow):
+    path = tmp_path / "server.log"
+    path.write_text("1\n2\n3\n4\n5\n")
+    follower = follow(path)
+    assert [["1", "2"], ["3", "4"], ["5"], []] == [texts(follower.poll(2)) for _ in range(4)]
+
+
+def test_a_renamed_file_is_read_to_its_end_then_the_new_one(tmp_path, follow):
+    path = tmp_path / "server.log"
+    path.write_text("one\n")
+    follower = follow(path)
+    assert ["one"] == texts(follower.poll())
+    append(path, "two\nlast without end")
+    path.rename(tmp_path / "server.log.2026-11-21-06")
+    assert ["two"] == texts(follower.poll())
+    path.write_text("new\n")
+    found = follower.poll()
+    assert [(3, "last without end"), (4, "new")] == [(e.line_no, e.line) for e in found]
+
+
+def test_a_file_renamed_while_nobody_looked_is_found_again(tmp_path, follow):
+    path = tmp_path / "server.log"
+    path.write_text("one\n")
+    follower = follow(path)
+    follower.poll()
+    position = kept(follower)
+    append(path, "two\n")
+    path.rename(tmp_path / "server.log.2026-11-21-06")
+    path.write_text("three, of the same length or not\n")
+    assert [(2, "two"), (3, "three, of the same length or not")] == [
+        (e.line_no, e.line) for e in follow(path, position).poll()
+    ]
+
+
+def test_a_truncated_file_is_read_from_its_beginning(tmp_path, follow):
+    path = tmp_path / "server.log"
+    path.write_text("one\ntwo\n")
+    follower = follow(path)
+    follower.poll()
+    os.truncate(path, 0)
+    append(path, "new\n")
+    assert [(3, "new")] == [(e.line_no, e.line) for e in follower.poll()]
+
+
+def test_a_file_that_was_truncated_and_grew_beyond_its_old_size_is_read_from_its_beginning(tmp_path, follow):
+    path = tmp_path / "server.log"
+    path.write_text("one\ntwo\n")
+    follower = follow(path)
+    follower.poll()
+    position = kept(follower)
+    shutil.copy(path, tmp_path / "server.log.1")
+    os.truncate(path, 0)
+    append(path, "another beginning\nand more\n")
+    assert ["another beginning", "and more"] == texts(follow(path, position).poll())
+
+
+def test_a_file_that_vanished_for_a_moment_is_waited_for(tmp_path, follow):
+    path = tmp_path / "server.log"
+    path.write_text("one\n")
+    follower = follow(path)
+    path.unlink()
+    assert ["one"] == texts(follower.poll())
+    assert [] == follower.poll()
+    path.write_text("two\n")
+    assert ["two"] == texts(follower.poll())
+
+
+STEPS = st.lists(st.sampled_from(["write", "partial", "poll", "restart", "rotate"]), max_size=30)
+
+
+@settings(max_examples=200, deadline=None)
+@given(steps=STEPS)
+def test_every_line_is_read_once_and_in_order_whatever_happens(tmp_path_factory, steps):
+    path = tmp_path_factory.mktemp("logs") / "server.log"
+    path.touch()
+    follower, written, read, rotations = Follower(path), [], [], 0
+    for step in steps:
+        match step:
+            case "write":
+                written.append(f"line {len(written)}")
+                append(path, written[-1] + "\n")
+            case "partial":
+                written.append(f"half {len(written)} whole")
+                append(path, written[-1][:4])
+                read += follower.poll(1)
+                append(path, written[-1][4:] + "\n")
+            case "poll":
+                read += follower.poll(2)
+            case "restart":
+                follower = Follower(path, kept(follower))
+            case "rotate":
+                read += follower.poll()  # at most one rotation lies between two looks
+                rotations += 1
+                path.rename(f"{path}.{rotations}")
+                path.touch()
+    while lines := follower.poll():
+        read += lines
+    follower.close()
+    assert written == texts(read)
+    assert list(range(1, len(written) + 1)) == [e.line_no for e in read]
