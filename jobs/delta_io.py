@@ -1,4 +1,4 @@
-"""Delta tables in a warehouse: created from their definitions, appended to once, replaced group by group.
+"""Delta tables in a warehouse: created from their definitions, appended to exactly once.
 
 A warehouse is a folder (or a path Spark can write): `<warehouse>/<table name>/` holds a table,
 `<warehouse>/_checkpoints/<job>/` a stream's progress, `<warehouse>/_clusters/<name>` the id of the Kafka cluster that
@@ -7,23 +7,19 @@ goes by that name.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from functools import reduce
-from operator import and_, or_
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deltalake
 from delta.tables import DeltaTable
-from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.errors import UserError
 from schemas.tables import SCHEMA_VERSION, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 PROPERTIES = {
     # Readers without a JVM refuse deletion vectors and v2 checkpoints and read mapped columns as NULL, silently.
@@ -93,32 +89,3 @@ def _refuse_newer(path: str) -> None:
 def append(frame: DataFrame, path: str, *, app_id: str, version: int) -> None:
     """Append once: a repeated (app_id, version) writes nothing. Versions of one app_id must not decrease."""
     frame.write.format("delta").mode("append").option("txnAppId", app_id).option("txnVersion", version).save(path)
-
-
-def replace_groups(rows: DataFrame, path: str, table: Table, groups: Sequence[tuple[str, str]]) -> None:
-    """Make `rows` all there is of these (cluster, group_id), in one commit: update what differs, add, delete the rest.
-
-    `rows` belong to `groups` only and are unique by the table's key; other groups' rows stay as they are.
-    """
-    target = DeltaTable.forPath(rows.sparkSession, path).alias("old")
-    same_key = reduce(and_, (F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key))
-    values = (name for name in table.names if name not in table.key)
-    differs = reduce(or_, (~F.col(f"old.{name}").eqNullSafe(F.col(f"new.{name}")) for name in values))
-    (
-        target.merge(rows.select(*table.names).alias("new"), same_key)
-        .whenMatchedUpdateAll(differs)
-        .whenNotMatchedInsertAll()
-        .whenNotMatchedBySourceDelete(_among(groups))
-        .execute()
-    )
-
-
-def _among(groups: Sequence[tuple[str, str]]) -> Column:
-    by_cluster: dict[str, list[str]] = defaultdict(list)
-    for cluster, group in groups:
-        by_cluster[cluster].append(group)
-    return reduce(
-        or_,
-        ((F.col("old.cluster") == c) & F.col("old.group_id").isin(ids) for c, ids in by_cluster.items()),
-        F.lit(False),  # noqa: FBT003 - a literal, not a flag
-    )

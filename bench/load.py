@@ -1,0 +1,163 @@
+"""Load in Kafka's own record formats, written straight to `__consumer_offsets` of a loopback broker.
+
+Each group of 3 members commits the 10 partitions of its topic in rounds, as OffsetCommit requests do; every 20th round
+a GroupMetadata record announces its next generation, which makes 0.5 % of all records. The broker must run with
+`log.cleaner.enable=false`, or the history is compacted away while it is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import struct
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+TOPIC = "__consumer_offsets"
+MEMBERS = 3
+PARTITIONS_PER_GROUP = 10
+ROUNDS_PER_GENERATION = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load:
+    """`records` in all, at event times `records_per_s` apart that end now."""
+
+    records: int
+    groups: int = 1_200
+    partitions: int = 50
+    records_per_s: int = 2_000
+
+
+def write(bootstrap_servers: str, load: Load, *, processes: int = 2) -> None:
+    """Create the topic if need be and produce `load` with several processes; returns when all is acknowledged."""
+    create_offsets_topic(bootstrap_servers, load.partitions)
+    start_ms = int(time.time() * 1000) - load.records * 1000 // load.records_per_s
+    spawn = multiprocessing.get_context("spawn")
+    workers = [
+        spawn.Process(target=produce, args=(bootstrap_servers, load, start_ms, range(n, load.groups, processes)))
+        for n in range(processes)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    if any(worker.exitcode for worker in workers):
+        raise SystemExit("A producer of the load failed.")
+
+
+def create_offsets_topic(bootstrap_servers: str, partitions: int) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    topic = NewTopic(TOPIC, partitions, 1, config={"cleanup.policy": "compact", "segment.bytes": "104857600"})
+    try:
+        admin.create_topics([topic])[TOPIC].result(30)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+
+
+def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[int]) -> None:
+    """One process's share: the groups numbered `groups`. Only an admin client id may write to an internal topic."""
+    producer = Producer(
+        {
+            "bootstrap.servers": bootstrap_servers,
+            "client.id": "__admin_client",
+            "linger.ms": 50,
+            "batch.num.messages": 2_000,
+            "queue.buffering.max.messages": 1_000_000,
+        }
+    )
+    for partition, at_ms, key, value in records(load, start_ms, groups):
+        while True:
+            try:
+                producer.produce(TOPIC, value, key, partition, timestamp=at_ms)
+                break
+            except BufferError:
+                producer.poll(0.05)
+    producer.flush()
+
+
+def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[int, int, bytes, bytes]]:
+    """(offsets partition, time in ms, key, value), ascending in time within each group."""
+    names = {number: f"payments-settlement-{number:05d}" for number in groups}
+    commit_keys = {
+        number: [_key(1, name, f"settlement-events-{number % 97:03d}", p) for p in range(PARTITIONS_PER_GROUP)]
+        for number, name in names.items()
+    }
+    homes = {number: java_hash(name) % load.partitions for number, name in names.items()}
+    per_round = PARTITIONS_PER_GROUP * load.groups
+    rounds = -(-load.records // per_round)
+    for turn in range(rounds):
+        for number in groups:
+            at_ms = start_ms + (turn * load.groups + number) * PARTITIONS_PER_GROUP * 1000 // load.records_per_s
+            if turn % ROUNDS_PER_GENERATION == 0:
+                generation = turn // ROUNDS_PER_GENERATION + 1
+                yield homes[number], at_ms, _key(2, names[number]), group_metadata(names[number], generation, at_ms)
+            for partition, key in enumerate(commit_keys[number]):
+                yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, turn * 100 + partition, 7, 1, at_ms, 0)
+
+
+def java_hash(text: str) -> int:
+    """`Utils.abs(text.hashCode())` of Kafka, for text within the basic multilingual plane."""
+    value = 0
+    for character in text:
+        value = (31 * value + ord(character)) & 0xFFFFFFFF
+    return 0 if value == 0x80000000 else value if value < 0x80000000 else 0x100000000 - value
+
+
+def group_metadata(group: str, generation: int, at_ms: int) -> bytes:
+    """GroupMetadataValue v3 of a range-assigned group of dynamic members."""
+    ids = [f"{group}-worker-{n}-6f1c2a34-9d1b-4c52-8a70-{generation:06x}{n:06x}" for n in range(MEMBERS)]
+    topic = _string("settlement-events")
+    subscription = struct.pack(">hi", 3, 1) + topic + struct.pack(">iiih", -1, 0, generation - 1, -1)
+    members = b"".join(
+        _string(member)
+        + struct.pack(">h", -1)
+        + _string(f"{group}-worker-{n}")
+        + _string(f"/10.20.{n}.17")
+        + struct.pack(">ii", 300_000, 45_000)
+        + _bytes(subscription)
+        + _bytes(_assignment(topic, range(n, PARTITIONS_PER_GROUP, MEMBERS)))
+        for n, member in enumerate(ids)
+    )
+    head = struct.pack(">h", 3) + _string("consumer") + struct.pack(">i", generation) + _string("range")
+    return head + _string(ids[0]) + struct.pack(">qi", at_ms, MEMBERS) + members
+
+
+def _assignment(topic: bytes, partitions: Sequence[int]) -> bytes:
+    return struct.pack(">hi", 3, 1) + topic + struct.pack(f">i{len(partitions)}ii", len(partitions), *partitions, -1)
+
+
+def _key(kind: int, group: str, topic: str | None = None, partition: int = 0) -> bytes:
+    tail = b"" if topic is None else _string(topic) + struct.pack(">i", partition)
+    return struct.pack(">h", kind) + _string(group) + tail
+
+
+def _string(text: str) -> bytes:
+    return struct.pack(">h", len(text)) + text.encode()
+
+
+def _bytes(blob: bytes) -> bytes:
+    return struct.pack(">i", len(blob)) + blob
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bootstrap-servers", required=True, help="a loopback broker with log.cleaner.enable=false")
+    parser.add_argument("--records", type=int, default=10_000_000)
+    parser.add_argument("--groups", type=int, default=1_200)
+    arguments = parser.parse_args()
+    began = time.monotonic()
+    write(arguments.bootstrap_servers, Load(records=arguments.records, groups=arguments.groups))
+    print(f"{arguments.records:,} records written in {time.monotonic() - began:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""The topics that Regroup reads of a cluster, each with what its records become."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jobs.kafka_source import Feed
+from pipelines import event_batch
+from pipelines.bronze_batch import TOPIC, bronze, count
+from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from jobs.settings import Cluster
+    from pipelines.bronze_batch import Records
+    from pipelines.coverage import Span
+
+
+def offsets(cluster: Cluster, *, tasks: int) -> Feed:
+    """`__consumer_offsets`: group records, folded commits, quarantine."""
+    return Feed(
+        cluster=cluster.name,
+        topic=TOPIC,
+        options=cluster.client(),
+        fold=partial(_offsets, cluster.name),
+        tables=(COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE),
+        max_offsets_per_trigger=cluster.max_offsets_per_trigger,
+        tasks=tasks,
+    )
+
+
+def events(cluster: Cluster, *, tasks: int) -> Feed:
+    """The events topic: coordinator's log lines and what Regroup sends itself."""
+    reading = event_batch.Reading(
+        cluster=cluster.name, topic=cluster.events_topic, layout=cluster.events_layout, zone=cluster.events_zone
+    )
+    return Feed(
+        cluster=cluster.name,
+        topic=cluster.events_topic,
+        options=cluster.client(),
+        fold=reading,
+        tables=event_batch.TABLES,
+        max_offsets_per_trigger=cluster.max_offsets_per_trigger,
+        tasks=tasks,
+    )
+
+
+def _offsets(cluster: str, records: Records, spans: Mapping[int, Span]) -> dict[str, pa.StructArray]:
+    rows = bronze(records, cluster=cluster)
+    count(spans, records, rows[QUARANTINE.name].field("source_partition").to_pylist())
+    return rows

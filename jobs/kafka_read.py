@@ -1,0 +1,220 @@
+"""Fixed ranges of offsets, read inside a Spark worker: every record in them once, and a word on what is not there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from jobs.errors import UserError
+from jobs.kafka_client import ANSWER_WITHIN_S, consumer
+from pipelines.bronze_batch import Records
+from pipelines.coverage import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from confluent_kafka import Consumer, Message
+
+MESSAGES_AT_ONCE = 20_000
+RECORDS_AT_ONCE = 500_000
+DOUBT_AFTER_S = 15.0
+"""So long without a record, the log may be shorter than planned: its ends are asked for."""
+GIVE_UP_AFTER_S = 90.0
+
+_consumers: dict[frozenset[tuple[str, str]], Consumer] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Offsets `start` to `end` (exclusive) of one partition."""
+
+    partition: int
+    log_epoch: int
+    start: int
+    end: int
+
+
+class RangeReader:
+    """Iterating gives the records of the ranges in large pieces, ascending by offset within each partition.
+
+    A range ends where a record at or beyond its last offset, or the end of the log, was seen: compaction and
+    transaction markers leave offsets without a record. What the brokers no longer have is in `gaps` afterwards.
+
+    Raises:
+        UserError: the topic may not be read, or Kafka stays silent.
+    """
+
+    def __init__(self, options: Mapping[str, str], topic: str, ranges: Sequence[Range]) -> None:
+        self.gaps: list[Span] = []
+        self._topic = topic
+        self._consumer = _kept_consumer(options)
+        self._open = {r.partition: r for r in ranges}
+        size = 1 + max(self._open)
+        self._position, self._end = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self._epoch = np.zeros(size, np.int32)
+        for r in ranges:
+            self._position[r.partition], self._end[r.partition] = r.start, r.end
+            self._epoch[r.partition] = r.log_epoch
+        self._complaint = ""
+
+    def __iter__(self) -> Iterator[Records]:
+        self._consumer.assign([TopicPartition(self._topic, r.partition, r.start) for r in self._open.values()])
+        try:
+            yield from self._records()
+        finally:
+            self._consumer.unassign()
+
+    def _records(self) -> Iterator[Records]:
+        pieces: list[Records] = []
+        heard_at = time.monotonic()
+        while self._open:
+            if self._take(self._consumer.consume(self._wanted(), 0.1), pieces):
+                heard_at = time.monotonic()
+            elif time.monotonic() - heard_at > DOUBT_AFTER_S:
+                self._doubt(since=heard_at)
+            if sum(len(piece.key) for piece in pieces) >= RECORDS_AT_ONCE:
+                yield _joined(pieces)
+                pieces = []
+        if pieces:
+            yield _joined(pieces)
+
+    def _wanted(self) -> int:
+        """No more than can be left, so that the last call does not wait for more."""
+        at = list(self._open)
+        return int(min(MESSAGES_AT_ONCE, max(1, (self._end[at] - self._position[at]).sum())))
+
+    def _take(self, messages: list[Message], pieces: list[Records]) -> bool:
+        """Sort out one answer; whether it brought anything on."""
+        keys = [message.key() for message in messages]
+        notes: list[Message] = []
+        if None in keys:  # a null key, or no record at all
+            notes = [message for message in messages if message.error()]
+            messages = [message for message in messages if not message.error()]
+            keys = [message.key() for message in messages]
+        piece = self._piece(messages, keys)
+        if len(piece.key):
+            pieces.append(piece)
+        before = len(self._open)
+        if messages:
+            self._close_finished()
+        for note in notes:
+            self._note(note)
+        return len(piece.key) > 0 or len(self._open) < before
+
+    def _piece(self, messages: list[Message], keys: list[bytes | None]) -> Records:
+        partition = np.array([message.partition() for message in messages], np.int32)
+        offset = np.array([message.offset() for message in messages], np.int64)
+        timestamp = np.array([message.timestamp()[1] for message in messages], np.int64)
+        values = [message.value() for message in messages]
+        inside = (self._position[partition] <= offset) & (offset < self._end[partition])
+        # Of a repeated index the last assignment stays: the newest offset of each partition.
+        self._position[partition] = np.maximum(self._position[partition], offset + 1)
+        if not inside.all():
+            at = np.flatnonzero(inside)
+            partition, offset, timestamp = partition[at], offset[at], timestamp[at]
+            keys, values = [keys[i] for i in at.tolist()], [values[i] for i in at.tolist()]
+        return Records(
+            log_epoch=self._epoch[partition],
+            partition=partition,
+            offset=offset,
+            timestamp_ms=timestamp,
+            key=keys,
+            value=values,
+        )
+
+    def _close_finished(self) -> None:
+        finished = [p for p in self._open if self._position[p] >= self._end[p]]
+        for partition in finished:
+            del self._open[partition]
+        if finished and self._open:
+            # Nothing beyond the range is wanted, so nothing more should be fetched.
+            self._consumer.incremental_unassign([TopicPartition(self._topic, p) for p in finished])
+
+    def _note(self, note: Message) -> None:
+        """One of librdkafka's events: the end of a log, an offset that is gone, a fault."""
+        error, partition = note.error(), note.partition()
+        assert error is not None
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            if partition in self._open and note.offset() >= self._end[partition]:
+                self._position[partition] = self._end[partition]
+                self._close_finished()
+        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
+            if partition in self._open:
+                self._skip_lost(partition)
+        elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise UserError(f"Kafka does not let this user read {self._topic}: grant READ on that topic.")
+        elif code != KafkaError.GROUP_AUTHORIZATION_FAILED:  # about the coordinator, which a reader has no use for
+            self._complaint = error.str()
+
+    def _skip_lost(self, partition: int) -> None:
+        """Go on where the log begins now, if that is in the range; the log may also end before our position."""
+        low, high = self._log_ends(partition)
+        position, end = int(self._position[partition]), int(self._end[partition])
+        if position < low:
+            self._gap(partition, min(low, end), "deleted from the log before it was read")
+        elif high < end:
+            self._gap(partition, end, "the log ends before it: the topic was recreated or truncated")
+        self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
+        if self._position[partition] < end:
+            again = TopicPartition(self._topic, partition, int(self._position[partition]))
+            self._consumer.incremental_assign([again])
+        else:
+            del self._open[partition]
+
+    def _gap(self, partition: int, to: int, reason: str) -> None:
+        self.gaps.append(
+            Span(
+                partition=partition,
+                log_epoch=int(self._epoch[partition]),
+                from_offset=int(self._position[partition]),
+                to_offset=to,
+                gap_reason=reason,
+            )
+        )
+        self._position[partition] = to
+
+    def _doubt(self, *, since: float) -> None:
+        """Nothing came for a while: give up the ranges that the logs no longer reach, or everything after long."""
+        for partition in list(self._open):
+            if self._log_ends(partition)[1] < self._end[partition]:
+                self._skip_lost(partition)
+        if self._open and time.monotonic() - since > GIVE_UP_AFTER_S:
+            raise UserError(
+                f"Kafka sent nothing of {self._topic} for {GIVE_UP_AFTER_S:.0f} s"
+                f"{f' ({self._complaint})' if self._complaint else ''}: check the brokers; reading goes on from here."
+            )
+
+    def _log_ends(self, partition: int) -> tuple[int, int]:
+        """First offset and next one; (0, 0) for a partition that is no more."""
+        try:
+            ends = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), ANSWER_WITHIN_S)
+        except KafkaException as error:
+            if error.args[0].code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):  # noqa: SLF001
+                return 0, 0
+            self._complaint = error.args[0].str()
+            return 0, int(self._end[partition])
+        return ends
+
+
+def _kept_consumer(options: Mapping[str, str]) -> Consumer:
+    """One consumer per worker process and cluster: a new one would connect and learn the metadata for every batch."""
+    identity = frozenset(options.items())
+    if identity not in _consumers:
+        _consumers[identity] = consumer(options)
+    return _consumers[identity]
+
+
+def _joined(pieces: list[Records]) -> Records:
+    return Records(
+        log_epoch=np.concatenate([piece.log_epoch for piece in pieces]),
+        partition=np.concatenate([piece.partition for piece in pieces]),
+        offset=np.concatenate([piece.offset for piece in pieces]),
+        timestamp_ms=np.concatenate([piece.timestamp_ms for piece in pieces]),
+        key=[key for piece in pieces for key in piece.key],
+        value=[value for piece in pieces for value in piece.value],
+    )

@@ -1,0 +1,188 @@
+"""The streaming data source: fixed ranges of one topic, folded to bronze rows inside the workers.
+
+Written for `__consumer_offsets`, which Spark's own Kafka source reads as empty by default: it assigns partitions and
+never subscribes, since a subscription would write a group of its own into the very topic it watches.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from confluent_kafka import KafkaException
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from jobs.kafka_client import TopicEnds, admin, topic_ends, unreachable
+from jobs.kafka_read import Range, RangeReader
+from jobs.source_position import Position, lost
+from pipelines.arrow_types import row_type
+from pipelines.coverage import Span
+from schemas.bronze import COVERAGE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from pipelines.bronze_batch import Records
+    from schemas.tables import Table
+
+    Fold = Callable[[Records, Mapping[int, Span]], Mapping[str, pa.StructArray]]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feed:
+    """One topic of one cluster, and what its records become.
+
+    `fold` turns records into rows by table name and counts them into the spans of their partitions; `tables` are all
+    it may fill, besides `coverage`. `options` are librdkafka's and may hold secrets: they travel pickled, never as
+    options of the data source, which Spark would print.
+    """
+
+    cluster: str
+    topic: str
+    options: Mapping[str, str] = field(repr=False)
+    fold: Fold
+    tables: tuple[Table, ...]
+    max_offsets_per_trigger: int
+    tasks: int
+
+    @property
+    def ddl(self) -> str:
+        """One struct column per table; a row fills one of them."""
+        return ", ".join(f"{t.name} STRUCT<{_fields(t)}>" for t in (*self.tables, COVERAGE))
+
+
+def _fields(table: Table) -> str:
+    return ", ".join(f"`{c.name}`: {c.type}" for c in table.columns)
+
+
+def read_stream(spark: SparkSession, feed: Feed) -> DataFrame:
+    """The feed as a stream of `feed.ddl`."""
+    name = f"regroup-{uuid.uuid4().hex}"
+    spark.dataSource.register(type("Source", (_Source,), {"feed": feed, "name": classmethod(lambda _: name)}))
+    return spark.readStream.format(name).load()
+
+
+class _Source(DataSource):
+    feed: Feed
+
+    def schema(self) -> str:
+        return self.feed.ddl
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002 - Spark's interface
+        return FeedReader(self.feed)
+
+
+@dataclass(frozen=True)
+class Share(InputPartition):
+    """What one task reads; `gaps` are known before."""
+
+    ranges: tuple[Range, ...]
+    gaps: tuple[Span, ...]
+
+
+class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans batches in the driver, reads them in the workers. A planned batch, read again, gives the same rows."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._target: TopicEnds | None = None
+        self._has_target = False
+
+    # ruff: noqa: N802 - the names below are Spark's
+
+    def initialOffset(self) -> dict[str, Any]:
+        return Position(places={}).stored()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self._feed.max_offsets_per_trigger)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._ends()
+        self._has_target = True
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        ends = self._target if self._has_target else self._ends()
+        if ends is None:
+            return start
+        most = None if isinstance(limit, ReadAllAvailable) else self._feed.max_offsets_per_trigger
+        return Position.of(start).seen(ends).advanced(ends, most).stored()
+
+    def _ends(self) -> TopicEnds | None:
+        try:
+            ends = topic_ends(admin(self._feed.options), self._feed.topic)
+        except KafkaException as error:
+            raise unreachable(self._feed.options, error.args[0]) from None
+        if ends is None:
+            log.warning("waiting: the topic %s does not exist yet on %s", self._feed.topic, self._feed.cluster)
+        return ends
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        before, after = Position.of(start), Position.of(end)
+        gaps = lost(before, after)
+        ranges = []
+        for partition, place in after.places.items():
+            old = before.place(partition)
+            first = old.offset if old.log_epoch == place.log_epoch else place.begin
+            if first < place.offset:
+                ranges.append(Range(partition=partition, log_epoch=place.log_epoch, start=first, end=place.offset))
+        shares = [share for share in _packed(ranges, self._feed.tasks) if share]
+        if gaps and not shares:
+            shares = [[]]
+        return [Share(ranges=tuple(s), gaps=() if i else tuple(gaps)) for i, s in enumerate(shares)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Share)
+        feed = self._feed
+        tables = (*feed.tables, COVERAGE)
+        spans = {
+            r.partition: Span(partition=r.partition, log_epoch=r.log_epoch, from_offset=r.start, to_offset=r.end)
+            for r in partition.ranges
+        }
+        gaps = list(partition.gaps)
+        if partition.ranges:
+            reader = RangeReader(feed.options, feed.topic, partition.ranges)
+            for records in reader:
+                yield from _union(feed.fold(records, spans), tables)
+            gaps += reader.gaps
+        rows = [span.row(feed.cluster, feed.topic) for span in (*_around(spans, gaps), *gaps)]
+        yield from _union({COVERAGE.name: pa.array(rows, row_type(COVERAGE))}, tables)
+
+
+def _packed(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
+    """The ranges on so many tasks, of nearly equal size."""
+    shares: list[list[Range]] = [[] for _ in range(tasks)]
+    sizes = [0] * tasks
+    for each in sorted(ranges, key=lambda r: (r.start - r.end, r.partition)):
+        least = sizes.index(min(sizes))
+        shares[least].append(each)
+        sizes[least] += each.end - each.start
+    return shares
+
+
+def _around(spans: Mapping[int, Span], gaps: Sequence[Span]) -> list[Span]:
+    """The spans that were read, without the gap at the beginning or end of one; none where all of it is a gap."""
+    for gap in gaps:
+        span = spans.get(gap.partition)
+        if span and gap.log_epoch == span.log_epoch:
+            if gap.from_offset <= span.from_offset:
+                span.from_offset = max(span.from_offset, gap.to_offset)
+            elif gap.to_offset >= span.to_offset:
+                span.to_offset = gap.from_offset
+    return [span for span in spans.values() if span.from_offset < span.to_offset]
+
+
+def _union(rows: Mapping[str, pa.StructArray], tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
+    types = [(table.name, row_type(table)) for table in tables]
+    for name, array in rows.items():
+        if len(array):
+            columns = [array if column == name else pa.nulls(len(array), kind) for column, kind in types]
+            yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(types))

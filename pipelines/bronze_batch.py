@@ -1,0 +1,175 @@
+"""Records of `__consumer_offsets` to bronze rows: the one function behind the live source and a replay."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pipelines.arrow_types import row_type
+from pipelines.commit_decoding import decode_commit_values
+from pipelines.coverage import Span
+from pipelines.offset_commits import CommitKey, Commits, runs
+from pipelines.record_decoding import Quarantined, decode_commit_key, decode_record, is_offset_commit
+from pipelines.record_times import instant
+from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+TOPIC = "__consumer_offsets"
+Row = dict[str, Any]
+_COMMIT, _BAD_COMMIT, _OTHER = 0, 1, 2
+
+
+class SourceRecord(NamedTuple):
+    """One record as Kafka delivers it; `timestamp_ms` is negative where it has none, a null value is a tombstone."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """Records as columns, ascending by offset within each partition."""
+
+    log_epoch: NDArray[np.int32]
+    partition: NDArray[np.int32]
+    offset: NDArray[np.int64]
+    timestamp_ms: NDArray[np.int64]
+    key: Sequence[bytes | None]
+    value: Sequence[bytes | None]
+
+    def row(self, at: int, cluster: str) -> Row:
+        """What the tables of single records have in common."""
+        return {
+            "cluster": cluster,
+            "log_epoch": int(self.log_epoch[at]),
+            "source_partition": int(self.partition[at]),
+            "source_offset": int(self.offset[at]),
+            "record_at": instant(int(self.timestamp_ms[at])),
+            "raw_key": self.key[at],
+            "raw_value": self.value[at],
+        }
+
+
+def bronze_rows(records: Iterable[SourceRecord], *, cluster: str, log_epoch: int) -> dict[str, list[Row]]:
+    """Rows by table name; `records` ascend by offset within each partition, and the spans covered are those they span.
+
+    Records read = group records + commits and tombstones (the sum of `commits`) + quarantined.
+    """
+    columns = tuple(zip(*records, strict=True)) or ((),) * len(SourceRecord._fields)
+    read = Records(
+        log_epoch=np.full(len(columns[0]), log_epoch, np.int32),
+        partition=np.array(columns[0], np.int32),
+        offset=np.array(columns[1], np.int64),
+        timestamp_ms=np.array(columns[2], np.int64),
+        key=columns[3],
+        value=columns[4],
+    )
+    rows = {name: array.to_pylist() for name, array in bronze(read, cluster=cluster).items()}
+    spans = {}
+    for partition in np.unique(read.partition).tolist():
+        offsets = read.offset[read.partition == partition]
+        spans[partition] = Span(
+            partition=partition, log_epoch=log_epoch, from_offset=int(offsets[0]), to_offset=int(offsets[-1]) + 1
+        )
+    count(spans, read, (row["source_partition"] for row in rows[QUARANTINE.name]))
+    return rows | {COVERAGE.name: [span.row(cluster, TOPIC) for span in spans.values()]}
+
+
+def bronze(records: Records, *, cluster: str) -> dict[str, pa.StructArray]:
+    """Rows of `coordinator_records`, `offset_commits` and `quarantine` by table name; each record is in exactly one."""
+    encoded = pa.array(records.key, pa.binary()).dictionary_encode()
+    keys = [_commit_key(key) for key in encoded.dictionary.to_pylist()]
+    # A null key has the code -1, which finds the entry at the end.
+    kinds = np.array([_kind(key) for key in keys] + [_OTHER], np.int8)
+    codes = encoded.indices.fill_null(-1).to_numpy()
+    kind = kinds[codes]
+
+    quarantined = [
+        _quarantine(records, at, cluster, keys[codes[at]]) for at in np.flatnonzero(kind == _BAD_COMMIT).tolist()
+    ]
+    group_rows, cuts = [], []
+    for at in np.flatnonzero(kind == _OTHER).tolist():
+        decoded = decode_record(records.key[at], records.value[at])
+        if isinstance(decoded, Quarantined):
+            quarantined.append(_quarantine(records, at, cluster, decoded))
+            continue
+        cuts.append((decoded.group_id, at))
+        group_rows.append(
+            records.row(at, cluster)
+            | {
+                "group_id": decoded.group_id,
+                "record_kind": decoded.record_kind,
+                "key_version": decoded.key_version,
+                "value_version": decoded.value_version,
+                "member_id": decoded.member_id,
+                "is_tombstone": decoded.is_tombstone,
+                "body": json.dumps(decoded.body, separators=(",", ":")),
+            }
+        )
+    commits, refused = _commits(records, np.flatnonzero(kind == _COMMIT), codes)
+    quarantined += [_quarantine(records, at, cluster, why) for at, why in refused]
+    return {
+        COORDINATOR_RECORDS.name: pa.array(group_rows, row_type(COORDINATOR_RECORDS)),
+        OFFSET_COMMITS.name: runs(commits, [k if isinstance(k, tuple) else ("", "", 0) for k in keys], cuts, cluster),
+        QUARANTINE.name: pa.array(quarantined, row_type(QUARANTINE)),
+    }
+
+
+def count(spans: Mapping[int, Span], records: Records, quarantined: Iterable[int]) -> None:
+    """Add `records`, of which those of the partitions `quarantined` (one entry a record) were, to their spans."""
+    partitions, first, counts = np.unique(records.partition, return_index=True, return_counts=True)
+    last = len(records.partition) - 1 - np.unique(records.partition[::-1], return_index=True)[1]
+    for partition, a, b, n in zip(*(column.tolist() for column in (partitions, first, last, counts)), strict=True):
+        times = records.timestamp_ms
+        spans[partition].add(first_ms=int(times[a]), last_ms=int(times[b]), records=n)
+    for partition, n in Counter(quarantined).items():
+        spans[partition].quarantined += n
+
+
+def _commit_key(key: bytes) -> CommitKey | Quarantined | None:
+    return decode_commit_key(key) if is_offset_commit(key) else None
+
+
+def _kind(key: CommitKey | Quarantined | None) -> int:
+    if key is None:
+        return _OTHER
+    return _BAD_COMMIT if isinstance(key, Quarantined) else _COMMIT
+
+
+def _commits(
+    records: Records, at: NDArray[np.int64], codes: NDArray[np.int32]
+) -> tuple[Commits, list[tuple[int, Quarantined]]]:
+    """The readable ones of the commits at the given positions as columns, and why the others are not."""
+    values = [records.value[i] for i in at.tolist()]
+    decoded = decode_commit_values(values)
+    good = decoded.error == 0
+    refused = [(int(at[i]), decoded.quarantined(i)) for i in np.flatnonzero(~good).tolist()]
+    at = at[good]
+    commits = Commits(
+        position=at,
+        log_epoch=records.log_epoch[at],
+        source_partition=records.partition[at],
+        offset=records.offset[at],
+        timestamp_ms=records.timestamp_ms[at],
+        key=codes[at],
+        is_tombstone=decoded.is_tombstone[good],
+        committed_offset=decoded.committed_offset[good],
+        leader_epoch=decoded.leader_epoch[good],
+    )
+    return commits, refused
+
+
+def _quarantine(records: Records, at: int, cluster: str, why: Quarantined) -> Row:
+    return records.row(at, cluster) | {"source": TOPIC, "reason": str(why.reason), "detail": why.detail}
