@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipelines.line_matching import Template, listed
@@ -39,40 +38,38 @@ _REFINED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    wording: Wording
-    template: Template
-
-
 class _Readers:
     """The wordings of one coordinator by logger and first word; every message of it begins with a fixed word."""
 
     def __init__(self, wordings: Iterable[Wording]) -> None:
-        self._readers: dict[tuple[str, str], list[_Reader]] = defaultdict(list)
+        self._readers: dict[tuple[str, str], list[tuple[str, Wording, Template]]] = defaultdict(list)
         for wording in wordings:
-            self._readers[wording.logger, _first_word(wording.text)].append(_Reader(wording, Template(wording.text)))
+            template = Template(wording.text)
+            self._readers[wording.logger, _first_word(wording.text)].append((template.longest, wording, template))
 
     def read(self, logger: str, message: str) -> tuple[Wording, dict[str, Any]] | None:
         """The best reading: the most fixed beginning, then the longest group id, then the most fixed text."""
         best, best_rank = None, (-1, -1, -1)
-        for reader in self._readers.get((logger, _first_word(message)), ()):
-            values = reader.template.read(message)
-            if values is not None:
-                template = reader.template
+        for longest, wording, template in self._readers.get((logger, _first_word(message)), ()):
+            # Most wordings are ruled out here, without a call.
+            if longest in message and (values := template.read(message)) is not None:
                 rank = (len(template.head), len(values.get("group_id", "")), template.fixed)
                 if rank > best_rank:
-                    best, best_rank = (reader.wording, values), rank
+                    best, best_rank = (wording, values), rank
         return best
 
 
+_FIRST_WORD = re.compile(r"\[?\w*")
+
+
 def _first_word(text: str) -> str:
-    return re.split(r"[ =\[{(]", text.removeprefix("["), maxsplit=1)[0]
+    found = _FIRST_WORD.match(text)
+    return found[0] if found else ""
 
 
 _OLD = _Readers(OLD_WORDINGS)
 _NEW = _Readers(NEW_WORDINGS)
-_SERVER = [(Template(text), trigger) for text, trigger in SERVER_REASONS]
+_SERVER = [(Template(text).longest, Template(text), trigger) for text, trigger in SERVER_REASONS]
 _FENCING = [(Template(text), trigger) for text, trigger in FENCING_REASONS]
 
 
@@ -132,9 +129,8 @@ def _why(reason: str) -> tuple[Trigger, dict[str, Any]]:
     end = reason.find(CLIENT_REASON)
     for _ in range(_CLIENT_REASONS_TRIED):
         body = reason if end < 0 else reason[:end]
-        for template, trigger in _SERVER:
-            values = template.read(body)
-            if values is not None:
+        for longest, template, trigger in _SERVER:
+            if longest in body and (values := template.read(body)) is not None:
                 values["reason"] = body
                 if end >= 0:
                     values["client_reason"] = reason[end + len(CLIENT_REASON) :]
@@ -142,7 +138,8 @@ def _why(reason: str) -> tuple[Trigger, dict[str, Any]]:
         if end < 0:
             break
         end = reason.find(CLIENT_REASON, end + 1)
-    return Trigger.UNKNOWN, {}
+    body, has_client_reason, client_reason = reason.partition(CLIENT_REASON)
+    return Trigger.UNKNOWN, {"reason": body} | ({"client_reason": client_reason} if has_client_reason else {})
 
 
 def _provided(client_reason: str) -> str | None:

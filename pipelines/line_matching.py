@@ -21,6 +21,7 @@ _ENDS = {"member_id": _UUID, "leader_member_id": _UUID, "replaced_member_id": _U
 _PIVOTS = ("group_id", "group_instance_id", "reason")
 _UNKEPT = frozenset({"_", "_n", "_w", "state"})
 _INT32 = 2**31 - 1
+_KEPT_NUMBERS = NUMBERS - _UNKEPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +45,18 @@ class Template:
         """Fixed text and argument names, alternating, fixed text first and last."""
         return _ARGUMENT.split(self.text)
 
-    @property
+    @cached_property
     def head(self) -> str:
         return self._parts[0]
 
-    @property
+    @cached_property
     def tail(self) -> str:
         return self._parts[-1]
+
+    @cached_property
+    def longest(self) -> str:
+        """The longest fixed text: the quickest way to see that another text was made from another template."""
+        return max(self._parts[::2], key=len)
 
     @cached_property
     def fixed(self) -> int:
@@ -78,41 +84,56 @@ class Template:
         return gaps
 
     @cached_property
-    def _pivot(self) -> int:
-        """Which free text is as long as possible; those before it are as short as possible, and so those after it."""
-        return next((self._free.index(name) for name in _PIVOTS if name in self._free), 0)
+    def _plan(self) -> _Plan:
+        """The pivot is as long as possible; the free texts before and after it are as short as possible."""
+        opening, *gaps = self._gaps
+        pivot = next((self._free.index(name) for name in _PIVOTS if name in self._free), 0)
+        following = [*self._free[pivot + 1 :], "_"] if self._free else []
+        return _Plan(
+            opening=opening,
+            left=tuple(zip(self._free[:pivot], gaps, strict=False)),
+            pivot=self._free[pivot] if self._free else "_",
+            right=tuple(zip(following, gaps[pivot:], strict=True))[::-1],
+        )
 
     def read(self, text: str) -> dict[str, Any] | None:
         """The arguments by column name, numbers as int; None if `text` was not made from this template."""
         if not (text.startswith(self.head) and text.endswith(self.tail)):
             return None
-        opening, *gaps = self._gaps
-        found = opening.here.match(text)
+        plan = self._plan
+        found = plan.opening.here.match(text)
         if found is None:
             return None
-        values = dict(zip(opening.names, found.groups(), strict=True))
+        values = dict(zip(plan.opening.names, found.groups(), strict=True))
         low, high = found.end(), len(text)
-        for name, gap in zip(self._free[: self._pivot], gaps, strict=False):
+        for name, gap in plan.left:
             found = next((m for pattern in gap.first if (m := pattern.match(text, low))), None)
             if found is None:
                 return None
             values |= zip((name, *gap.names), found.groups(), strict=True)
             low = found.end()
-        for name, gap in reversed([*zip(self._after_pivot, gaps[self._pivot :], strict=True)]):
+        for name, gap in plan.right:
             found = gap.last.match(text, low, high)
             if found is None:
                 return None
             values[name] = text[found.end() : high]
-            values |= zip(gap.names, found.groups()[1:], strict=True)
+            if gap.names:
+                values |= zip(gap.names, found.groups()[1:], strict=True)
             high = found.end(1)
-        if self._free:
-            values[self._free[self._pivot]] = text[low:high]
+        values[plan.pivot] = text[low:high]
         return _typed(values)
 
-    @cached_property
-    def _after_pivot(self) -> list[str]:
-        """The free text that follows each gap right of the pivot; nothing follows the last."""
-        return [*self._free[self._pivot + 1 :], "_"] if self._free else []
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """`left` from left to right, each free text with the gap after it; `right` from right to left, each with the gap
+    before it.
+    """
+
+    opening: _Gap
+    left: tuple[tuple[str, _Gap], ...]
+    pivot: str
+    right: tuple[tuple[str, _Gap], ...]
 
 
 def _gap(pattern: str, before: str, names: tuple[str, ...]) -> _Gap:
@@ -128,11 +149,14 @@ def _gap(pattern: str, before: str, names: tuple[str, ...]) -> _Gap:
 
 def _typed(values: dict[str, str]) -> dict[str, Any] | None:
     """Without what no column keeps; None where a number is too large for Kafka to have printed it."""
-    typed: dict[str, Any] = {name: value for name, value in values.items() if name not in _UNKEPT}
-    for name in typed.keys() & NUMBERS:
-        typed[name] = int(typed[name])
-        if typed[name] > _INT32 and name != "duration_ms":
-            return None
+    typed: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in _KEPT_NUMBERS:
+            typed[name] = number = int(value)
+            if number > _INT32 and name != "duration_ms":
+                return None
+        elif name not in _UNKEPT:
+            typed[name] = value
     return typed
 
 

@@ -103,6 +103,11 @@ def test_a_clients_reason_says_why_a_member_came_again(make, base, client, trigg
     )
 
 
+def test_a_servers_reason_not_known_yet_leaves_the_client_to_say_why():
+    found = parse(new("What a later Kafka says; client reason: cached metadata has changed"))
+    assert (Trigger.METADATA_CHANGED, "What a later Kafka says") == (found.trigger, found.reason)
+
+
 @pytest.mark.parametrize("client", ["not provided", ""])
 def test_a_client_that_gives_no_reason_has_none(client):
     found = parse(old(f"Leader {MEMBER} re-joining group during Stable; client reason: {client}"))

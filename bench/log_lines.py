@@ -1,0 +1,53 @@
+"""Log lines a second on one core: `python -m bench.log_lines [SERVER_LOG]`.
+
+Without a file: the golden lines of the tests as lifecycle lines, and typical lines of a broker as all others.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from pathlib import Path
+
+from pipelines.coordinator_events import Event, parse_line
+from pipelines.log_layouts import layout, zone
+
+SECONDS = 2.0
+GOLDEN = Path(__file__).parents[1] / "tests" / "coordinator_log" / "golden" / "wordings.jsonl"
+OTHERS = [
+    "[2026-11-21 06:41:02,803] INFO [LocalLog partition=payments-3, dir=/data] Rolled new segment (kafka.log.LocalLog)",
+    "[2026-11-21 06:41:02,803] WARN [Broker id=1] Ignoring LeaderAndIsr request (state.change.logger)",
+    "\tat org.apache.kafka.common.network.Selector.poll(Selector.java:482)",
+    "[2026-11-21 06:41:02,803] INFO Startup. (kafka.coordinator.transaction.TransactionCoordinator)",
+]
+
+
+def lines_per_second(lines: list[str]) -> tuple[float, float]:
+    """(lines a second of processor time, share of them that are events)."""
+    like, utc = layout("default"), zone("UTC")
+    done = events = 0
+    begun = time.process_time()
+    while time.process_time() - begun < SECONDS:
+        events += sum(isinstance(parse_line(line, like, utc), Event) for line in lines)
+        done += len(lines)
+    return done / (time.process_time() - begun), events / done
+
+
+def main() -> None:
+    golden = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+    lifecycle = [f"[2026-11-21 06:41:02,803] INFO {g['message']} ({g['logger']})" for g in golden]
+    classic = [
+        text for text in lifecycle if "Preparing" in text or "Stabilized" in text or "Assignment received" in text
+    ]
+    sets = {"other lines": OTHERS, "lifecycle lines, every wording": lifecycle, "of a classic rebalance": classic}
+    for file in sys.argv[1:]:
+        sets[file] = Path(file).read_text(encoding="utf-8", errors="replace").splitlines()
+    print(f"{'lines':40} {'lines/s':>12} {'events':>8}")
+    for name, lines in sets.items():
+        speed, share = lines_per_second(lines)
+        print(f"{name[-40:]:40} {speed:12,.0f} {share:8.0%}")
+
+
+if __name__ == "__main__":
+    main()
