@@ -69,8 +69,9 @@ def cluster_id(options: Mapping[str, str]) -> str:
     Raises:
         UserError: no broker answers, or it refuses this client.
     """
+    client = admin(options)
     try:
-        return str(admin(options).describe_cluster(request_timeout=ANSWER_WITHIN_S).result().cluster_id)
+        return str(client.describe_cluster(request_timeout=ANSWER_WITHIN_S).result().cluster_id)
     except KafkaException as error:
         raise unreachable(options, error.args[0]) from None
 

@@ -41,9 +41,9 @@ log = logging.getLogger(__name__)
 class Feed:
     """One topic of one cluster, and what its records become.
 
-    `fold` turns records into rows by table name and counts them into the spans of their partitions; `tables` are all
-    it may fill, besides `coverage`. `options` are librdkafka's and may hold secrets: they travel pickled, never as
-    options of the data source, which Spark would print.
+    A stream without a checkpoint begins at `start`. `fold` turns records into rows by table name and counts them into
+    the spans of their partitions; `tables` are all it may fill, besides `coverage`. `options` are librdkafka's and may
+    hold secrets: they travel pickled, never as options of the data source, which Spark would print.
     """
 
     cluster: str
@@ -53,6 +53,7 @@ class Feed:
     tables: tuple[Table, ...]
     max_offsets_per_trigger: int
     tasks: int
+    start: Position = field(default_factory=Position)
 
     @property
     def ddl(self) -> str:
@@ -100,7 +101,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ruff: noqa: N802 - the names below are Spark's
 
     def initialOffset(self) -> dict[str, Any]:
-        return Position(places={}).stored()
+        return self._feed.start.stored()
 
     def getDefaultReadLimit(self) -> ReadLimit:
         return ReadMaxRows(self._feed.max_offsets_per_trigger)

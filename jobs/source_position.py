@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from pipelines.coverage import Span
@@ -31,7 +31,7 @@ class Position:
 
     topic_id: str | None = None
     log_epoch: int = 0
-    places: Mapping[int, Place]
+    places: Mapping[int, Place] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Position:

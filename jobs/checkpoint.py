@@ -1,0 +1,79 @@
+"""A stream's progress and the tables it fills, kept from drifting apart."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import deltalake
+
+from jobs.delta_io import table_path
+from jobs.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from schemas.tables import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """Progress of one stream in a folder, beside it a note of the tables it fills and of its name towards them.
+
+    Delta skips a write whose (app id, batch number) it knows. An app id that outlived its checkpoint would therefore
+    lose data silently: it is made anew whenever batch numbers begin anew.
+    """
+
+    path: Path
+    warehouse: Path
+    tables: Sequence[Table]
+
+    @property
+    def has_progress(self) -> bool:
+        return any((self.path / "offsets").glob("[0-9]*"))
+
+    def refuse_other_tables(self) -> None:
+        """Call before tables are created.
+
+        Raises:
+            UserError: a table that the progress is about is gone or another one, or the note is.
+        """
+        if not self.has_progress:
+            return
+        try:
+            known = json.loads(self._note.read_text(encoding="utf-8"))["tables"]
+        except (OSError, ValueError, KeyError):
+            raise UserError(
+                f"The checkpoint {self.path} is incomplete: delete that folder, and reading goes on where bronze ends."
+            ) from None
+        for name, table_id in self._table_ids().items():
+            if known.get(name) != table_id:
+                raise UserError(
+                    f"The checkpoint {self.path} remembers what it wrote to the table {name}, but that table in "
+                    f"{self.warehouse} is gone or another one: restore the table, or delete the checkpoint to read "
+                    "again what Kafka still has."
+                )
+
+    def app_id(self) -> str:
+        """The stream's name in Delta's transactions; without progress, a new one on a cleared folder."""
+        if not self.has_progress:
+            shutil.rmtree(self.path, ignore_errors=True)
+            self.path.mkdir(parents=True)
+            note = {"app_id": uuid.uuid4().hex, "tables": self._table_ids()}
+            self._note.write_text(json.dumps(note), encoding="utf-8")
+        return str(json.loads(self._note.read_text(encoding="utf-8"))["app_id"])
+
+    @property
+    def _note(self) -> Path:
+        return self.path / "regroup.json"
+
+    def _table_ids(self) -> dict[str, str | None]:
+        return {table.name: _table_id(table_path(self.warehouse, table)) for table in self.tables}
+
+
+def _table_id(path: str) -> str | None:
+    return str(deltalake.DeltaTable(path).metadata().id) if deltalake.DeltaTable.is_deltatable(path) else None

@@ -1,0 +1,173 @@
+"""`regroup ingest`: the topics of each cluster into bronze, every record exactly once."""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.checkpoint import Checkpoint
+from jobs.delta_io import append, checkpoint_path, claim, create_tables, table_path
+from jobs.errors import UserError
+from jobs.feeds import events, offsets
+from jobs.kafka_client import cluster_id
+from jobs.kafka_source import read_stream
+from jobs.resume import resume
+from jobs.spark import session
+from schemas.bronze import BRONZE, COVERAGE
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from jobs.kafka_source import Feed
+    from jobs.settings import Settings
+    from schemas.tables import Table
+
+    OnBatch = Callable[[Mapping[Table, DataFrame]], None]
+
+SMALL = 100_000
+"""Up to so many rows of a table are written as one file."""
+
+
+def run(settings: Settings, args: argparse.Namespace) -> int:
+    """Read until stopped; with `--once` until everything that is there now has been read."""
+    spark = session("regroup ingest", cores=settings.cores, driver_memory=settings.driver_memory)
+    wait(start(spark, settings, once=args.once))
+    return 0
+
+
+def start(
+    spark: SparkSession, settings: Settings, *, once: bool = False, on_batch: OnBatch | None = None
+) -> list[StreamingQuery]:
+    """Start one stream per topic of each cluster; bronze tables are made if need be.
+
+    `on_batch` gets the new rows by table once they are written, never from two streams at once. After a crash it may
+    get rows again.
+
+    Raises:
+        UserError: no cluster is named or reached, or warehouse and checkpoint belong to something else.
+    """
+    if not settings.clusters:
+        raise UserError("No Kafka cluster is named: give --bootstrap-servers HOST:PORT, or --config with [clusters].")
+    for cluster in settings.clusters:
+        claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
+    found = [make(cluster, tasks=settings.cores) for cluster in settings.clusters for make in (offsets, events)]
+    lock = Lock()
+    writers = [Writer(feed=feed, warehouse=settings.warehouse, on_batch=on_batch, lock=lock) for feed in found]
+    for writer in writers:
+        writer.checkpoint.refuse_other_tables()
+    create_tables(spark, settings.warehouse, BRONZE)
+    trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
+    return [writer.start(spark, trigger) for writer in writers]
+
+
+def wait(queries: Sequence[StreamingQuery]) -> None:
+    """Until all have ended.
+
+    Raises:
+        UserError: one failed for a reason that has a sentence.
+    """
+    try:
+        while any(query.isActive for query in queries):
+            for query in queries:
+                query.awaitTermination(1)
+        for query in queries:
+            query.awaitTermination()
+    except StreamingQueryException as error:
+        raise _sentence(error) from None
+    finally:
+        for query in queries:
+            query.stop()
+
+
+def _sentence(error: StreamingQueryException) -> Exception:
+    """What a worker or the driver's own code said, out of the traces that Spark wraps it in."""
+    said = re.findall(r"UserError: (.+)", str(error))
+    return UserError(said[-1]) if said else error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Writer:
+    """One feed's stream into its tables."""
+
+    feed: Feed
+    warehouse: Path
+    on_batch: OnBatch | None
+    lock: AbstractContextManager[object]
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return (*self.feed.tables, COVERAGE)
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        path = checkpoint_path(self.warehouse, f"ingest/{self.feed.cluster}/{self.feed.topic}")
+        return Checkpoint(path=path, warehouse=self.warehouse, tables=self.tables)
+
+    def start(self, spark: SparkSession, trigger: Mapping[str, Any]) -> StreamingQuery:
+        checkpoint, feed = self.checkpoint, self.feed
+        if not checkpoint.has_progress:
+            feed = replace(feed, start=resume(spark, self.warehouse, feed))
+        app_id = checkpoint.app_id()
+        return (
+            read_stream(spark, feed)
+            .writeStream.queryName(f"{feed.cluster} {feed.topic}")
+            .option("checkpointLocation", str(checkpoint.path))
+            .foreachBatch(partial(self._write, app_id))
+            .trigger(**trigger)
+            .start()
+        )
+
+    def _write(self, app_id: str, batch: DataFrame, batch_id: int) -> None:
+        # One pass over Kafka for all tables.
+        batch.persist()
+        try:
+            new = self._new_rows(batch, batch_id)
+            data = [table for table in new if table is not COVERAGE]
+            write = partial(self._append, new, app_id, batch_id)
+            with ThreadPoolExecutor(len(self.tables)) as pool:
+                list(pool.map(write, data))
+            # Last: what coverage says was read is in the tables.
+            list(map(write, new.keys() - data))
+            if self.on_batch:
+                with self.lock:
+                    self.on_batch({table: frame for table, (frame, _) in new.items()})
+        finally:
+            batch.unpersist()
+
+    def _append(self, new: Mapping[Table, tuple[DataFrame, int]], app_id: str, version: int, table: Table) -> None:
+        frame, rows = new[table]
+        whole = frame.coalesce(1) if rows <= SMALL else frame
+        append(whole, table_path(self.warehouse, table), app_id=app_id, version=version)
+
+    def _new_rows(self, batch: DataFrame, batch_id: int) -> dict[Table, tuple[DataFrame, int]]:
+        """The tables that gain rows, with the rows and how many."""
+        span = F.col("coverage.to_offset") - F.col("coverage.from_offset")
+        counts = batch.agg(
+            *(F.count(table.name).alias(table.name) for table in self.tables),
+            F.sum(F.when(~F.col("coverage.is_gap"), span)).alias("_span"),
+            F.sum("coverage.records").alias("_records"),
+        ).first()
+        assert counts is not None
+        if batch_id == 0 and counts["_span"] and not counts["_records"]:
+            raise UserError(
+                f"Kafka has {counts['_span']} offsets of {self.feed.topic} on {self.feed.cluster}, but gave not one "
+                "record: check with `./regroup doctor` what this user may read."
+            )
+        return {
+            table: (batch.where(F.col(table.name).isNotNull()).select(f"{table.name}.*"), counts[table.name])
+            for table in self.tables
+            if counts[table.name]
+        }
