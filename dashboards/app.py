@@ -1,0 +1,201 @@
+"""The pages as a web application: `python -m dashboards.app --warehouse DIR`. Reads only; loopback by default."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from uuid import uuid4
+
+from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash.development.base_component import Component
+from flask import Response
+from waitress import create_server
+
+from dashboards.components import empty
+from dashboards.lake import Lake, LocalLake
+from dashboards.pages import fleet, group, rebalance
+from dashboards.security import harden
+from dashboards.store import Span, Store
+from dashboards.text import duration, instant
+from dashboards.urlstate import parse, window
+
+LOG = logging.getLogger(__name__)
+PAGES = {"fleet": fleet.render, "group": group.render, "rebalance": rebalance.render}
+TICK_MS = 5_000
+STALE_MS = 60_000
+"""A newest record older than this is told: either nothing was written, or nobody reads."""
+
+INDEX = """<!DOCTYPE html>
+<html lang="en">
+<head>
+{%metas%}
+<title>{%title%}</title>
+{%favicon%}
+{%css%}
+<script src="/assets/theme.js"></script>
+</head>
+<body>
+{%app_entry%}
+<footer>{%config%}{%scripts%}{%renderer%}</footer>
+</body>
+</html>"""
+
+
+class Server(Protocol):
+    """A bound server: `run` serves until `close`, from another thread or a signal handler."""
+
+    effective_host: str
+    effective_port: int
+
+    def run(self) -> None: ...
+    def close(self) -> None: ...
+
+
+def create_app(lake: Lake, *, now: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> Dash:
+    """The application over a lake; `now` (epoch milliseconds) is where relative ranges end."""
+    app = Dash(
+        "regroup",
+        title="Regroup",
+        update_title="",
+        assets_folder=str(Path(__file__).parent / "assets"),
+        assets_ignore="theme.js",
+        index_string=INDEX,
+        suppress_callback_exceptions=True,
+        add_log_handler=False,
+        meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
+    )
+    app.layout = _shell()
+    store = Store(lake)
+    _callbacks(app, store, now)
+
+    app.server.add_url_rule("/healthz", "healthz", lambda: Response("ok\n", mimetype="text/plain"))
+    harden(app.server, app.csp_hashes())
+    return app
+
+
+def _shell() -> Component:
+    return html.Div(
+        [
+            dcc.Location(id="url", refresh="callback-nav"),
+            dcc.Store(id="seen"),
+            dcc.Interval(id="tick", interval=TICK_MS),
+            html.Header(
+                [
+                    dcc.Link([html.Span(className="mark"), "Regroup"], href="/", className="brand"),
+                    html.Div(id="freshness", className="freshness", role="status"),
+                    html.Button("Theme", id="theme", className="button", title="Theme: system, light or dark (T)"),
+                ],
+                className="topbar",
+            ),
+            html.Main(html.Div("Loading", className="skeleton"), id="page"),
+        ]
+    )
+
+
+def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
+    @app.callback(
+        Output("page", "children"),
+        Output("seen", "data"),
+        Output("freshness", "children"),
+        Input("url", "pathname"),
+        Input("url", "search"),
+        Input("tick", "n_intervals"),
+        State("seen", "data"),
+    )
+    def show(pathname: Any, search: Any, _: Any, seen: Any) -> Any:
+        if not isinstance(pathname, str):
+            return no_update, no_update, no_update
+        return page(store, pathname, search if isinstance(search, str) else "", seen, now())
+
+    @app.callback(Output("url", "href"), Input({"type": "figure", "name": ALL}, "clickData"), prevent_initial_call=True)
+    def follow(_: Any) -> Any:
+        return target(ctx.triggered[0]["value"] if ctx.triggered else None)
+
+
+def page(store: Store, pathname: str, search: str, seen: Any, now: int) -> tuple[Any, Any, Any]:
+    """Page, what it was made from, and freshness. The page stays while nothing that it was made from has changed."""
+    state = parse(pathname, search)
+    try:
+        span = store.span()
+        view, _ = window(state, now, (span.first_at, span.last_at) if span else None)
+        # A range that ends now moves with the clock, by a 200th of its width and not with every tick.
+        moment = now // max(TICK_MS, view.width // 200) if view.is_live else 0
+        made_from = [pathname, search, sorted(store.versions().items()), moment]
+        # What comes back from the browser went through JSON.
+        if seen == [pathname, search, [list(v) for v in sorted(store.versions().items())], moment]:
+            return no_update, no_update, freshness(span, now)
+        if state.page is None:
+            lost = dcc.Link("All groups", href="/", className="button")
+            return [empty("missing", "No such page", "There is no page at this address.", lost)], made_from, ""
+        notices = [html.P(text, className="notice", role="alert") for text in state.notices]
+        return [*notices, *PAGES[state.page](store, state, now)], made_from, freshness(span, now)
+    except Exception:
+        error = uuid4().hex[:8]
+        LOG.exception("page %s failed", error)
+        text = f"This page could not be made; the log says why under {error}. It is tried again every few seconds."
+        return [empty("missing", "Something went wrong", text)], None, no_update
+
+
+def freshness(span: Span | None, now: int) -> list[Component]:
+    """How old the newest record is; loud when that is long."""
+    if span is None:
+        return [html.Span("no data yet")]
+    age = now - span.last_at
+    if age <= STALE_MS:
+        return [html.Span(className="pulse"), html.Span(f"live, newest record {duration(max(0, age))} old")]
+    text = f"Newest record is {duration(age)} old ({instant(span.last_at)[:19]} UTC): what came after is not observed"
+    return [html.Span(text, className="stale")]
+
+
+def target(click: Any) -> Any:
+    """The address that a clicked mark carries, if it is one of ours."""
+    try:
+        href = click["points"][0]["customdata"][-1]
+    except (KeyError, IndexError, TypeError):
+        return no_update
+    return href if isinstance(href, str) and href.startswith(("/group?", "/rebalance?")) else no_update
+
+
+def make_server(warehouse: Path, *, host: str = "127.0.0.1", port: int = 8050) -> Server:
+    """A server that is bound and not yet running; port 0 takes a free one (`effective_port`).
+
+    Raises:
+        OSError: the address cannot be had; `refusal` says so in a sentence.
+    """
+    server: Server = create_server(create_app(LocalLake(warehouse)).server, host=host, port=port, threads=8, ident=None)
+    return server
+
+
+def refusal(host: str, port: int, error: OSError) -> str:
+    """Why the server could not be bound, and the next step."""
+    return f"The pages cannot listen on {host}:{port} ({error.strerror}): choose another with --port, or --port 0."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until interrupted; 2 if the address is taken."""
+    parser = argparse.ArgumentParser(prog="dashboards", description="The pages over a warehouse of Regroup.")
+    parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR", help="folder of the Delta tables")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8050, help="port, 0 for a free one (default: %(default)s)")
+    args = parser.parse_args(arguments)
+    try:
+        server = make_server(args.warehouse, host=args.host, port=args.port)
+    except OSError as error:
+        sys.stderr.write(f"{refusal(args.host, args.port, error)}\n")
+        return 2
+    sys.stdout.write(f"Pages: http://{args.host}:{server.effective_port}/\n")
+    sys.stdout.flush()
+    try:
+        server.run()
+    except KeyboardInterrupt:
+        server.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,169 @@
+"""Pieces that pages are made of. Text in them is escaped by React; nothing here takes HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import plotly.graph_objects as go
+from dash import dcc, html
+from dash.development.base_component import Component
+from dash_ag_grid import AgGrid
+
+from dashboards.figures.heatmap import LEVELS
+from dashboards.lake import Row
+from dashboards.text import span, visible
+from dashboards.theme import CONFIG, EVIDENCE, GLYPHS, LOOKS
+from dashboards.urlstate import ALL, SPANS, State
+
+Cell = str | int | Component
+GRID_CELLS = {"sortable": True, "resizable": True, "suppressMovable": True}
+
+
+def aria(label: str) -> Any:
+    """What a screen reader says, as the keyword Dash takes it by."""
+    return {"aria-label": label}
+
+
+def tile(label: str, value: str, note: str = "", *, loud: bool = False) -> Component:
+    """A headline number; `note` holds its bounds or when it was true."""
+    return html.Div(
+        [html.Div(label, className="label"), html.Div(value, className="value"), html.Div(note, className="note")],
+        className="tile loud" if loud else "tile",
+    )
+
+
+def ranges(state: State, shown: str) -> Component:
+    """Links to the same page with another range; `shown` is the one in force."""
+    here = {"cluster": state.cluster, "group": state.group, "gid": state.gid, "q": state.q, "to": ""}
+    if not (state.group or state.gid or state.page == "group"):
+        del here["group"]
+    options = [*((key, label) for key, (label, _) in SPANS.items()), (ALL, "all data")]
+    return html.Nav(
+        [
+            dcc.Link(
+                label, href=state.href(state.page or "fleet", **here, from_=key), className="on" if key == shown else ""
+            )
+            for key, label in options
+        ],
+        className="ranges",
+        **aria("time range"),
+    )
+
+
+def panel(
+    title: str,
+    summary: str,
+    figure: go.Figure | None,
+    *more: Component,
+    name: str = "",
+    table: Component | None = None,
+) -> Component:
+    """A figure with its words and its equivalent table."""
+    body: list[Component] = [html.H2(title), html.P(summary, className="summary")]
+    if figure is not None:
+        body.append(
+            html.Figure(
+                dcc.Graph(
+                    id={"type": "figure", "name": name},
+                    figure=figure,
+                    config=CONFIG,
+                    mathjax=False,
+                    style={"height": f"{figure.layout.height}px"},
+                ),
+                role="img",
+                **aria(f"{title}. {summary}"),
+            )
+        )
+    body += more
+    if table is not None:
+        body.append(html.Details([html.Summary("Show as table"), table]))
+    return html.Section(body, className="panel")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "Nothing.") -> Component:
+    """A plain table. Numbers stand right, everything else left."""
+    body = [html.Tr([html.Td(c, className="number" if isinstance(c, int) else "") for c in row]) for row in rows]
+    if not body:
+        return html.P(empty, className="quiet")
+    header = html.Thead(html.Tr([html.Th(h, scope="col") for h in head]))
+    return html.Div(html.Table([header, html.Tbody(body)]), className="scroll", tabIndex=0)
+
+
+def grid(name: str, columns: Sequence[Row], rows: Sequence[Row], height: int) -> Component:
+    """A sortable table. Its renderers (assets/regroup.js) make text and same-site links only."""
+    made: Component = AgGrid(
+        id={"type": "grid", "name": name},
+        columnDefs=list(columns),
+        rowData=list(rows),
+        defaultColDef=GRID_CELLS,
+        columnSize="responsiveSizeToFit",
+        getRowId="params.data.key",
+        dangerously_allow_code=False,
+        className="grid",
+        style={"height": f"{height}px"},
+        dashGridOptions={
+            "rowHeight": 36,
+            "headerHeight": 36,
+            "animateRows": False,
+            "suppressCellFocus": False,
+            "enableCellTextSelection": True,
+            "ensureDomOrder": True,
+        },
+    )
+    return made
+
+
+def empty(kind: str, title: str, text: str, *links: Component) -> Component:
+    """`kind`: nothing (happened), filtered, unobserved or missing; the words say which."""
+    return html.Div([html.H2(title), html.P(text), *links], className=f"empty {kind}", role="status")
+
+
+def facts(pairs: Iterable[tuple[str, Cell]]) -> Component:
+    """Names and values."""
+    return html.Dl([item for name, value in pairs for item in (html.Dt(name), html.Dd(value))], className="facts")
+
+
+def swatch(look: str) -> Component:
+    hidden: Any = {"aria-hidden": "true"}
+    return html.Span(className=f"swatch {look}", **hidden)
+
+
+def legend(*, looks: Iterable[str] = LOOKS, glyphs: bool = True) -> Component:
+    """What looks, edges and glyphs mean; always in sight."""
+    items = [html.Li([swatch(name), html.Span(LOOKS[name].word)], title=LOOKS[name].meaning) for name in looks]
+    edges = [
+        html.Li([swatch(f"edge {grade}"), html.Span(grade.value)], title=meaning) for grade, meaning in EVIDENCE.items()
+    ]
+    marks = [html.Li([html.Span(g.character, className="glyph"), html.Span(g.word)]) for g in GLYPHS.values()]
+    return html.Div(
+        [
+            html.Ul([*items, *edges], className="legend"),
+            html.Details([html.Summary("Marks"), html.Ul(marks, className="legend")]) if glyphs else None,
+        ]
+    )
+
+
+def heat_legend() -> Component:
+    words = [
+        "none",
+        *(span(str(least), str(last - 1)) for least, last in pairwise(LEVELS[1:])),
+        f"{LEVELS[-1]}+",
+    ]
+    items = [html.Li([swatch(f"heat level-{i}"), html.Span(word)]) for i, word in enumerate(words)]
+    return html.Ul(
+        [html.Li("rebalances per cell:"), *items, html.Li([swatch("heat blank"), html.Span("not observed")])],
+        className="legend",
+    )
+
+
+def state_word(look: str, state: str | None) -> Component:
+    """The look's swatch with Kafka's own word for the state."""
+    return html.Span(
+        [swatch(look), html.Span(LOOKS[look].word), html.Span(visible(state), className="quiet")], className="state"
+    )
+
+
+def evidence_mark(grade: str) -> Component:
+    return html.Span(visible(grade), className=f"evidence {grade if grade in set(EVIDENCE) else ''}")

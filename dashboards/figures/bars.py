@@ -1,0 +1,129 @@
+"""Segments as horizontal bars: one trace per look, edges drawn by their evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboards.theme import Look
+from dashboards.timeline import Segment
+from schemas.states import Evidence
+
+FADE = (0.16, 0.34, 0.52, 0.7)
+INFERRED = 0.45
+
+
+def pieces(segment: Segment) -> list[tuple[int, int, float]]:
+    """(from, to, opacity): the sure part in full, the spans in which it begins and ends fading towards outside."""
+    full = INFERRED if segment.evidence == Evidence.INFERRED else 1.0
+    found = [(segment.start, segment.end, full)] if segment.end > segment.start else []
+    return [
+        *_fade(segment.earliest, segment.start, full),
+        *found,
+        *((a, b, o) for a, b, o in reversed(_mirrored(segment.end, segment.latest, full))),
+    ]
+
+
+def _fade(start: int, end: int, full: float) -> list[tuple[int, int, float]]:
+    if end <= start:
+        return []
+    width = (end - start) / len(FADE)
+    cuts = [round(start + i * width) for i in range(len(FADE) + 1)]
+    return [(a, b, o * full) for a, b, o in zip(cuts, cuts[1:], FADE, strict=False) if b > a]
+
+
+def _mirrored(start: int, end: int, full: float) -> list[tuple[int, int, float]]:
+    return [(start + end - b, start + end - a, o) for a, b, o in _fade(start, end, full)]
+
+
+def bars(
+    rows: Iterable[tuple[float, Segment, str, str, list[str]]],
+    *,
+    height: float,
+    axis: str,
+    look: Look | None = None,
+    scale: float = 1.0,
+    origin: int = 0,
+) -> go.Bar:
+    """One trace. Each row: y, segment, colour, label inside the bar, tooltip and link.
+
+    `origin` and `scale` turn instants into x: epoch milliseconds as they are, or seconds since an instant.
+    """
+    x: list[float] = []
+    base: list[float] = []
+    y: list[float] = []
+    colours: list[str] = []
+    opacities: list[float] = []
+    labels: list[str] = []
+    told: list[list[str]] = []
+    for at, segment, colour, label, tip in rows:
+        parts = pieces(segment)
+        longest = max((b - a for a, b, _ in parts), default=0)
+        for start, end, opacity in parts:
+            base.append((start - origin) * scale)
+            x.append((end - start) * scale)
+            y.append(at)
+            colours.append(colour)
+            opacities.append(round(opacity, 2))
+            labels.append(label if end - start == longest else "")
+            told.append(tip)
+    marker: dict[str, Any] = {"color": colours, "opacity": opacities, "line": {"width": 0}}
+    if look is not None:
+        marker["color"] = look.colour
+        # A rebalance of milliseconds must not vanish in a day: its outline is never thinner than a pixel.
+        if look.height >= 0.5:
+            marker["line"] = {"width": 1, "color": look.colour}
+        if look.pattern:
+            hatched = look.pattern == "x"
+            marker["pattern"] = {
+                "shape": look.pattern,
+                "size": 7,
+                "solidity": 0.12 if hatched else 0.3,
+                "fillmode": "replace" if hatched else "overlay",
+                **({} if hatched else {"fgcolor": "rgba(26,27,30,0.55)"}),
+            }
+    return go.Bar(
+        orientation="h",
+        base=base,
+        x=x,
+        y=y,
+        width=height,
+        marker=marker,
+        customdata=told,
+        hovertemplate="%{customdata[0]}<extra></extra>",
+        text=labels if any(labels) else None,
+        textposition="inside",
+        insidetextanchor="start",
+        constraintext="none",
+        textfont={"size": 10, "color": "#FFFFFF"},
+        cliponaxis=True,
+        yaxis=axis,
+    )
+
+
+def dotted_edges(
+    rows: Iterable[tuple[float, float, Segment]], *, axis: str, scale: float = 1.0, origin: int = 0
+) -> go.Scatter:
+    """Dotted uprights at both ends of the inferred segments: (bottom, top, segment)."""
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for bottom, top, segment in rows:
+        if segment.evidence == Evidence.INFERRED:
+            for at in (segment.earliest, segment.latest):
+                x += [(at - origin) * scale] * 2 + [None]
+                y += [bottom, top, None]
+    return go.Scatter(
+        x=x, y=y, mode="lines", line={"dash": "dot", "width": 1.5, "color": "#808488"}, hoverinfo="skip", yaxis=axis
+    )
+
+
+def thinned(lanes: Sequence[Sequence[Segment]], limit: int) -> int:
+    """How many of the lanes fit into `limit` segments."""
+    total = 0
+    for shown, segments in enumerate(lanes):
+        total += len(segments)
+        if total > limit:
+            return shown
+    return len(lanes)

@@ -1,0 +1,249 @@
+"""One group over time: state strip, generation ticks, member lanes and ownership ribbon above one time axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboards.figures.bars import bars, dotted_edges, thinned
+from dashboards.lake import Row
+from dashboards.text import between, clock, duration, figure_text, instant, member_label, span, visible
+from dashboards.theme import GLYPHS, LOOKS, LOUD, hue, layout
+from dashboards.timeline import Lane, Owned, Segment
+from dashboards.urlstate import Window
+from schemas.states import Evidence, GroupEventKind
+
+STRIP_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 74, 24, 17, 40, 26, 34
+LANES_SHOWN, RIBBON_SHOWN, SEGMENTS_SHOWN = 40, 60, 900
+LABEL = 17
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """The figure, and how many lanes and resources of all it shows."""
+
+    figure: go.Figure
+    lanes: int
+    resources: int
+
+
+def group_figure(
+    strip: Sequence[Segment],
+    generations: Sequence[Row],
+    lanes: Sequence[Lane],
+    owned: Sequence[Owned],
+    events: Sequence[Row],
+    window: Window,
+    hrefs: Mapping[tuple[int, int], str],
+) -> Drawn:
+    """`hrefs`: (incarnation, generation) → address of its rebalance."""
+    lanes = lanes[: min(LANES_SHOWN, thinned([lane.lives for lane in lanes], SEGMENTS_SHOWN))]
+    # Where not all fit, those that stood still longest are worth their place.
+    worst = sorted(owned, key=lambda o: -o.stopped_ms)
+    kept = {(o.name, o.index) for o in worst[: min(RIBBON_SHOWN, thinned([o.spans for o in worst], SEGMENTS_SHOWN))]}
+    owned = [o for o in owned if (o.name, o.index) in kept]
+    sections = [
+        ("State", STRIP_PX),
+        ("Members", LANE_PX * len(lanes)),
+        ("Owner of each partition", RIBBON_PX * len(owned)),
+    ]
+    sections = [(title, px) for title, px in sections if px]
+    figure = go.Figure()
+    _strip(figure, strip, generations, events, hrefs)
+    _lanes(figure, lanes, events, "y2")
+    _ribbon(figure, owned, window, "y3" if lanes else "y2")
+    figure.update_layout(_axes(sections, lanes, owned, window))
+    return Drawn(figure=figure, lanes=len(lanes), resources=len(owned))
+
+
+def _strip(
+    figure: go.Figure,
+    strip: Sequence[Segment],
+    generations: Sequence[Row],
+    events: Sequence[Row],
+    hrefs: Mapping[tuple[int, int], str],
+) -> None:
+    for name, look in LOOKS.items():
+        rows = [
+            (look.height / 2, s, look.colour, "", [_state_tip(s), hrefs.get((s.incarnation, s.generation or -1), "")])
+            for s in strip
+            if s.kind == name
+        ]
+        if rows:
+            figure.add_trace(bars(rows, height=look.height, axis="y", look=look))
+    figure.add_trace(dotted_edges(((0, LOOKS[s.kind].height, s) for s in strip if s.kind != "unknown"), axis="y"))
+    shown = [g for g in generations if g["joined_at"] is not None]
+    figure.add_trace(
+        go.Scatter(
+            x=[g["joined_at"] for g in shown],
+            y=[1.2] * len(shown),
+            mode="markers+text" if len(shown) <= 24 else "markers",
+            text=[str(g["generation_id"]) for g in shown],
+            textposition="top center",
+            textfont={"size": 10},
+            marker={"symbol": "line-ns", "size": 9, "line": {"width": 1.5, "color": "#808488"}},
+            customdata=[[generation_tip(g), hrefs.get((g["incarnation"], g["generation_id"]), "")] for g in shown],
+            hovertemplate="%{customdata[0]}<extra></extra>",
+        )
+    )
+    _glyphs(figure, [(1.5, e) for e in events if not e["member_id"]], "y")
+
+
+def _state_tip(s: Segment) -> str:
+    look = LOOKS[s.kind]
+    lines = [f"<b>{look.word}</b> {duration(s.end - s.start)}", f"{look.meaning}"]
+    if s.start > s.earliest:
+        lines.append(f"began between {clock(s.earliest)} and {clock(s.start)} UTC")
+    else:
+        lines.append(f"from {instant(s.start)} UTC")
+    if s.proof:
+        lines.append(f"generation {s.generation} · {s.proof}")
+    return "<br>".join([*lines, s.evidence])
+
+
+def generation_tip(g: Row) -> str:
+    took = (
+        duration(g["rebalance_ms"])
+        if g["rebalance_ms"] is not None
+        else between(g["rebalance_ms_min"], g["rebalance_ms_max"])
+    )
+    return (
+        f"<b>generation {g['generation_id']}</b> {instant(g['joined_at'])} UTC<br>{g['trigger'].replace('_', ' ')} "
+        f"({g['trigger_evidence']}) · took {took}<br>{g['member_count']} members, {g['resources_moved']} of "
+        f"{g['resources_assigned']} moved"
+    )
+
+
+def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], axis: str) -> None:
+    if not lanes:
+        return
+    place = {member: y for y, lane in enumerate(lanes) for member in lane.members}
+    figure.add_trace(
+        bars(
+            [
+                (y, life, "#7E95AA", "", [_life_tip(lane.members[i], life), ""])
+                for y, lane in enumerate(lanes)
+                for i, life in enumerate(lane.lives)
+            ],
+            height=0.3,
+            axis=axis,
+        )
+    )
+    figure.add_trace(
+        dotted_edges(((y - 0.3, y + 0.3, life) for y, lane in enumerate(lanes) for life in lane.lives), axis=axis)
+    )
+    _glyphs(figure, [(place[e["member_id"]], e) for e in events if e["member_id"] in place], axis)
+
+
+def _life_tip(member: str, life: Segment) -> str:
+    return f"<b>{figure_text(member)}</b><br>{span(instant(life.start), instant(life.latest))} UTC<br>{life.evidence}"
+
+
+def _glyphs(figure: go.Figure, placed: Sequence[tuple[float, Row]], axis: str) -> None:
+    known = [(y, e, GLYPHS[GroupEventKind(e["kind"])]) for y, e in placed if e["kind"] in GLYPHS]
+    if not known:
+        return
+    colours = [LOOKS["stopped"].colour if e["kind"] in LOUD else "#808488" for _, e, _ in known]
+    hollow = [e["evidence"] == Evidence.INFERRED and "-open" not in glyph.symbol for _, e, glyph in known]
+    figure.add_trace(
+        go.Scatter(
+            x=[e["event_at"] for _, e, _ in known],
+            y=[y for y, _, _ in known],
+            mode="markers",
+            marker={
+                "symbol": [
+                    f"{glyph.symbol}-open" if open_ else glyph.symbol
+                    for (_, _, glyph), open_ in zip(known, hollow, strict=True)
+                ],
+                "size": 10,
+                "color": colours,
+                "line": {"width": 1, "color": colours},
+            },
+            customdata=[[event_tip(e), ""] for _, e, _ in known],
+            hovertemplate="%{customdata[0]}<extra></extra>",
+            yaxis=axis,
+            cliponaxis=False,
+        )
+    )
+
+
+def event_tip(e: Row) -> str:
+    glyph = GLYPHS[GroupEventKind(e["kind"])]
+    who = figure_text(member_label(e["member_id"], e["group_instance_id"], e["client_id"])) if e["member_id"] else ""
+    lines = [f"<b>{glyph.character} {who} {glyph.word}</b>", f"{instant(e['event_at'])} UTC", e["evidence"]]
+    if e["detail"]:
+        lines.append(figure_text(e["detail"]))
+    if e["client_host"]:
+        lines.append(figure_text(e["client_host"]))
+    return "<br>".join(lines)
+
+
+def _ribbon(figure: go.Figure, owned: Sequence[Owned], window: Window, axis: str) -> None:
+    if not owned:
+        return
+    figure.add_trace(
+        bars(
+            [
+                (
+                    y,
+                    held,
+                    hue(held.kind),
+                    figure_text(held.kind, 18) if held.end - held.start > window.width * 0.12 else "",
+                    [_owner_tip(o, held), ""],
+                )
+                for y, o in enumerate(owned)
+                for held in o.spans
+            ],
+            height=0.78,
+            axis=axis,
+        )
+    )
+
+
+def _owner_tip(o: Owned, held: Segment) -> str:
+    when = span(instant(held.start), instant(held.end))
+    return f"<b>{figure_text(o.name)}-{o.index}</b><br>{figure_text(held.kind)}<br>{when} UTC<br>{held.evidence}"
+
+
+def _axes(
+    sections: Sequence[tuple[str, int]], lanes: Sequence[Lane], owned: Sequence[Owned], window: Window
+) -> dict[str, Any]:
+    plot = sum(px for _, px in sections) + GAP_PX * (len(sections) - 1)
+    out = layout(plot + TOP_PX + BOTTOM_PX, margin={"l": 120, "r": 14, "t": TOP_PX, "b": BOTTOM_PX})
+    out["xaxis"] = {
+        "type": "date", "range": [window.start, window.end], "anchor": "free", "position": 0, "zeroline": False,
+        "showspikes": True, "spikemode": "across", "spikesnap": "cursor", "spikethickness": 1, "spikedash": "dot",
+        "spikecolor": "#808488", "hoverformat": "%H:%M:%S",
+    }  # fmt: skip
+    ticks = {
+        "State": {"range": [0, 1.75], "showticklabels": False},
+        "Members": _rows([visible(lane.label, LABEL) for lane in lanes]),
+        "Owner of each partition": _rows(
+            [f"{visible(o.name, LABEL - 1 - len(str(o.index)))}-{o.index}" for o in owned]
+        ),
+    }
+    out["annotations"], top = [], plot
+    for number, (title, px) in enumerate(sections, start=1):
+        name = "yaxis" if number == 1 else f"yaxis{number}"
+        out[name] = {
+            "domain": [max(0.0, (top - px) / plot), top / plot], "fixedrange": True, "zeroline": False,
+            "showgrid": False, "ticks": "", **ticks[title],
+        }  # fmt: skip
+        out["annotations"].append(
+            {"text": f"<b>{title}</b>", "xref": "paper", "yref": "paper", "x": 0, "y": top / plot, "xshift": -120,
+             "xanchor": "left", "yanchor": "bottom", "yshift": 6, "showarrow": False, "font": {"size": 11}}
+        )  # fmt: skip
+        top -= px + GAP_PX
+    return out
+
+
+def _rows(labels: Sequence[str]) -> dict[str, Any]:
+    """One row per label, the first on top. Labels are escaped here: they are foreign."""
+    return {
+        "tickvals": list(range(len(labels))),
+        "ticktext": [figure_text(label, 40) for label in labels],
+        "range": [len(labels) - 0.5, -0.5],
+    }

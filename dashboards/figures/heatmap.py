@@ -1,0 +1,97 @@
+"""Groups over time: how many rebalances each cell saw."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from dashboards.lake import Row
+from dashboards.text import clock, count, figure_text, instant, span
+from dashboards.theme import layout
+from dashboards.urlstate import Window
+
+BINS = 96
+LEVELS = (0, 1, 2, 4, 8)
+"""A cell's shade is the highest level it reaches; the first is quiet, the last loud."""
+
+SHADES = (
+    "rgba(81,115,144,0.16)",
+    "rgba(189,55,67,0.38)",
+    "rgba(189,55,67,0.58)",
+    "rgba(189,55,67,0.8)",
+    "rgba(189,55,67,1)",
+)
+ROW_PX = 20
+
+
+def level(rebalances: int) -> int:
+    return max(i for i, least in enumerate(LEVELS) if rebalances >= least)
+
+
+def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observed_until: int) -> go.Figure:
+    """`groups` worst first (keys, `first_seen_at`, `href`); `cells` as `Store.cells` answers for `BINS` bins.
+
+    A cell is empty, not quiet, before its group was first seen and after the newest record.
+    """
+    width = max(1, -(-window.width // BINS))
+    found = {(c["cluster"], c["group_id"], c["bin"]): c["rebalances"] for c in cells}
+    z: list[list[int | None]] = []
+    told: list[list[list[str]]] = []
+    for group in groups:
+        name = figure_text(group["group_id"])
+        shades: list[int | None] = []
+        tips: list[list[str]] = []
+        for position in range(BINS):
+            start = window.start + position * width
+            number = found.get((group["cluster"], group["group_id"], position), 0)
+            observed = number or group["first_seen_at"] - width < start < observed_until
+            shades.append(level(number) if observed else None)
+            what = count(number, "rebalance") if observed else "not observed"
+            tips.append(
+                [f"<b>{name}</b><br>{span(instant(start)[:19], clock(start + width))} UTC<br>{what}", group["href"]]
+            )
+        z.append(shades)
+        told.append(tips)
+    steps = [(edge, shade) for i, shade in enumerate(SHADES) for edge in (i / len(SHADES), (i + 1) / len(SHADES))]
+    figure = go.Figure(
+        go.Heatmap(
+            z=z,
+            x0=window.start + width // 2,
+            dx=width,
+            y0=0,
+            dy=1,
+            customdata=told,
+            hovertemplate="%{customdata[0]}<extra></extra>",
+            colorscale=steps,
+            zmin=-0.5,
+            zmax=len(SHADES) - 0.5,
+            showscale=False,
+            xgap=1,
+            ygap=3,
+            hoverongaps=False,
+        )
+    )
+    labels = [figure_text(group["group_id"], 17) for group in groups]
+    figure.update_layout(
+        layout(
+            ROW_PX * len(groups) + 44,
+            xaxis={
+                "type": "date",
+                "range": [window.start, window.end],
+                "showgrid": False,
+                "zeroline": False,
+                "hoverformat": "%H:%M:%S",
+            },
+            yaxis={
+                "tickvals": list(range(len(groups))),
+                "ticktext": labels,
+                "range": [len(groups) - 0.5, -0.5],
+                "showgrid": False,
+                "zeroline": False,
+                "fixedrange": True,
+                "ticks": "",
+            },
+        )
+    )
+    return figure

@@ -1,0 +1,236 @@
+"""The anatomy of one rebalance, in seconds since it began: prepare, assign, stable, first commit of each partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboards.figures.bars import bars, dotted_edges
+from dashboards.lake import Row
+from dashboards.store import Rebalance
+from dashboards.text import between, duration, figure_text, instant, member_label, visible
+from dashboards.theme import GLYPHS, LOOKS, layout
+from dashboards.timeline import PARTIAL_MODES, Segment
+from schemas.states import Evidence, GroupEventKind, StallCause
+
+ROW_PX = 22
+MEMBERS_SHOWN, RESOURCES_SHOWN = 40, 60
+QUIET = "#7E95AA"
+GONE = (GroupEventKind.LEFT, GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
+
+
+_Point = tuple[int, str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One row of the figure."""
+
+    label: str
+    look: str
+    segment: Segment | None
+    tip: str
+    points: tuple[_Point, ...] = ()
+    """(instant, symbol, colour, tooltip)"""
+    height: float = 0.62
+
+
+def began(generation: Row) -> int:
+    """Zero of the figure: the stated start, else its latest bound."""
+    at = generation["prepared_at"] if generation["prepared_at"] is not None else generation["prepared_at_latest"]
+    return int(at)
+
+
+def waterfall(found: Rebalance) -> go.Figure:
+    g = found.generation
+    origin = began(g)
+    lines = [_prepare(g), *_members(found), *_assign(g), *_resources(found)]
+    figure = go.Figure()
+    for name, height in dict.fromkeys((line.look, line.height) for line in lines if line.segment is not None):
+        look = LOOKS.get(name)
+        rows = [
+            (y, line.segment, look.colour if look else QUIET, "", [line.tip])
+            for y, line in enumerate(lines)
+            if (line.look, line.height) == (name, height) and line.segment is not None
+        ]
+        figure.add_trace(bars(rows, height=height, axis="y", look=look, scale=0.001, origin=origin))
+    figure.add_trace(
+        dotted_edges(
+            ((y - 0.4, y + 0.4, line.segment) for y, line in enumerate(lines) if line.segment is not None),
+            axis="y",
+            scale=0.001,
+            origin=origin,
+        )
+    )
+    points = [(y, point) for y, line in enumerate(lines) for point in line.points]
+    figure.add_trace(
+        go.Scatter(
+            x=[(at - origin) / 1000 for _, (at, *_) in points],
+            y=[y for y, _ in points],
+            mode="markers",
+            marker={
+                "symbol": [symbol for _, (_, symbol, _, _) in points],
+                "color": [colour for _, (_, _, colour, _) in points],
+                "size": 9,
+                "line": {"width": 1, "color": [colour for _, (_, _, colour, _) in points]},
+            },
+            customdata=[[tip] for _, (*_, tip) in points],
+            hovertemplate="%{customdata[0]}<extra></extra>",
+        )
+    )
+    figure.update_layout(_layout(lines, g, origin))
+    return figure
+
+
+def _layout(lines: Sequence[_Line], g: Row, origin: int) -> dict[str, Any]:
+    ends = [at for line in lines if (s := line.segment) for at in (s.earliest, s.latest)]
+    done = max(ends, default=origin)
+    # The first commit of an idle partition may come hours later; the rebalance itself must stay readable.
+    first = [at for line in lines for at, *_ in line.points if at <= done + max(10_000, done - min(ends, default=done))]
+    left, right = (min([*ends, *first]) - origin) / 1000, (max([*ends, *first]) - origin) / 1000
+    margin = max(0.05, (right - left) * 0.03)
+    marks = [(began(g), "prepare"), (g["joined_at"], "joined"), (g["completed_at"], "stable")]
+    return layout(
+        ROW_PX * len(lines) + 56,
+        margin={"l": 120, "r": 14, "t": 22, "b": 34},
+        xaxis={"range": [left - margin, right + margin], "ticksuffix": " s", "zeroline": False, "title": None},
+        yaxis={
+            "tickvals": list(range(len(lines))),
+            "ticktext": [figure_text(line.label, 17) for line in lines],
+            "range": [len(lines) - 0.4, -0.6],
+            "showgrid": False,
+            "zeroline": False,
+            "fixedrange": True,
+            "ticks": "",
+        },
+        shapes=[
+            {"type": "line", "xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1,
+             "line": {"width": 1, "dash": "dot", "color": "#808488"}, "layer": "below"}
+            for at, _ in marks if at is not None for x in [(at - origin) / 1000]
+        ],
+    )  # fmt: skip
+
+
+def _prepare(g: Row) -> _Line:
+    latest = began(g)
+    earliest = latest if g["prepared_at"] is not None else min(g["prepared_at_earliest"], latest)
+    took = (
+        duration(g["join_ms"])
+        if g["join_ms"] is not None
+        else between(g["joined_at"] - latest, g["joined_at"] - earliest)
+    )
+    return _Line(
+        label="prepare",
+        look="partial" if g["rebalance_mode"] in PARTIAL_MODES else "stopped",
+        segment=_segment(earliest, latest, g["joined_at"], g["joined_at"], g["evidence"]),
+        tip=f"<b>prepare</b> {took}<br>until every member has rejoined<br>{g['evidence']}",
+    )
+
+
+def _members(found: Rebalance) -> list[_Line]:
+    """Who was awaited, slowest last; then who is gone."""
+    start = began(found.generation)
+    slowest = found.generation["slowest_member_id"]
+    came = sorted(
+        (m for m in found.members if m["rejoined_at_latest"] is not None), key=lambda m: m["rejoined_at_latest"]
+    )[-MEMBERS_SHOWN:]
+    lines = []
+    for m in came:
+        label = member_label(m["member_id"], m["group_instance_id"], m["client_id"])
+        early = m["rejoined_at_earliest"] if m["rejoined_at_earliest"] is not None else m["rejoined_at_latest"]
+        late = m["rejoined_at_latest"]
+        stated = late - early <= 1
+        after = between(max(0, early - start), max(0, late - start))
+        tip = f"<b>{figure_text(label)}</b> came back {after} after the start"
+        lines.append(
+            _Line(
+                label=label,
+                look="stopped" if m["member_id"] == slowest else "member",
+                segment=_segment(
+                    start, start, max(start, early), max(start, late), Evidence.OBSERVED if stated else Evidence.BOUNDED
+                ),
+                tip=tip + ("<br>everyone waited for it" if m["member_id"] == slowest else ""),
+                points=((late, "triangle-up", QUIET, tip),),
+            )
+        )
+    for e in found.events:
+        if e["kind"] in GONE:
+            glyph = GLYPHS[GroupEventKind(e["kind"])]
+            label = member_label(e["member_id"], e["group_instance_id"], e["client_id"])
+            what = f"{glyph.character} {figure_text(label)} {glyph.word}"
+            tip = f"<b>{what}</b><br>{instant(e['event_at'])} UTC<br>{e['evidence']}"
+            lines.append(
+                _Line(label, "member", None, tip, ((e["event_at"], glyph.symbol, LOOKS["stopped"].colour, tip),))
+            )
+    return lines
+
+
+def _assign(g: Row) -> list[_Line]:
+    if g["synced_at"] is None:
+        return []
+    lines = [
+        _Line(
+            label="assign",
+            look="assigning",
+            segment=_segment(g["joined_at"], g["joined_at"], g["synced_at"], g["synced_at"], Evidence.OBSERVED),
+            tip=f"<b>assign</b> {duration(g['sync_ms'])}<br>until the leader's assignment was stored",
+        )
+    ]
+    if g["completed_at"] is not None:
+        tip = f"<b>stable</b> {instant(g['completed_at'])} UTC"
+        lines.append(
+            _Line("stable", "member", None, tip, ((g["completed_at"], "circle", LOOKS["working"].colour, tip),))
+        )
+    return lines
+
+
+def _resources(found: Rebalance) -> list[_Line]:
+    worst = sorted(found.stalls.rows, key=lambda s: -(s["stopped_ms"] or 0))[:RESOURCES_SHOWN]
+    g = found.generation
+    return [
+        _resource(s, g["completed_at"] or g["joined_at"]) for s in sorted(worst, key=lambda s: (s["name"], s["index"]))
+    ]
+
+
+def _resource(s: Row, until: int) -> _Line:
+    """The stall; one that lasts is drawn until the rebalance was over, with an arrow."""
+    name = f"<b>{figure_text(s['name'])}-{s['index']}</b>"
+    tip = f"{name} stopped {stopped(s)}<br>{s['cause'].replace('_', ' ')} · {s['evidence']}"
+    back, resumed = s["resumed_at_earliest"], s["resumed_at_latest"]
+    points: tuple[_Point, ...] = ()
+    if back is None:
+        back = resumed = max(until, s["stopped_at_latest"])
+        points = ((back, "triangle-right-open", LOOKS["stopped"].colour, f"{name} nobody has it yet"),)
+    elif s["first_commit_at"] is not None:
+        first = f"{name} first commit {instant(s['first_commit_at'])} UTC<br>offset {s['first_committed_offset']}"
+        points = ((s["first_commit_at"], "diamond-open", LOOKS["working"].colour, first),)
+    return _Line(
+        label=f"{visible(s['name'], 14)}-{s['index']}",
+        look="partial" if s["cause"] == StallCause.MOVED else "stopped",
+        segment=_segment(s["stopped_at_earliest"], s["stopped_at_latest"], back, resumed, s["evidence"]),
+        tip=tip,
+        points=points,
+        height=0.36,
+    )
+
+
+def stopped(stall: Row) -> str:
+    """`24.0 s [23.8 s to 24.3 s]` with a dash; a stall that lasts says so."""
+    if stall["stopped_ms"] is None:
+        return "since then"
+    limits = between(stall["stopped_ms_min"], stall["stopped_ms_max"])
+    return (
+        duration(stall["stopped_ms"])
+        if limits == duration(stall["stopped_ms"])
+        else f"{duration(stall['stopped_ms'])} [{limits}]"
+    )
+
+
+def _segment(earliest: int, start: int, end: int, latest: int, evidence: str) -> Segment:
+    return Segment(
+        earliest=min(earliest, start), start=start, end=max(start, end), latest=max(start, end, latest), kind="",
+        evidence=evidence,
+    )  # fmt: skip

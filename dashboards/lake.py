@@ -1,0 +1,129 @@
+"""Reads the tables of a warehouse folder: deltalake finds a version's files, duckdb answers from them. Never writes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Any, NamedTuple, Protocol
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from schemas.bronze import COVERAGE
+from schemas.silver import SILVER
+
+TABLES = (*SILVER, COVERAGE)
+Row = dict[str, Any]
+Parameter = str | int | datetime | Sequence[str]
+
+
+class Rows(NamedTuple):
+    """An answer; `is_capped` when there would have been more rows."""
+
+    rows: list[Row]
+    is_capped: bool
+
+
+class Lake(Protocol):
+    """Where tables are. Another warehouse needs these two and nothing else."""
+
+    def versions(self) -> Mapping[str, int]:
+        """Version of every table that is there; an absent table or warehouse is no error."""
+
+    def query(self, sql: str, tables: Sequence[str], cap: int, parameters: Mapping[str, Parameter]) -> Rows:
+        """At most `cap` rows of a query over `tables`, instants as epoch milliseconds; none if a table is absent.
+
+        The query ends in `LIMIT $cap`.
+        """
+
+
+class LocalLake:
+    """`<warehouse>/<table>` as written by the jobs. Safe for threads; answers are kept by (versions, query)."""
+
+    def __init__(self, warehouse: str | Path, *, fresh_seconds: float = 1.0, kept: int = 256) -> None:
+        self._warehouse = Path(warehouse)
+        self._fresh_seconds = fresh_seconds
+        self._kept = kept
+        self._lock = Lock()
+        self._looked_at = float("-inf")
+        self._open: dict[str, DeltaTable] = {}
+        self._datasets: dict[str, tuple[int, Any]] = {}
+        self._answers: OrderedDict[tuple[Any, ...], Rows] = OrderedDict()
+        # A query can reach the registered tables only: no file, no network, no extension.
+        self._duckdb = duckdb.connect(
+            config={
+                "enable_external_access": "false",
+                "autoload_known_extensions": "false",
+                "autoinstall_known_extensions": "false",
+                "threads": 2,
+                "memory_limit": "512MB",
+            }
+        )
+        self._duckdb.execute("SET TimeZone = 'UTC'")
+
+    def versions(self) -> Mapping[str, int]:
+        with self._lock:
+            if monotonic() - self._looked_at >= self._fresh_seconds:
+                for table in TABLES:
+                    self._refresh(table.name)
+                self._looked_at = monotonic()
+            return {name: version for name, (version, _) in self._datasets.items()}
+
+    def query(self, sql: str, tables: Sequence[str], cap: int, parameters: Mapping[str, Parameter]) -> Rows:
+        versions = self.versions()
+        if any(name not in versions for name in tables):
+            return Rows([], is_capped=False)
+        with self._lock:
+            sources = {name: self._datasets[name] for name in tables if name in self._datasets}
+            key = (sql, cap, _frozen(parameters), tuple((name, version) for name, (version, _) in sources.items()))
+            if (answer := self._answers.get(key)) is not None:
+                self._answers.move_to_end(key)
+                return answer
+        answer = self._answer(sql, {name: dataset for name, (_, dataset) in sources.items()}, cap, parameters)
+        with self._lock:
+            self._answers[key] = answer
+            while len(self._answers) > self._kept:
+                self._answers.popitem(last=False)
+        return answer
+
+    def _answer(self, sql: str, sources: Mapping[str, Any], cap: int, parameters: Mapping[str, Parameter]) -> Rows:
+        with self._duckdb.cursor() as cursor:
+            for name, dataset in sources.items():
+                cursor.register(name, dataset)
+            found = _milliseconds(cursor.sql(sql, params={**parameters, "cap": cap + 1}).to_arrow_table())
+        return Rows(found.slice(0, cap).to_pylist(), is_capped=found.num_rows > cap)
+
+    def _refresh(self, name: str) -> None:
+        path = str(self._warehouse / name)
+        try:
+            table = self._open.get(name)
+            if table is None:
+                if not (self._warehouse / name / "_delta_log").is_dir():
+                    return
+                table = self._open[name] = DeltaTable(path)
+            else:
+                table.update_incremental()
+            if self._datasets.get(name, (None,))[0] != table.version():
+                self._datasets[name] = (table.version(), table.to_pyarrow_dataset())
+        except (DeltaError, OSError):
+            # Removed or being made anew: it is absent until it can be opened again.
+            self._open.pop(name, None)
+            self._datasets.pop(name, None)
+
+
+def _frozen(parameters: Mapping[str, Parameter]) -> tuple[Any, ...]:
+    return tuple((k, v if isinstance(v, str | int | datetime) else tuple(v)) for k, v in sorted(parameters.items()))
+
+
+def _milliseconds(table: pa.Table) -> pa.Table:
+    for position, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            whole = table.column(position).cast(pa.timestamp("ms", tz=field.type.tz), safe=False).cast(pa.int64())
+            table = table.set_column(position, field.name, whole)
+    return table

@@ -1,0 +1,1 @@
+"""One module a page: `render(store, state, now)` → what the address shows."""

@@ -1,0 +1,226 @@
+"""Group: one group's states, members and owners over time, and its generations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboards import sentences
+from dashboards.components import empty, grid, legend, panel, ranges, state_word, table
+from dashboards.figures.group import Drawn, group_figure
+from dashboards.lake import Row, Rows
+from dashboards.store import Span, Store
+from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, span, visible
+from dashboards.theme import GLYPHS, LOOKS, look_of
+from dashboards.timeline import Lane, Owned, Segment, lanes, ownership, proof, states
+from dashboards.urlstate import ALL, State, Window, window
+from schemas.states import GroupEventKind
+
+COLUMNS: list[dict[str, Any]] = [
+    {"headerName": "Generation", "field": "number", "minWidth": 120, "flex": 1, "cellRenderer": "RegroupLink"},
+    {"headerName": "Joined (UTC)", "field": "joined", "minWidth": 190, "flex": 2, "cellRenderer": "RegroupText",
+     "cellRendererParams": {"text": "joined_text"}},
+    {"headerName": "Trigger", "field": "trigger", "minWidth": 240, "flex": 3},
+    {"headerName": "Evidence", "field": "evidence", "minWidth": 100, "flex": 1, "cellRenderer": "RegroupEvidence"},
+    {"headerName": "Duration", "field": "ms", "minWidth": 140, "flex": 1, "type": "rightAligned",
+     "cellRenderer": "RegroupText", "cellRendererParams": {"text": "took"}},
+    {"headerName": "Members", "field": "members", "minWidth": 95, "flex": 1, "type": "rightAligned"},
+    {"headerName": "Moved", "field": "moved", "minWidth": 100, "flex": 1, "type": "rightAligned",
+     "cellRenderer": "RegroupText", "cellRendererParams": {"text": "moved_text"}},
+    {"headerName": "Lost", "field": "lost", "minWidth": 150, "flex": 2, "type": "rightAligned",
+     "cellRenderer": "RegroupText", "cellRendererParams": {"text": "lost_text"}},
+]  # fmt: skip
+
+
+def render(store: Store, state: State, now: int) -> list[Component]:
+    group = store.group_by_hash(state.cluster, state.gid) if state.gid else state.group
+    seen = store.span()
+    found = store.group(state.cluster, group) if group is not None else None
+    if found is None or seen is None or group is None:
+        return [_head(state, group or "", None, ""), _not_known(store, state)]
+    last = max(seen.last_at, found["last_record_at"] or seen.last_at)
+    view, shown = window(state, now, (found["first_seen_at"], last))
+    generations = store.generations(state.cluster, group, view)
+    events = store.events(state.cluster, group, view)
+    members = store.members(state.cluster, group, view)
+    stalls = store.stalls(state.cluster, group, view)
+    inside = [g for g in generations.rows if view.start <= g["joined_at"] < view.end]
+    strip = states(generations.rows, found, events.rows, view, seen.last_at)
+    lived = lanes(members.rows, events.rows, view, seen.last_at)
+    owned = ownership(members.rows, stalls.rows, view, seen.last_at)
+    hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
+    drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs)
+    parts = [_head(state, group, found, shown)]
+    if not inside:
+        parts.append(_quiet(state, group, seen, view))
+    capped = any(rows.is_capped for rows in (generations, events, members, stalls))
+    return [
+        *parts,
+        panel(
+            "What happened",
+            sentences.group(inside, found) + _shown(drawn, lived, owned, capped=capped),
+            drawn.figure,
+            legend(),
+            name="group",
+            table=_tables(strip, lived, owned, events),
+        ),
+        _generations(generations, inside, hrefs),
+    ]
+
+
+def _link(state: State, group: str, g: Row) -> str:
+    return state.href(
+        "rebalance", cluster=state.cluster, group=group, incarnation=g["incarnation"], generation=g["generation_id"]
+    )
+
+
+def _head(state: State, group: str, found: Row | None, shown: str) -> Component:
+    about: list[Any] = []
+    if found is not None:
+        kind = " · ".join(
+            visible(x, 60) for x in (found["group_type"], found["group_protocol"], found["assignor"]) if x is not None
+        )
+        members = "" if found["member_count"] is None else f" · {count(found['member_count'], 'member')}"
+        about = [state_word(look_of(found["state"]), found["state"]), html.Span(kind + members, className="quiet")]
+    return html.Div(
+        [
+            html.Div(
+                [
+                    html.P(
+                        [dcc.Link("Fleet", href=state.href("fleet")), " / ", visible(state.cluster, 60)],
+                        className="crumbs",
+                    ),
+                    html.H1(visible(group, 160)),
+                    html.P(about, className="about"),
+                ]
+            ),
+            ranges(state, shown),
+        ],
+        className="head",
+    )
+
+
+def _not_known(store: Store, state: State) -> Component:
+    text = (
+        "No group of this name has been observed in this cluster."
+        if store.versions()
+        else "The warehouse has no tables. This page fills by itself when data arrives."
+    )
+    return empty(
+        "missing", "Nothing here yet", text, dcc.Link("All groups", href=state.href("fleet"), className="button")
+    )
+
+
+def _quiet(state: State, group: str, seen: Span, view: Window) -> Component:
+    everything = dcc.Link(
+        "Show all data",
+        href=state.href("group", cluster=state.cluster, group=group, from_=ALL, to=""),
+        className="button",
+    )
+    if seen.last_at < view.start:
+        text = f"The newest record is of {instant(seen.last_at)[:19]} UTC, before this range begins."
+        return empty("unobserved", "Not observed in this range", text, everything)
+    return empty("nothing", "Nothing happened", "This group did not rebalance in this range.", everything)
+
+
+def _shown(drawn: Drawn, lived: list[Lane], owned: list[Owned], *, capped: bool) -> str:
+    notes = []
+    if drawn.lanes < len(lived):
+        notes.append(f"{drawn.lanes} of {len(lived)} member lanes are drawn")
+    if drawn.resources < len(owned):
+        notes.append(f"{drawn.resources} of {len(owned)} partitions are drawn, those that stood still longest")
+    if capped:
+        notes.append("only the newest part of this range was read: choose a shorter one")
+    return "".join(f" {note[0].upper()}{note[1:]}." for note in notes)
+
+
+def _tables(strip: list[Segment], lived: list[Lane], owned: list[Owned], events: Rows) -> Component:
+    return html.Div(
+        [
+            html.H3("States"),
+            table(
+                ("From (UTC)", "To (UTC)", "State", "Evidence", "Generation", "Proof"),
+                [
+                    (_edge(s.earliest, s.start), instant(s.end), LOOKS[s.kind].word, s.evidence,
+                     ABSENT if s.generation is None else s.generation, s.proof or ABSENT)
+                    for s in strip
+                ],
+            ),
+            html.H3("Events"),
+            table(
+                ("At (UTC)", "What", "Member", "Host", "Evidence", "Detail"),
+                [_event(e) for e in reversed(events.rows[:200])],
+                empty="No event in this range.",
+            ),
+            html.H3("Members"),
+            table(
+                ("Member", "From (UTC)", "Until (UTC)", "Evidence"),
+                [
+                    (visible(member, 120), _edge(s.earliest, s.start), _edge(s.end, s.latest), s.evidence)
+                    for lane in lived[:100]
+                    for member, s in zip(lane.members, lane.lives, strict=True)
+                ],
+                empty="No member in this range.",
+            ),
+            html.H3("Owners"),
+            table(
+                ("Partition", "Owner", "From (UTC)", "Until (UTC)", "Evidence"),
+                [
+                    (f"{visible(o.name, 80)}-{o.index}", visible(s.kind, 80), _edge(s.earliest, s.start),
+                     _edge(s.end, s.latest), s.evidence)
+                    for o in owned[:60]
+                    for s in o.spans[:20]
+                ],
+                empty="Nobody owned anything in this range.",
+            ),
+        ]
+    )  # fmt: skip
+
+
+def _edge(first: int, last: int) -> str:
+    return instant(first) if first == last else span(instant(first), instant(last)[11:])
+
+
+def _event(e: Row) -> tuple[str, ...]:
+    glyph = GLYPHS[GroupEventKind(e["kind"])]
+    member = member_label(e["member_id"], e["group_instance_id"], e["client_id"]) if e["member_id"] else None
+    return (
+        instant(e["event_at"]), f"{glyph.character} {glyph.word}", visible(member, 80), visible(e["client_host"], 80),
+        e["evidence"], visible(e["detail"], 160),
+    )  # fmt: skip
+
+
+def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], str]) -> Component:
+    rows = [
+        {
+            "key": f"{g['incarnation']}-{g['generation_id']}",
+            "number": g["generation_id"],
+            "href": hrefs[g["incarnation"], g["generation_id"]],
+            "joined": g["joined_at"],
+            "joined_text": instant(g["joined_at"]),
+            "trigger": sentences.trigger(g, {}),
+            "evidence": g["trigger_evidence"],
+            "ms": g["rebalance_ms"] if g["rebalance_ms"] is not None else g["rebalance_ms_max"],
+            "took": sentences.took(g),
+            "members": g["member_count"],
+            "moved": g["resources_moved"],
+            "moved_text": f"{g['resources_moved']} of {g['resources_assigned']}",
+            "lost": g["lost"],
+            "lost_text": bounded(g["lost"], g["lost_min"], g["lost_max"]) if g["lost_max"] else "none",
+            "proof": proof(g),
+        }
+        for g in inside
+    ]
+    more = " The newest are listed." if found.is_capped else ""
+    body: Component = (
+        grid("generations", COLUMNS, rows, min(40 + 36 * max(2, len(rows)), 620))
+        if rows
+        else html.P("No generation in this range.", className="quiet")
+    )
+    longest = max((g["rebalance_ms_max"] or 0 for g in inside), default=0)
+    text = f"{count(len(rows), 'generation')}, newest first.{more}"
+    if longest:
+        text += f" None took longer than {duration(longest)}."
+    return html.Section([html.H2("Generations"), html.P(text, className="summary"), body], className="panel")

@@ -1,0 +1,249 @@
+"""Rebalance: the anatomy of one generation's making: why, whom everyone waited for, what moved, what it cost."""
+
+from __future__ import annotations
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboards import sentences
+from dashboards.components import Cell, aria, empty, evidence_mark, facts, legend, panel, table
+from dashboards.figures.waterfall import RESOURCES_SHOWN, stopped, waterfall
+from dashboards.lake import Row
+from dashboards.store import Rebalance, Store
+from dashboards.text import ABSENT, amount, between, count, duration, instant, member_label, span, visible
+from dashboards.timeline import proof
+from dashboards.urlstate import State
+from schemas.states import StallCause
+
+TABLE_ROWS = 200
+
+
+def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: ARG001 - every page has this shape
+    group = store.group_by_hash(state.cluster, state.gid) if state.gid else state.group
+    found = None
+    if group is not None and state.generation is not None:
+        found = store.rebalance(state.cluster, group, state.incarnation, state.generation)
+    if found is None or group is None:
+        text = (
+            "No such generation of this group has been observed. It may never have completed."
+            if store.versions()
+            else "The warehouse has no tables. This page fills by itself when data arrives."
+        )
+        back = dcc.Link("All groups", href=state.href("fleet"), className="button")
+        return [_head(state, group or "", None), empty("missing", "Nothing here yet", text, back)]
+    more = len(found.stalls.rows) > RESOURCES_SHOWN or found.stalls.is_capped
+    note = f" The {RESOURCES_SHOWN} that stood still longest are drawn." if more else ""
+    return [
+        _head(state, group, found),
+        html.P(sentences.rebalance(found), className="sentence"),
+        panel(
+            "Anatomy",
+            f"Seconds since {instant(_began(found.generation))} UTC.{note} ▲ rejoined, ◇ first commit.",
+            waterfall(found),
+            legend(looks=("stopped", "assigning", "partial")),
+            name="rebalance",
+            table=_phases(found),
+        ),
+        html.Div([_why(found), _cost(found)], className="columns"),
+        _moves(found),
+        _members(found),
+    ]
+
+
+def _began(g: Row) -> int:
+    return int(g["prepared_at"] if g["prepared_at"] is not None else g["prepared_at_latest"])
+
+
+def _head(state: State, group: str, found: Rebalance | None) -> Component:
+    here = {"cluster": state.cluster, "group": group}
+    steps = []
+    for row, word in ((found.previous, "previous"), (found.following, "next")) if found else ():
+        if row is not None:
+            href = state.href("rebalance", **here, incarnation=row["incarnation"], generation=row["generation_id"])
+            text = f"← {word}" if word == "previous" else f"{word} →"
+            steps.append(dcc.Link(text, href=href, className="button"))
+    title = "Rebalance" if state.generation is None else f"Rebalance to generation {state.generation}"
+    return html.Div(
+        [
+            html.Div(
+                [
+                    html.P(
+                        [
+                            dcc.Link("Fleet", href=state.href("fleet")), " / ", visible(state.cluster, 60), " / ",
+                            dcc.Link(visible(group, 120), href=state.href("group", **here)),
+                        ],
+                        className="crumbs",
+                    ),
+                    html.H1(title),
+                    html.P(_about(found) if found else "", className="about quiet"),
+                ]
+            ),
+            html.Nav(steps, className="steps", **aria("neighbouring rebalances")),
+        ],
+        className="head",
+    )  # fmt: skip
+
+
+def _about(found: Rebalance) -> str:
+    g = found.generation
+    words = (g["group_protocol"], visible(g["assignor"], 60), g["rebalance_mode"], count(g["member_count"], "member"))
+    return " · ".join(words)
+
+
+def _why(found: Rebalance) -> Component:
+    g, known = found.generation, sentences.names(found)
+    slowest = known.get(g["slowest_member_id"], visible(g["slowest_member_id"], 120))
+    waited = f"{slowest}, {duration(g['slowest_waited_ms'])}" if g["slowest_member_id"] else "not known"
+    pairs: list[tuple[str, Cell]] = [
+        ("Trigger", html.Span([sentences.trigger(g, known), " ", evidence_mark(g["trigger_evidence"])])),
+        ("Coordinator's reason", visible(g["trigger_reason"])),
+        ("Client's reason", visible(g["client_reason"])),
+        ("Waited for", waited),
+        ("Joined", _named(g["joined_member_ids"], known)),
+        ("Gone", _named(g["left_member_ids"], known)),
+        ("Skipped generations", ABSENT if g["skipped_generations"] is None else str(g["skipped_generations"])),
+        ("Proof", html.Code(proof(g))),
+    ]
+    return html.Section([html.H2("Why"), facts(pairs)], className="panel")
+
+
+def _named(ids: list[str] | None, known: dict[str, str]) -> str:
+    if ids is None:
+        return "not known"
+    shown = ", ".join(known.get(m, visible(member_label(m), 60)) for m in ids[:20])
+    return (f"{shown} and {len(ids) - 20} more" if len(ids) > 20 else shown) or "nobody"
+
+
+def _cost(found: Rebalance) -> Component:
+    g, stalls = found.generation, found.stalls.rows
+    word = sentences.unit(g["group_type"])
+    estimate, low, high = sentences.lost(stalls)
+    open_ = [s for s in stalls if s["stopped_ms"] is None]
+    causes: dict[str, list[Row]] = {}
+    for s in stalls:
+        causes.setdefault(s["cause"], []).append(s)
+    pairs: list[tuple[str, Cell]] = [
+        (
+            f"{word.capitalize()}-seconds lost",
+            f"{amount(estimate)}, between {amount(low)} and {amount(high)}" if high else "none",
+        ),
+        *(
+            (
+                f"of them {cause.replace('_', ' ')}" if cause != StallCause.NO_MEMBER else "not counted: no member",
+                f"{amount(sum(s['stopped_ms'] or 0 for s in rows) / 1000)} in {count(len(rows), word)}",
+            )
+            for cause, rows in sorted(causes.items())
+        ),
+        ("Moved", f"{g['resources_moved']} of {g['resources_assigned']}"),
+        ("Took", html.Span([sentences.took(g), " ", evidence_mark(g["evidence"])])),
+    ]
+    if open_:
+        pairs.append(("Nobody has", f"{count(len(open_), word)} yet"))
+    if (episode := found.episode) is not None and episode["generations"] > 1:
+        pairs.append(
+            (
+                "Part of an episode",
+                _episode(episode, word),
+            )
+        )
+    return html.Section([html.H2("Cost"), facts(pairs)], className="panel")
+
+
+def _episode(row: Row, word: str) -> str:
+    lost = amount(row["lost_resource_seconds"])
+    numbers = f"{row['first_generation_id']} to {row['last_generation_id']}"
+    return f"{count(row['generations'], 'generation')}, {numbers}, {lost} {word}-seconds lost"
+
+
+def _phases(found: Rebalance) -> Component:
+    g = found.generation
+    start = (
+        instant(g["prepared_at"])
+        if g["prepared_at"] is not None
+        else span(instant(g["prepared_at_earliest"]), instant(g["prepared_at_latest"])[11:])
+    )
+    join = duration(g["join_ms"]) if g["join_ms"] is not None else between(
+        g["joined_at"] - g["prepared_at_latest"], g["joined_at"] - g["prepared_at_earliest"]
+    )  # fmt: skip
+    return table(
+        ("Phase", "From (UTC)", "To (UTC)", "Length", "Evidence"),
+        [
+            ("prepare", start, instant(g["joined_at"]), join, g["evidence"]),
+            ("assign", instant(g["joined_at"]), instant(g["synced_at"]), duration(g["sync_ms"]), "observed"),
+            ("whole", start, instant(g["completed_at"]), sentences.took(g), g["evidence"]),
+        ],
+    )
+
+
+def _moves(found: Rebalance) -> Component:
+    known = sentences.names(found)
+    rows = [
+        (
+            f"{visible(s['name'], 80)}-{s['index']}",
+            _owner(s["from_member_id"], known),
+            _owner(s["to_member_id"], known),
+            stopped(s),
+            _window(s["stopped_at_earliest"], s["stopped_at_latest"]),
+            _window(s["resumed_at_earliest"], s["resumed_at_latest"]),
+            _first_commit(s),
+            s["cause"].replace("_", " "),
+            evidence_mark(s["evidence"]),
+        )
+        for s in found.stalls.rows[:TABLE_ROWS]
+    ]  # fmt: skip
+    word = sentences.unit(found.generation["group_type"])
+    summary = f"{count(len(found.stalls.rows), word)} changed hands or stood still."
+    if len(found.stalls.rows) > TABLE_ROWS:
+        summary += f" The first {TABLE_ROWS} are listed."
+    head = (
+        word.capitalize(),
+        "From",
+        "To",
+        "Stopped",
+        "Stopped at (UTC)",
+        "Resumed at (UTC)",
+        "First commit",
+        "Cause",
+        "Evidence",
+    )
+    body = table(head, rows, empty=f"No {word} stood still.")
+    return html.Section([html.H2("What moved"), html.P(summary, className="summary"), body], className="panel")
+
+
+def _owner(member_id: str | None, known: dict[str, str]) -> str:
+    if member_id is None:
+        return "nobody yet"
+    return known.get(member_id, visible(member_label(member_id), 60))
+
+
+def _first_commit(s: Row) -> str:
+    if s["first_commit_at"] is None:
+        return ABSENT
+    return f"{instant(s['first_commit_at'])[11:]} at {s['first_committed_offset']}"
+
+
+def _window(earliest: int | None, latest: int | None) -> str:
+    if earliest is None or latest is None:
+        return ABSENT
+    return span(instant(earliest)[11:], instant(latest)[11:])
+
+
+def _members(found: Rebalance) -> Component:
+    g = found.generation
+    rows = [
+        (
+            visible(member_label(m["member_id"], m["group_instance_id"], m["client_id"]), 80),
+            visible(m["member_id"], 90),
+            visible(m["client_host"], 60),
+            "leader" if m["is_leader"] else "",
+            _window(m["rejoined_at_earliest"], m["rejoined_at_latest"]),
+            len(m["assigned"] or ()),
+            duration(m["session_timeout_ms"]),
+        )
+        for m in found.members[:TABLE_ROWS]
+    ]
+    head = ("Member", "Member id", "Host", "", "Rejoined (UTC)", "Assigned", "Session timeout")
+    static = f"{g['static_member_count']} of them static"
+    summary = f"{count(g['member_count'], 'member')} in generation {g['generation_id']}, {static}."
+    body = table(head, rows, empty="The group was empty.")
+    return html.Section([html.H2("Members"), html.P(summary, className="summary"), body], className="panel")

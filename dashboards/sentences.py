@@ -1,0 +1,122 @@
+"""Every figure in words: the text summary that stands beside it, and what a reader would say aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dashboards.lake import Row
+from dashboards.store import Rebalance
+from dashboards.text import amount, between, bounded, clock, count, duration, member_label, span, visible
+from dashboards.theme import LOOKS, look_of
+from schemas.states import Evidence, GroupType, StallCause, Trigger
+
+TRIGGERS = {
+    Trigger.FIRST_MEMBER: "{} was the first to join",
+    Trigger.MEMBER_JOINED: "{} joined",
+    Trigger.MEMBER_LEFT: "{} left",
+    Trigger.SESSION_EXPIRED: "{} is gone (session expired)",
+    Trigger.POLL_TIMEOUT: "{} did not poll in time (poll timeout)",
+    Trigger.REJOIN_TIMEOUT: "{} did not rejoin in time",
+    Trigger.SYNC_TIMEOUT: "{} did not ask for its assignment in time",
+    Trigger.LEADER_REJOINED: "the leader {} rejoined",
+    Trigger.SUBSCRIPTION_CHANGED: "{} changed its subscription",
+    Trigger.METADATA_CHANGED: "the subscribed topics changed",
+    Trigger.COOPERATIVE_FOLLOWUP: "follow-up: what was given up before was handed out",
+    Trigger.STATIC_MEMBER_CHANGED: "the static member {} came back changed",
+    Trigger.ASSIGNMENT_FAILED: "the assignment could not be stored",
+    Trigger.CONNECT_DELAY_EXPIRED: "the delay for a lost worker was over",
+    Trigger.PROBING: "a probing rebalance of Kafka Streams",
+    Trigger.UPGRADE: "the group was upgraded",
+    Trigger.DOWNGRADE: "the group was downgraded",
+    Trigger.ENFORCED: "{} asked for a rebalance",
+    Trigger.UNKNOWN: "why is not known",
+}
+
+UNITS = {GroupType.CONSUMER: "partition", GroupType.STREAMS: "partition", GroupType.CONNECT: "task"}
+
+
+def unit(group_type: str | None) -> str:
+    """What a group of this type hands out."""
+    return next((word for kind, word in UNITS.items() if kind == group_type), "resource")
+
+
+def names(found: Rebalance) -> dict[str, str]:
+    """Member id → short name, for every member that the rebalance's rows name."""
+    rows = [*found.previous_members, *found.members, *(e for e in found.events if e["member_id"])]
+    return {
+        r["member_id"]: visible(member_label(r["member_id"], r["group_instance_id"], r["client_id"]), 60) for r in rows
+    }
+
+
+def trigger(generation: Row, known: dict[str, str]) -> str:
+    """Why it began, in words; `probably` where that is inferred."""
+    member = generation["trigger_member_id"]
+    who = known.get(member, visible(member_label(member), 60)) if member else "a member"
+    kind = generation["trigger"]
+    text = TRIGGERS[Trigger(kind)].replace("{}", who) if kind in TRIGGERS else visible(kind)
+    probably = generation["trigger_evidence"] == Evidence.INFERRED and kind != Trigger.UNKNOWN
+    return f"probably {text}" if probably else text
+
+
+def took(generation: Row) -> str:
+    """The rebalance's length, or its bounds."""
+    if generation["rebalance_ms"] is not None:
+        return duration(generation["rebalance_ms"])
+    if generation["rebalance_ms_max"] is None:
+        return "not completed"
+    return between(generation["rebalance_ms_min"], generation["rebalance_ms_max"])
+
+
+def lost(stalls: Sequence[Row]) -> tuple[float, float, float]:
+    """Resource-seconds: estimate, lower and upper bound. Not counted: nobody was there, or it still stands."""
+    ended = [s for s in stalls if s["cause"] != StallCause.NO_MEMBER and s["stopped_ms"] is not None]
+    return (
+        sum(s["stopped_ms"] for s in ended) / 1000,
+        sum(s["stopped_ms_min"] for s in ended) / 1000,
+        sum(s["stopped_ms_max"] for s in ended) / 1000,
+    )
+
+
+def rebalance(found: Rebalance) -> str:
+    """`m-7 left; everyone waited 24.0 s for m-3; 12 of 12 partitions stopped; 61 partition-seconds lost`."""
+    g, known = found.generation, names(found)
+    parts = [trigger(g, known)]
+    if g["slowest_member_id"] and g["slowest_waited_ms"] is not None:
+        slowest = known.get(g["slowest_member_id"], visible(member_label(g["slowest_member_id"]), 60))
+        parts.append(f"everyone waited {duration(g['slowest_waited_ms'])} for {slowest}")
+    parts.append(f"it took {took(g)}")
+    word = unit(g["group_type"])
+    before = found.previous["resources_assigned"] if found.previous else None
+    stood = len({(s["name"], s["index"]) for s in found.stalls.rows})
+    if before:
+        parts.append(f"{stood} of {count(before, word)} stopped")
+    elif stood:
+        parts.append(f"{count(stood, word)} stopped")
+    idle = any(s["cause"] == StallCause.NO_MEMBER for s in found.stalls.rows)
+    parts.append("the last member went: nobody is there to lose anything" if idle else cost(found.stalls.rows, word))
+    return "; ".join(parts) + "."
+
+
+def cost(stalls: Sequence[Row], word: str) -> str:
+    estimate, low, high = lost(stalls)
+    if not high:
+        return f"no {word}-seconds lost"
+    limits = "" if amount(low) == amount(high) else f" [{span(amount(low), amount(high))}]"
+    return f"{amount(estimate)} {word}-seconds lost{limits}"
+
+
+def group(generations: Sequence[Row], state: Row | None) -> str:
+    """The state strip in words. `generations` are those of the window."""
+    now = f"Now {LOOKS[look_of(state['state'])].word}" if state else "State not known"
+    if state and state["state_since_at"]:
+        now += f" since {clock(state['state_since_at'])} UTC"
+    if not generations:
+        return f"{now}. No rebalance in this range."
+    estimate = sum(g["lost"] for g in generations)
+    low, high = sum(g["lost_min"] for g in generations), sum(g["lost_max"] for g in generations)
+    word = unit(generations[0]["group_type"])
+    longest = max(generations, key=lambda g: g["rebalance_ms"] or g["rebalance_ms_max"] or 0)
+    return (
+        f"{now}. {count(len(generations), 'rebalance')}, {bounded(estimate, low, high)} {word}-seconds lost; "
+        f"the longest took {took(longest)} at {clock(longest['joined_at'])} UTC ({longest['trigger'].replace('_', ' ')})."
+    )

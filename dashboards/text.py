@@ -1,0 +1,117 @@
+"""Foreign text and numbers, ready to be shown.
+
+Group, member, client and host names are strangers' text. React escapes what HTML elements show; Plotly reads a subset
+of HTML and, in `$…$`, MathJax out of every string it draws, so whatever goes into a figure passes `figure_text`.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from datetime import UTC, datetime
+
+ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
+HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+LONGEST = 512
+ABSENT = "\N{EN DASH}"
+
+
+def visible(text: str | None, limit: int = LONGEST) -> str:
+    """The text on one line, at most `limit` characters, with every control and direction character made visible."""
+    if text is None:
+        return ABSENT
+    if text == "":
+        return "(empty)"
+    return shorten("".join(_shown(c) for c in text[: 2 * LONGEST]), limit)
+
+
+def _shown(character: str) -> str:
+    if unicodedata.category(character) not in HIDDEN:
+        return character
+    code = ord(character)
+    return chr(0x2400 + code) if code < 0x20 else f"⟨{code:X}⟩"
+
+
+def shorten(text: str, limit: int) -> str:
+    """Head and tail around an ellipsis: ids often differ in their last characters only."""
+    if len(text) <= limit:
+        return text
+    tail = limit // 3
+    return f"{text[: limit - tail - 1]}…{text[len(text) - tail :]}"
+
+
+def figure_text(text: str | None, limit: int = 80) -> str:
+    """`visible` text that Plotly draws literally: no element, no link, no formula."""
+    return visible(text, limit).translate(ENTITIES)
+
+
+def member_label(member_id: str, group_instance_id: str | None = None, client_id: str | None = None) -> str:
+    """A short name: the instance of a static member, else the client id with the first digits of Kafka's UUID."""
+    if group_instance_id:
+        return group_instance_id
+    if client_id and member_id.startswith(f"{client_id}-"):
+        return f"{client_id}·{member_id[len(client_id) + 1 :][:4]}"
+    # Kafka makes a member id of the client id, a hyphen and a UUID (36 characters).
+    head, tail = member_id[:-37], member_id[-36:]
+    return f"{head}·{tail[:4]}" if head and member_id[-37] == "-" else member_id
+
+
+def duration(ms: float | None) -> str:
+    """`340 ms`, `12.4 s`, `3 min 12 s`, `2 h 05 min`, `4 d 03 h`; a dash where none is known."""
+    if ms is None:
+        return ABSENT
+    if ms < 1000:
+        return f"{ms:.0f} ms"
+    seconds = ms / 1000
+    if seconds < 99.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes:02d} min"
+    return f"{hours // 24} d {hours % 24:02d} h"
+
+
+def span(first: str, last: str) -> str:
+    """`first` to `last` around an en dash; one of them where they agree."""
+    return first if first == last else f"{first} {ABSENT} {last}"
+
+
+def between(low: float | None, high: float | None) -> str:
+    """A duration of which only limits are known: `9.0 s` to `24.0 s`; one number where they agree."""
+    if low is None or high is None:
+        return ABSENT
+    return span(duration(low), duration(high))
+
+
+def amount(value: float | None) -> str:
+    """A number of resource-seconds: three digits that matter, thousands apart."""
+    if value is None:
+        return ABSENT
+    return f"{value:,.1f}" if 0 < abs(value) < 99.95 else f"{value:,.0f}"
+
+
+def bounded(value: float | None, low: float | None, high: float | None) -> str:
+    """`61 [58 to 66]` with a dash; without brackets where the limits agree with the value."""
+    if value is None:
+        return ABSENT
+    first, last = amount(low), amount(high)
+    return amount(value) if first == last else f"{amount(value)} [{span(first, last)}]"
+
+
+def instant(ms: int | None) -> str:
+    """`2026-11-21 12:03:07.123` (UTC)."""
+    if ms is None:
+        return ABSENT
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{ms % 1000:03d}"
+
+
+def clock(ms: int | None) -> str:
+    """`12:03:07` (UTC)."""
+    return ABSENT if ms is None else datetime.fromtimestamp(ms / 1000, UTC).strftime("%H:%M:%S")
+
+
+def count(number: int, noun: str) -> str:
+    """`1 rebalance`, `4 rebalances`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,130 @@
+"""The URL is the state: what a page shows follows from its address alone.
+
+Ids stand in the query string, never in the path (Werkzeug decodes `%2F` before it routes). Unknown keys are ignored; a
+bad value becomes the default and a visible notice.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from urllib.parse import parse_qsl, quote, urlencode
+
+SPANS = {
+    "now-15m": ("15 m", 15 * 60_000),
+    "now-1h": ("1 h", 3_600_000),
+    "now-6h": ("6 h", 6 * 3_600_000),
+    "now-24h": ("24 h", 24 * 3_600_000),
+    "now-7d": ("7 d", 7 * 24 * 3_600_000),
+}
+"""Value of `from` → label and milliseconds."""
+
+ALL = "all"
+LONGEST_ID = 512
+"""Servers cap request lines near 4 KiB, and Kafka allows ids of 32 KiB: longer ids go by their hash, as `gid`."""
+
+PATHS = {"/": "fleet", "/group": "group", "/rebalance": "rebalance"}
+WHOLE = re.compile(r"-?[0-9]{1,15}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What an address says. `start` and `end` are as written: `now-1h`, `all` or epoch milliseconds."""
+
+    page: str | None
+    cluster: str = ""
+    group: str = ""
+    gid: str = ""
+    incarnation: int = 0
+    generation: int | None = None
+    start: str = ""
+    end: str = ""
+    q: str = ""
+    notices: tuple[str, ...] = ()
+
+    def href(self, page: str, **changes: object) -> str:
+        """The address of `page` with this state's range and the changes (`cluster`, `group`, `from_`, `to`, …)."""
+        given = {"from": self.start, "to": self.end} | {k.rstrip("_"): v for k, v in changes.items()}
+        group = given.get("group")
+        if isinstance(group, str) and len(group.encode("utf-8", "replace")) > LONGEST_ID:
+            del given["group"]
+            given["gid"] = group_hash(group)
+        pairs = [(k, str(v)) for k, v in given.items() if v not in (None, "") or k == "group"]
+        path = next(path for path, name in PATHS.items() if name == page)
+        return f"{path}?{urlencode(pairs, quote_via=quote, safe='')}" if pairs else path
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Half-open span of time, epoch milliseconds. `is_live`: its end moves with the clock."""
+
+    start: int
+    end: int
+    is_live: bool
+
+    @property
+    def width(self) -> int:
+        return self.end - self.start
+
+
+def group_hash(group: str) -> str:
+    return sha256(group.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def parse(pathname: str | None, search: str | None) -> State:
+    """The state of an address; never raises."""
+    values = dict(parse_qsl((search or "").removeprefix("?"), keep_blank_values=True, errors="replace"))
+    state = State(
+        page=PATHS.get(pathname or "/"),
+        cluster=values.get("cluster", ""),
+        group=values.get("group", ""),
+        gid=values.get("gid", ""),
+        q=values.get("q", "")[:LONGEST_ID],
+    )
+    notices: list[str] = []
+    incarnation = _whole(values, "incarnation", notices)
+    start, end = values.get("from", ""), values.get("to", "")
+    if start and start not in (ALL, *SPANS) and not WHOLE.fullmatch(start):
+        notices.append("The address's “from” is no time range: showing the default range.")
+        start = end = ""
+    if end and (not WHOLE.fullmatch(end) or not WHOLE.fullmatch(start) or int(end) <= int(start)):
+        notices.append("The address's “to” does not fit its “from”: showing up to now.")
+        end = ""
+    return replace(
+        state,
+        incarnation=incarnation or 0,
+        generation=_whole(values, "generation", notices),
+        start=start,
+        end=end,
+        notices=tuple(notices),
+    )
+
+
+def _whole(values: dict[str, str], key: str, notices: list[str]) -> int | None:
+    text = values.get(key, "")
+    if not text:
+        return None
+    if not re.fullmatch(r"-?[0-9]{1,10}", text) or abs(int(text)) >= 2**31:
+        notices.append(f"The address's “{key}” is no number Kafka could have given.")
+        return None
+    return int(text)
+
+
+def window(state: State, now: int, observed: tuple[int, int] | None) -> tuple[Window, str]:
+    """The span to show and the `from` that names it.
+
+    Without a range in the address it is the last hour, or all there is when nothing was observed in that hour.
+    `observed` are the first and newest instants known, None where there are none.
+    """
+    start = state.start
+    if not start:
+        start = ALL if observed and observed[1] < now - SPANS["now-1h"][1] else "now-1h"
+    if start == ALL:
+        first, last = observed or (now - SPANS["now-1h"][1], now)
+        margin = max(1000, (last - first) // 50)
+        return Window(first - margin, last + margin, is_live=False), start
+    if start in SPANS:
+        return Window(now - SPANS[start][1], now, is_live=True), start
+    end = int(state.end) if state.end else max(now, int(start) + 1000)
+    return Window(int(start), end, is_live=not state.end), start
