@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,18 +71,14 @@ class Shipper:
         self.has_more = True
         state = state or state_dir()
         self._places = {file: self._place(state, file) for file in files}
-        self._followers = {file: Follower(file, _load(place)) for file, place in self._places.items()}
-        self._producer = Producer(
-            cluster.client()
-            | {
-                "enable.idempotence": True,
-                "compression.type": "lz4",
-                "linger.ms": 50,
-                "message.timeout.ms": int(SENT_WITHIN_S * 1000),
-                "logger": _SILENT,
-            }
-        )
+        self._producer = _producer(cluster)
         self._check_topic()
+        with ExitStack() as opened:
+            self._followers = {
+                file: opened.enter_context(closing(Follower(file, _load(place))))
+                for file, place in self._places.items()
+            }
+            self.close = opened.pop_all().close
 
     def _place(self, state: Path, file: Path) -> Path:
         """Where the position of one file for one topic is kept."""
@@ -101,10 +98,6 @@ class Shipper:
             sent += len(lines)
         self.has_more = sent > 0
         return sent
-
-    def close(self) -> None:
-        for follower in self._followers.values():
-            follower.close()
 
     def _send(self, line: FileLine) -> None:
         value = json.dumps(envelope(line, self._broker_id), ensure_ascii=False).encode("utf-8", "replace")
@@ -155,6 +148,24 @@ class Shipper:
                 return UserError(
                     f"Kafka at {self._servers} cannot be written to ({error.str()}): check address and state."
                 )
+
+
+def _producer(cluster: Cluster) -> Producer:
+    try:
+        return Producer(
+            cluster.client()
+            | {
+                "enable.idempotence": True,
+                "compression.type": "lz4",
+                "linger.ms": 50,
+                "message.timeout.ms": int(SENT_WITHIN_S * 1000),
+                "logger": _SILENT,
+            }
+        )
+    except KafkaException as error:
+        raise UserError(
+            f"The kafka settings of the cluster {cluster.name} cannot be used ({error.args[0].str()}): correct them."
+        ) from None
 
 
 def envelope(line: FileLine, broker_id: int | None) -> Mapping[str, Any]:
