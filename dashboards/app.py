@@ -176,25 +176,30 @@ def refusal(host: str, port: int, error: OSError) -> str:
     return f"The pages cannot listen on {host}:{port} ({error.strerror}): choose another with --port, or --port 0."
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until interrupted; 2 if the address is taken."""
-    parser = argparse.ArgumentParser(prog="dashboards", description="The pages over a warehouse of Regroup.")
-    parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR", help="folder of the Delta tables")
-    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=8050, help="port, 0 for a free one (default: %(default)s)")
-    args = parser.parse_args(arguments)
+def serve(*, warehouse: Path, host: str, port: int) -> int:
+    """Print the address and serve until Ctrl-C; 2, and the reason on stderr, if the address cannot be had."""
     try:
-        server = make_server(args.warehouse, host=args.host, port=args.port)
+        server = make_server(warehouse, host=host, port=port)
     except OSError as error:
-        sys.stderr.write(f"{refusal(args.host, args.port, error)}\n")
+        sys.stderr.write(f"{refusal(host, port, error)}\n")
         return 2
-    sys.stdout.write(f"Pages: http://{args.host}:{server.effective_port}/\n")
+    sys.stdout.write(f"Pages: http://{host}:{server.effective_port}/\n")
     sys.stdout.flush()
     try:
         server.run()
     except KeyboardInterrupt:
         server.close()
     return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """`serve` with what the command line says."""
+    parser = argparse.ArgumentParser(prog="dashboards", description="The pages over a warehouse of Regroup.")
+    parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR", help="folder of the Delta tables")
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=8050, help="port, 0 for a free one (default: %(default)s)")
+    args = parser.parse_args(arguments)
+    return serve(warehouse=args.warehouse, host=args.host, port=args.port)
 
 
 if __name__ == "__main__":

@@ -139,7 +139,7 @@ def legend(*, looks: Iterable[str] = LOOKS, glyphs: bool = True) -> Component:
     marks = [html.Li([html.Span(g.character, className="glyph"), html.Span(g.word)]) for g in GLYPHS.values()]
     return html.Div(
         [
-            html.Ul([*items, *edges], className="legend"),
+            html.Ul([*items, html.Li("evidence:"), *edges], className="legend"),
             html.Details([html.Summary("Marks"), html.Ul(marks, className="legend")]) if glyphs else None,
         ]
     )

@@ -116,7 +116,8 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
     low, high = sum(g["lost_min"] for g in generations), sum(g["lost_max"] for g in generations)
     word = unit(generations[0]["group_type"])
     longest = max(generations, key=lambda g: g["rebalance_ms"] or g["rebalance_ms_max"] or 0)
+    when = f"{clock(longest['joined_at'])} UTC ({longest['trigger'].replace('_', ' ')})"
     return (
         f"{now}. {count(len(generations), 'rebalance')}, {bounded(estimate, low, high)} {word}-seconds lost; "
-        f"the longest took {took(longest)} at {clock(longest['joined_at'])} UTC ({longest['trigger'].replace('_', ' ')})."
+        f"the longest took {took(longest)} at {when}."
     )

@@ -62,7 +62,7 @@ SELECT g.cluster, g.group_id, g.state, g.state_since_at, g.group_protocol, g.ass
        coalesce(cost.lost, 0) AS lost, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost_max, 0) AS lost_max
 FROM groups g LEFT JOIN ended USING (cluster, group_id) LEFT JOIN cost USING (cluster, group_id)
 WHERE contains(lower(g.group_id), lower($q)) AND g.first_seen_at < $end
-ORDER BY lost DESC, rebalances DESC, g.open_rebalance_since_at NULLS LAST, g.cluster, g.group_id
+ORDER BY g.open_rebalance_since_at IS NULL, lost DESC, rebalances DESC, g.cluster, g.group_id
 LIMIT $cap
 """
 
@@ -221,7 +221,7 @@ class Store:
         return rows[0] if rows else {"rebalances": 0, "lost": 0, "lost_min": 0, "lost_max": 0}
 
     def fleet(self, window: Window, q: str = "") -> Rows:
-        """Groups whose id contains `q`, worst first."""
+        """Groups whose id contains `q`, worst first: those that rebalance now, then by what was lost."""
         return self._lake.query(FLEET, ("groups", "generations", "stalls"), FLEET_ROWS, {"q": q, **_within(window)})
 
     def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:

@@ -115,6 +115,9 @@ def hue(identity: str) -> str:
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 
+TIME_AXIS = {"type": "date", "autotickangles": [0], "nticks": 9, "zeroline": False, "hoverformat": "%H:%M:%S"}
+
+
 def layout(height: int, **more: Any) -> dict[str, Any]:
     """Defaults of every figure: transparent, no title, no legend; the page around it carries the words."""
     return {
@@ -130,6 +133,8 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
         "hovermode": "closest",
         "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
         "dragmode": "zoom",
+        # An owner's name that does not fit its bar is left out rather than cut.
+        "uniformtext": {"minsize": 9, "mode": "hide"},
         "template": None,
         **more,
     }

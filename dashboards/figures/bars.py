@@ -12,30 +12,24 @@ from dashboards.timeline import Segment
 from schemas.states import Evidence
 
 FADE = (0.16, 0.34, 0.52, 0.7)
-INFERRED = 0.45
 
 
 def pieces(segment: Segment) -> list[tuple[int, int, float]]:
     """(from, to, opacity): the sure part in full, the spans in which it begins and ends fading towards outside."""
-    full = INFERRED if segment.evidence == Evidence.INFERRED else 1.0
-    found = [(segment.start, segment.end, full)] if segment.end > segment.start else []
-    return [
-        *_fade(segment.earliest, segment.start, full),
-        *found,
-        *((a, b, o) for a, b, o in reversed(_mirrored(segment.end, segment.latest, full))),
-    ]
+    sure = [(segment.start, segment.end, 1.0)] if segment.end > segment.start else []
+    return [*_fade(segment.earliest, segment.start), *sure, *reversed(_mirrored(segment.end, segment.latest))]
 
 
-def _fade(start: int, end: int, full: float) -> list[tuple[int, int, float]]:
+def _fade(start: int, end: int) -> list[tuple[int, int, float]]:
     if end <= start:
         return []
     width = (end - start) / len(FADE)
     cuts = [round(start + i * width) for i in range(len(FADE) + 1)]
-    return [(a, b, o * full) for a, b, o in zip(cuts, cuts[1:], FADE, strict=False) if b > a]
+    return [(a, b, o) for a, b, o in zip(cuts, cuts[1:], FADE, strict=False) if b > a]
 
 
-def _mirrored(start: int, end: int, full: float) -> list[tuple[int, int, float]]:
-    return [(start + end - b, start + end - a, o) for a, b, o in _fade(start, end, full)]
+def _mirrored(start: int, end: int) -> list[tuple[int, int, float]]:
+    return [(start + end - b, start + end - a, o) for a, b, o in _fade(start, end)]
 
 
 def bars(
@@ -96,7 +90,6 @@ def bars(
         text=labels if any(labels) else None,
         textposition="inside",
         insidetextanchor="start",
-        constraintext="none",
         textfont={"size": 10, "color": "#FFFFFF"},
         cliponaxis=True,
         yaxis=axis,

@@ -11,12 +11,12 @@ import plotly.graph_objects as go
 from dashboards.figures.bars import bars, dotted_edges, thinned
 from dashboards.lake import Row
 from dashboards.text import between, clock, duration, figure_text, instant, member_label, span, visible
-from dashboards.theme import GLYPHS, LOOKS, LOUD, hue, layout
+from dashboards.theme import GLYPHS, LOOKS, LOUD, TIME_AXIS, hue, layout
 from dashboards.timeline import Lane, Owned, Segment
 from dashboards.urlstate import Window
 from schemas.states import Evidence, GroupEventKind
 
-STRIP_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 74, 24, 17, 40, 26, 34
+STRIP_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 84, 24, 17, 40, 26, 34
 LANES_SHOWN, RIBBON_SHOWN, SEGMENTS_SHOWN = 40, 60, 900
 LABEL = 17
 
@@ -52,7 +52,7 @@ def group_figure(
     ]
     sections = [(title, px) for title, px in sections if px]
     figure = go.Figure()
-    _strip(figure, strip, generations, events, hrefs)
+    _strip(figure, strip, generations, events, window, hrefs)
     _lanes(figure, lanes, events, "y2")
     _ribbon(figure, owned, window, "y3" if lanes else "y2")
     figure.update_layout(_axes(sections, lanes, owned, window))
@@ -64,6 +64,7 @@ def _strip(
     strip: Sequence[Segment],
     generations: Sequence[Row],
     events: Sequence[Row],
+    window: Window,
     hrefs: Mapping[tuple[int, int], str],
 ) -> None:
     for name, look in LOOKS.items():
@@ -75,13 +76,13 @@ def _strip(
         if rows:
             figure.add_trace(bars(rows, height=look.height, axis="y", look=look))
     figure.add_trace(dotted_edges(((0, LOOKS[s.kind].height, s) for s in strip if s.kind != "unknown"), axis="y"))
-    shown = [g for g in generations if g["joined_at"] is not None]
+    shown = sorted(generations, key=lambda g: g["joined_at"])
     figure.add_trace(
         go.Scatter(
             x=[g["joined_at"] for g in shown],
-            y=[1.2] * len(shown),
-            mode="markers+text" if len(shown) <= 24 else "markers",
-            text=[str(g["generation_id"]) for g in shown],
+            y=[1.15] * len(shown),
+            mode="markers+text",
+            text=_numbers(shown, window),
             textposition="top center",
             textfont={"size": 10},
             marker={"symbol": "line-ns", "size": 9, "line": {"width": 1.5, "color": "#808488"}},
@@ -89,7 +90,17 @@ def _strip(
             hovertemplate="%{customdata[0]}<extra></extra>",
         )
     )
-    _glyphs(figure, [(1.5, e) for e in events if not e["member_id"]], "y")
+    _glyphs(figure, [(1.85, e) for e in events if not e["member_id"]], "y")
+
+
+def _numbers(generations: Sequence[Row], window: Window) -> list[str]:
+    """Generation ids as far as they have room beside each other."""
+    shown, last = [], float("-inf")
+    for g in generations:
+        has_room = g["joined_at"] - last > window.width * 0.025
+        shown.append(str(g["generation_id"]) if has_room else "")
+        last = g["joined_at"] if has_room else last
+    return shown
 
 
 def _state_tip(s: Segment) -> str:
@@ -201,6 +212,9 @@ def _ribbon(figure: go.Figure, owned: Sequence[Owned], window: Window, axis: str
             axis=axis,
         )
     )
+    figure.add_trace(
+        dotted_edges(((y - 0.39, y + 0.39, held) for y, o in enumerate(owned) for held in o.spans), axis=axis)
+    )
 
 
 def _owner_tip(o: Owned, held: Segment) -> str:
@@ -213,13 +227,14 @@ def _axes(
 ) -> dict[str, Any]:
     plot = sum(px for _, px in sections) + GAP_PX * (len(sections) - 1)
     out = layout(plot + TOP_PX + BOTTOM_PX, margin={"l": 120, "r": 14, "t": TOP_PX, "b": BOTTOM_PX})
-    out["xaxis"] = {
-        "type": "date", "range": [window.start, window.end], "anchor": "free", "position": 0, "zeroline": False,
+    out["uirevision"] = str(window.width)
+    out["xaxis"] = TIME_AXIS | {
+        "range": [window.start, window.end], "anchor": "free", "position": 0,
         "showspikes": True, "spikemode": "across", "spikesnap": "cursor", "spikethickness": 1, "spikedash": "dot",
-        "spikecolor": "#808488", "hoverformat": "%H:%M:%S",
+        "spikecolor": "#808488",
     }  # fmt: skip
     ticks = {
-        "State": {"range": [0, 1.75], "showticklabels": False},
+        "State": {"range": [0, 2], "showticklabels": False},
         "Members": _rows([visible(lane.label, LABEL) for lane in lanes]),
         "Owner of each partition": _rows(
             [f"{visible(o.name, LABEL - 1 - len(str(o.index)))}-{o.index}" for o in owned]

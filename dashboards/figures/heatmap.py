@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from dashboards.lake import Row
 from dashboards.text import clock, count, figure_text, instant, span
-from dashboards.theme import layout
+from dashboards.theme import TIME_AXIS, layout, look_of
 from dashboards.urlstate import Window
 
 BINS = 96
@@ -30,9 +30,9 @@ def level(rebalances: int) -> int:
 
 
 def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observed_until: int) -> go.Figure:
-    """`groups` worst first (keys, `first_seen_at`, `href`); `cells` as `Store.cells` answers for `BINS` bins.
+    """`groups` worst first (keys, `state`, `first_seen_at`, `href`); `cells` as `Store.cells` answers for `BINS` bins.
 
-    A cell is empty, not quiet, before its group was first seen and after the newest record.
+    A cell is empty, not quiet, before its group was first seen, after the newest record and where no state is known.
     """
     width = max(1, -(-window.width // BINS))
     found = {(c["cluster"], c["group_id"], c["bin"]): c["rebalances"] for c in cells}
@@ -40,12 +40,13 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observe
     told: list[list[list[str]]] = []
     for group in groups:
         name = figure_text(group["group_id"])
+        is_known = look_of(group["state"]) != "unknown"
         shades: list[int | None] = []
         tips: list[list[str]] = []
         for position in range(BINS):
             start = window.start + position * width
             number = found.get((group["cluster"], group["group_id"], position), 0)
-            observed = number or group["first_seen_at"] - width < start < observed_until
+            observed = number or (is_known and group["first_seen_at"] - width < start < observed_until)
             shades.append(level(number) if observed else None)
             what = count(number, "rebalance") if observed else "not observed"
             tips.append(
@@ -76,13 +77,8 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observe
     figure.update_layout(
         layout(
             ROW_PX * len(groups) + 44,
-            xaxis={
-                "type": "date",
-                "range": [window.start, window.end],
-                "showgrid": False,
-                "zeroline": False,
-                "hoverformat": "%H:%M:%S",
-            },
+            xaxis=TIME_AXIS | {"range": [window.start, window.end], "showgrid": False},
+            uirevision=str(window.width),
             yaxis={
                 "tickvals": list(range(len(groups))),
                 "ticktext": labels,

@@ -96,7 +96,7 @@ def _layout(lines: Sequence[_Line], g: Row, origin: int) -> dict[str, Any]:
     return layout(
         ROW_PX * len(lines) + 56,
         margin={"l": 120, "r": 14, "t": 22, "b": 34},
-        xaxis={"range": [left - margin, right + margin], "ticksuffix": " s", "zeroline": False, "title": None},
+        xaxis={"range": [left - margin, right + margin], "ticksuffix": " s", "zeroline": False, "autotickangles": [0]},
         yaxis={
             "tickvals": list(range(len(lines))),
             "ticktext": [figure_text(line.label, 17) for line in lines],

@@ -69,7 +69,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         return [*parts, _no_rows(state)]
     if seen.last_at < view.start:
         parts.append(_unobserved(state, seen))
-    return [*parts, _heat(store, state, found.rows, view, seen), _groups(state, found, view)]
+    return [*parts, _heat(store, state, found.rows, view, seen), _groups(state, found, view, seen.last_at)]
 
 
 def _head(state: State, shown: str) -> Component:
@@ -177,8 +177,8 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
     )
 
 
-def _groups(state: State, found: Rows, view: Window) -> Component:
-    rows = [_row(state, g) for g in found.rows]
+def _groups(state: State, found: Rows, view: Window, observed_until: int) -> Component:
+    rows = [_row(state, g, observed_until) for g in found.rows]
     more = f"The {len(rows):,} worst are listed: search for others. " if found.is_capped else ""
     return html.Section(
         [
@@ -196,15 +196,17 @@ def _link(state: State, g: Row) -> str:
     return state.href("group", cluster=g["cluster"], group=g["group_id"])
 
 
-def _row(state: State, g: Row) -> Row:
+def _row(state: State, g: Row, observed_until: int) -> Row:
     look = look_of(g["state"])
+    since = g["open_rebalance_since_at"]
+    lasting = "" if since is None else f" for {duration(max(0, observed_until - since))}"
     changed = max((t for t in (g["state_since_at"], g["last_rebalance_at"]) if t is not None), default=None)
     return {
         "key": f"{g['cluster']}\n{g['group_id']}",
         "group": visible(g["group_id"], 120),
         "href": _link(state, g),
         "cluster": visible(g["cluster"], 60),
-        "state": LOOKS[look].word,
+        "state": LOOKS[look].word + lasting,
         "look": look,
         "kafka_state": visible(g["state"], 40),
         "rebalances": g["rebalances"],

@@ -14,15 +14,15 @@ from dashboards.lake import Row, Rows
 from dashboards.store import Span, Store
 from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, span, visible
 from dashboards.theme import GLYPHS, LOOKS, look_of
-from dashboards.timeline import Lane, Owned, Segment, lanes, ownership, proof, states
+from dashboards.timeline import PARTIAL_MODES, Lane, Owned, Segment, lanes, ownership, proof, states
 from dashboards.urlstate import ALL, State, Window, window
 from schemas.states import GroupEventKind
 
 COLUMNS: list[dict[str, Any]] = [
     {"headerName": "Generation", "field": "number", "minWidth": 120, "flex": 1, "cellRenderer": "RegroupLink"},
-    {"headerName": "Joined (UTC)", "field": "joined", "minWidth": 190, "flex": 2, "cellRenderer": "RegroupText",
+    {"headerName": "Joined (UTC)", "field": "joined", "minWidth": 215, "flex": 2, "cellRenderer": "RegroupText",
      "cellRendererParams": {"text": "joined_text"}},
-    {"headerName": "Trigger", "field": "trigger", "minWidth": 240, "flex": 3},
+    {"headerName": "Trigger", "field": "trigger", "minWidth": 260, "flex": 4, "tooltipField": "trigger"},
     {"headerName": "Evidence", "field": "evidence", "minWidth": 100, "flex": 1, "cellRenderer": "RegroupEvidence"},
     {"headerName": "Duration", "field": "ms", "minWidth": 140, "flex": 1, "type": "rightAligned",
      "cellRenderer": "RegroupText", "cellRendererParams": {"text": "took"}},
@@ -49,7 +49,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     inside = [g for g in generations.rows if view.start <= g["joined_at"] < view.end]
     strip = states(generations.rows, found, events.rows, view, seen.last_at)
     lived = lanes(members.rows, events.rows, view, seen.last_at)
-    owned = ownership(members.rows, stalls.rows, view, seen.last_at)
+    owned = ownership(members.rows, stalls.rows, view, _owned_until(found, generations.rows, seen.last_at))
     hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs)
     parts = [_head(state, group, found, shown)]
@@ -68,6 +68,14 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         ),
         _generations(generations, inside, hrefs),
     ]
+
+
+def _owned_until(found: Row, generations: list[Row], observed_until: int) -> int:
+    """An open rebalance stops everybody, unless the group moves only what it must."""
+    since = found["open_rebalance_since_at"]
+    if since is None or (generations and generations[0]["rebalance_mode"] in PARTIAL_MODES):
+        return observed_until
+    return min(int(since), observed_until)
 
 
 def _link(state: State, group: str, g: Row) -> str:
