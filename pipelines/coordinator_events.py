@@ -105,10 +105,11 @@ def coordinator_events(lines: DataFrame) -> DataFrame:
     schema = ", ".join(
         [f"`{c.name}` {c.type}" for c in COORDINATOR_EVENTS.columns] + [f"`{name}` STRING" for name in UNREADABLE]
     )
-    return lines.mapInArrow(_events, schema)
+    return lines.mapInArrow(event_batches, schema)
 
 
-def _events(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def event_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What `coordinator_events` does with each batch of lines."""
     wanted = pa.schema(
         [(c.name, TYPES[c.type]) for c in COORDINATOR_EVENTS.columns] + [(name, pa.string()) for name in UNREADABLE]
     )

@@ -12,59 +12,14 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
-from confluent_kafka.admin import (
-    AclBinding,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    NewTopic,
-    ResourcePatternType,
-    ResourceType,
-)
 
 from jobs import ship_logs
 from jobs.errors import UserError
-from jobs.lab.broker import Broker
 from jobs.settings import Cluster, Settings
 from pipelines.log_envelopes import LogLine, unwrap
 from tests.coordinator_log.lines import NEW, line
 
 LINES = [line(f"{NEW}Stabilized group orders generation {k} with 3 members.") for k in range(1, 4)]
-
-
-def acl(kind: ResourceType, name: str, operation: AclOperation, permission: AclPermissionType) -> AclBinding:
-    return AclBinding(kind, name, ResourcePatternType.LITERAL, "User:ANONYMOUS", "*", operation, permission)
-
-
-def allow(admin: AdminClient, *bindings: AclBinding) -> None:
-    for done in admin.create_acls(list(bindings)).values():
-        done.result(10)
-
-
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory):
-    overrides = {
-        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-        "allow.everyone.if.no.acl.found": "true",
-        "auto.create.topics.enable": "false",
-    }
-    with Broker(tmp_path_factory.mktemp("broker"), overrides=overrides) as broker:
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-        for done in admin.create_topics(
-            [NewTopic(name, 1, 1) for name in ("events", "followed", "other", "refused")]
-        ).values():
-            done.result(10)
-        allow(
-            admin,
-            acl(ResourceType.TOPIC, "events", AclOperation.WRITE, AclPermissionType.ALLOW),
-            acl(ResourceType.TOPIC, "refused", AclOperation.READ, AclPermissionType.ALLOW),
-            # One rule for the cluster ends "everyone if no rule": what the broker and the test do has to be named.
-            *(
-                acl(ResourceType.BROKER, "kafka-cluster", operation, AclPermissionType.ALLOW)
-                for operation in (AclOperation.CLUSTER_ACTION, AclOperation.ALTER, AclOperation.DESCRIBE)
-            ),
-        )
-        yield broker.bootstrap_servers
 
 
 @pytest.fixture
@@ -95,17 +50,14 @@ def received(servers: str, topic: str, count: int) -> list[LogLine]:
         consumer.close()
 
 
-def test_each_line_arrives_once_with_write_alone(servers, ship, tmp_path):
+def test_each_line_arrives_once_with_write_alone(servers, ship, allow_reading, tmp_path):
     path = tmp_path / "server.log"
     path.write_text("".join(f"{text}\n" for text in LINES[:2]) + LINES[2])
     assert 0 == ship("events", path, broker_id=3)
     assert 0 == ship("events", path, broker_id=3)
     path.write_text("".join(f"{text}\n" for text in LINES))
     assert 0 == ship("events", path, broker_id=3)
-    allow(
-        AdminClient({"bootstrap.servers": servers}),
-        acl(ResourceType.TOPIC, "events", AclOperation.READ, AclPermissionType.ALLOW),
-    )
+    allow_reading("events")
     assert [LogLine(text, 3) for text in LINES] == received(servers, "events", 3)
 
 
