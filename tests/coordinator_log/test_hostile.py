@@ -112,9 +112,9 @@ def test_twenty_thousand_mutated_lines_neither_crash_nor_take_long():
         for _ in range(rng.randint(1, 6)):
             at = rng.randrange(len(chars))
             chars[at : at + rng.choice((0, 1, 1, 9))] = rng.choices(alphabet, k=rng.choice((0, 1, 1, 4)))
-        begun = time.perf_counter()
+        begun = time.thread_time()
         found = parse("".join(chars))
-        worst = max(worst, time.perf_counter() - begun)
+        worst = max(worst, time.thread_time() - begun)
         assert found is None or not isinstance(found, Event) or found.event_kind in KINDS
     assert worst < 0.1
 
@@ -123,9 +123,9 @@ def test_twenty_thousand_mutated_lines_neither_crash_nor_take_long():
 def test_a_line_of_100_kb_made_of_its_own_words_is_read_at_once(wording):
     whole = printed(wording)
     words = whole.partition(" INFO ")[2].rpartition(" (")[0]
-    begun = time.perf_counter()
+    begun = time.thread_time()
     for text in (printed(wording, **dict.fromkeys(("group_id", "_", "reason", "member_id", "group_instance_id"), words * (100_000 // len(words)))),
                  line(words * (100_000 // len(words)), whole.rpartition("(")[2][:-1]),
                  line(words * (100_000 // len(words)) + "!", whole.rpartition("(")[2][:-1])):  # fmt: skip
         parse(text)
-    assert time.perf_counter() - begun < 0.5
+    assert time.thread_time() - begun < 0.5
