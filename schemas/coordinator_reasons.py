@@ -50,7 +50,8 @@ SERVER_REASONS: tuple[tuple[str, Trigger], ...] = (
         Trigger.DOWNGRADE,
     ),
 )
-"""What follows "reason: " in a Preparing line; the first that fits holds. A group over its capacity after loading has no trigger of its own."""
+"""What follows "reason: " in a Preparing line; the first that fits holds. A group over its capacity after loading has
+no trigger of its own."""
 
 FENCING_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("the member session expired", Trigger.SESSION_EXPIRED),
