@@ -63,7 +63,6 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
             replace_rows(standing, table_of(rebuilt, table), table_path(warehouse, table), table)
     finally:
         rebuilt.unpersist()
-        points.unpersist()
 
 
 def touched(new: Mapping[Table, DataFrame]) -> DataFrame:

@@ -139,7 +139,7 @@ class Broker:
 
     def _format(self, properties: Path) -> None:
         cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        command = self._java("kafka.tools.StorageTool", "format", "-t", cluster_id, "-c", properties)
+        command = self._java("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", properties)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             said = (done.stderr or done.stdout).strip().splitlines()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.coordinator_log import EventKind
-
 from pipelines.silver.generations import Generation, Replacement
 from pipelines.silver.history import Commits, Point, Position, Resource
 from pipelines.silver.lines import Story
 from pipelines.silver.stops import Departure, Stop, Work, departed, departure, replaced, stayed, work_by_member
+from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 END: Position = (1 << 31, 1 << 62)

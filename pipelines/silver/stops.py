@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemas.coordinator_log import EventKind
-
 from pipelines.silver.generations import Generation, Member
 from pipelines.silver.history import ROUND_MS, Commits, Event, Position, Resource
 from pipelines.silver.lines import Story
+from schemas.coordinator_log import EventKind
 from schemas.states import Evidence
 
 HEARTBEAT_MS = 3_000

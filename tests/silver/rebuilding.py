@@ -50,7 +50,8 @@ def histories(given: list[Batch], meta: dict[str, Any]) -> list[History]:
                 if row["group_id"] is not None:
                     by_group[row["group_id"]][table.name].append(_milliseconds(row, instants(table)))
     return [
-        History.of("kafka", group, *(parts[table.name] for table in INPUTS)) for group, parts in sorted(by_group.items())
+        History.of("kafka", group, *(parts[table.name] for table in INPUTS))
+        for group, parts in sorted(by_group.items())
     ]
 
 

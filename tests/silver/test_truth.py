@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 import pytest
-from rebuilding import batches, silver_of, truth
+from tests.silver.rebuilding import batches, silver_of, truth
 
 CAPTURES = ("eager_churn", "rolling_restart")
 SLACK_MS = 150
@@ -70,8 +70,12 @@ def stops(rows: dict[str, Any], summary: dict[str, Any]) -> tuple[list[tuple[flo
 
 def test_every_completed_generation_is_there_and_none_is_invented(told) -> None:
     rows, summary = told
-    happened = {(n, t["generation"]) for n, g in classic(summary).items() for t in g["generations"]
-                if t["outcome"] in ("stable", "empty")}
+    happened = {
+        (n, t["generation"])
+        for n, g in classic(summary).items()
+        for t in g["generations"]
+        if t["outcome"] in ("stable", "empty")
+    }
     assert happened >= {(r["group_id"], r["generation_id"]) for r in rows["generations"]}
     assert len(rows["generations"]) == len(generations(rows, summary))
 
@@ -79,7 +83,9 @@ def test_every_completed_generation_is_there_and_none_is_invented(told) -> None:
 def test_members_leader_and_emptiness_are_exact(told) -> None:
     for t, row in generations(*told):
         assert (t["members"], t["leader"], t["outcome"] == "empty") == (
-            row["member_count"], row["leader_member_id"], row["is_empty"],
+            row["member_count"],
+            row["leader_member_id"],
+            row["is_empty"],
         )
 
 
@@ -92,9 +98,13 @@ def test_instants_are_the_logs_to_a_few_milliseconds(told) -> None:
 
 
 def test_the_trigger_is_the_coordinators_reason(told) -> None:
-    expected = {"LeaveGroup": {"member_left", "poll_timeout"}, "heartbeat": {"session_expired"},
-                "Adding new member": {"member_joined", "first_member"}, "re-joining": {"leader_rejoined", "cooperative_followup"},
-                "Updating metadata for member": {"metadata_changed", "cooperative_followup"}}
+    expected = {
+        "LeaveGroup": {"member_left", "poll_timeout"},
+        "heartbeat": {"session_expired"},
+        "Adding new member": {"member_joined", "first_member"},
+        "re-joining": {"leader_rejoined", "cooperative_followup"},
+        "Updating metadata for member": {"metadata_changed", "cooperative_followup"},
+    }
     for t, row in generations(*told):
         allowed = next(v for k, v in expected.items() if k in t["reason"])
         assert row["trigger"] in allowed
@@ -106,25 +116,27 @@ def test_a_rebalance_lasted_what_its_bounds_allow(told, untold) -> None:
             assert row["rebalance_ms_min"] - 25 <= t["sync_end_ms"] - t["prepare_ms"] <= row["rebalance_ms_max"] + 25
 
 
-@pytest.mark.parametrize("source", ["told", "untold"])
-def test_every_stop_is_found_within_its_bounds(source, request) -> None:
-    found, missing = stops(*request.getfixturevalue(source))
-    assert missing == 0
-    outside = [
-        (a, b, r)
-        for a, b, r in found
-        if not (
-            r["stopped_at_earliest"] - SLACK_MS <= a <= r["stopped_at_latest"] + SLACK_MS
-            and r["resumed_at_earliest"] - SLACK_MS <= b <= r["resumed_at_latest"] + SLACK_MS
-        )
-    ]
-    assert outside == []
+def test_every_stop_is_found_within_its_bounds(told, untold) -> None:
+    for rows, summary in (told, untold):
+        found, missing = stops(rows, summary)
+        assert missing == 0
+        outside = [
+            (a, b, r)
+            for a, b, r in found
+            if not (
+                r["stopped_at_earliest"] - SLACK_MS <= a <= r["stopped_at_latest"] + SLACK_MS
+                and r["resumed_at_earliest"] - SLACK_MS <= b <= r["resumed_at_latest"] + SLACK_MS
+            )
+        ]
+        assert outside == []
 
 
 def test_bounds_are_no_wider_than_needed_and_estimates_close(told) -> None:
     found, _ = stops(*told)
-    widths = sorted(r["stopped_at_latest"] - r["stopped_at_earliest"] + r["resumed_at_latest"] - r["resumed_at_earliest"]
-                    for _, _, r in found)
+    widths = sorted(
+        r["stopped_at_latest"] - r["stopped_at_earliest"] + r["resumed_at_latest"] - r["resumed_at_earliest"]
+        for _, _, r in found
+    )
     errors = sorted(abs(r["stopped_ms"] - (b - a)) for a, b, r in found)
     assert median(widths) <= 700
     assert widths[int(0.9 * len(widths))] <= 4_000

@@ -1,0 +1,108 @@
+"""One record of `__consumer_offsets` to what it says, or to why it cannot be read. Nothing ever escapes as an error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.member_blobs import decode_assignment, decode_subscription
+from pipelines.wire import Reader, WireError, reader, whole
+from schemas.records import EARLY_ACCESS, KINDS
+from schemas.states import QuarantineReason
+
+_INT16 = reader("int16", flexible=False)
+_KEYS: dict[int, Reader] = {number: reader(kind.key, flexible=False) for number, kind in KINDS.items()}
+_VALUES: dict[tuple[int, int], list[Reader]] = {
+    (number, version): [reader(layout, flexible=stated.flexible) for layout in stated.layouts]
+    for number, kind in KINDS.items()
+    for version, stated in kind.versions.items()
+}
+_COMMITS = (b"\x00\x00", b"\x00\x01")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """`body` is {"key": …, "value": … or None for a tombstone}, fields named as in Kafka's message schemas."""
+
+    record_kind: str
+    key_version: int
+    value_version: int | None
+    group_id: str
+    member_id: str | None
+    is_tombstone: bool
+    body: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """Why the bytes could not be read, and in words what is wrong with them."""
+
+    reason: QuarantineReason
+    detail: str
+
+
+def is_offset_commit(key: bytes | None) -> bool:
+    """Type 0 or 1: the volume, decoded by `commit_decoding`."""
+    return key is not None and key[:2] in _COMMITS
+
+
+def decode_commit_key(key: bytes) -> tuple[str, str, int] | Quarantined:
+    """(group, topic, partition). Callers keep what this returns by the raw key: a key is written over and over."""
+    try:
+        found = whole(_KEYS[1], key, 2)
+    except WireError as error:
+        return Quarantined(error.reason, error.detail)
+    return found["group"], found["topic"], found["partition"]
+
+
+def decode_record(key: bytes | None, value: bytes | None) -> Decoded | Quarantined:
+    """Any record; a null value is a tombstone."""
+    if key is None:
+        return Quarantined(QuarantineReason.NULL_KEY, "the record has no key")
+    try:
+        return _decode(key, value)
+    except WireError as error:
+        return Quarantined(error.reason, error.detail)
+
+
+def _decode(key: bytes, value: bytes | None) -> Decoded:
+    number, position = _INT16(key, 0)
+    if number in EARLY_ACCESS:
+        raise WireError(QuarantineReason.EARLY_ACCESS, f"type {number} ({EARLY_ACCESS[number]}) was never released")
+    if number not in KINDS:
+        raise WireError(QuarantineReason.UNKNOWN_TYPE, f"type {number}")
+    decoded_key = whole(_KEYS[number], key, position)
+    version, decoded = (None, None) if value is None else _value(number, value)
+    if number == 2 and decoded is not None:
+        _open_members(decoded)
+    return Decoded(
+        record_kind=KINDS[number].name,
+        key_version=number,
+        value_version=version,
+        group_id=decoded_key.get("group", decoded_key.get("groupId")),
+        member_id=decoded_key.get("memberId"),
+        is_tombstone=value is None,
+        body={"key": decoded_key, "value": decoded},
+    )
+
+
+def _value(number: int, value: bytes) -> tuple[int, dict[str, Any]]:
+    version, position = _INT16(value, 0)
+    layouts = _VALUES.get((number, version))
+    if layouts is None:
+        raise WireError(QuarantineReason.UNKNOWN_VERSION, f"{KINDS[number].name} value version {version}")
+    first: WireError | None = None
+    for layout in layouts:
+        try:
+            return version, whole(layout, value, position)
+        except WireError as error:
+            first = first or error
+    assert first is not None
+    raise first
+
+
+def _open_members(group: dict[str, Any]) -> None:
+    kind, protocol = group["protocolType"], group["protocol"]
+    for member in group["members"]:
+        member["subscription"] = decode_subscription(member["subscription"], kind, protocol)
+        member["assignment"] = decode_assignment(member["assignment"], kind, protocol)
