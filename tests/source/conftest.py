@@ -1,0 +1,79 @@
+"""Topics on the real broker, filled with records of the offsets topic's format."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import replace
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from jobs import feeds
+from jobs.kafka_client import topic_ends
+from jobs.settings import Cluster
+
+_numbers = itertools.count()
+
+
+class Topic:
+    """One topic of its own; `write` returns when the broker has everything."""
+
+    def __init__(self, servers: str, name: str) -> None:
+        self.servers, self.name = servers, name
+        self.admin = AdminClient({"bootstrap.servers": servers})
+        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+
+    def create(self, partitions: int = 2) -> Topic:
+        self.admin.create_topics([NewTopic(self.name, partitions, 1)])[self.name].result(10)
+        return self
+
+    def delete(self) -> None:
+        self.admin.delete_topics([self.name])[self.name].result(10)
+
+    def write(self, records, partition: int = 0) -> None:
+        for record in records:
+            self._producer.produce(
+                self.name, record.value, record.key, partition, timestamp=max(record.timestamp_ms, 1)
+            )
+        assert self._producer.flush(10) == 0
+
+    def write_in_a_transaction(self, records, partition: int = 0) -> None:
+        """Leaves a control record behind the records."""
+        producer = Producer({"bootstrap.servers": self.servers, "transactional.id": self.name})
+        producer.init_transactions(20)
+        producer.begin_transaction()
+        for record in records:
+            producer.produce(self.name, record.value, record.key, partition, timestamp=1)
+        producer.flush(10)
+        written = self.end(partition)
+        producer.commit_transaction(20)
+        while self.end(partition) == written:
+            time.sleep(0.01)  # the marker is written after the call has returned
+
+    def end(self, partition: int = 0) -> int:
+        found = topic_ends(self.admin, self.name)
+        assert found is not None
+        return found.ends[partition][1]
+
+
+@pytest.fixture
+def cluster(broker) -> Cluster:
+    return Cluster(name="c", bootstrap_servers=broker.bootstrap_servers, max_offsets_per_trigger=1_000)
+
+
+@pytest.fixture
+def absent_topic(broker) -> Topic:
+    return Topic(broker.bootstrap_servers, f"offsets-{next(_numbers)}")
+
+
+@pytest.fixture
+def topic(absent_topic) -> Topic:
+    return absent_topic.create()
+
+
+@pytest.fixture
+def feed(cluster, absent_topic):
+    """Reads the test's topic as if it were `__consumer_offsets`."""
+    return replace(feeds.offsets(cluster, tasks=2), topic=absent_topic.name)

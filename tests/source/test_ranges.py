@@ -1,0 +1,115 @@
+"""Ranges read from a real broker, without Spark."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from confluent_kafka import TopicPartition
+from tests.source.offset_records import commit
+
+from jobs.kafka_client import FIXED, reader_options, topic_ends
+from jobs.kafka_read import Range, RangeReader
+
+
+def read(cluster, topic, *ranges):
+    """(partition, offset) of every record, and the gaps."""
+    reader = RangeReader(
+        cluster.client(), topic.name, [Range(partition=p, log_epoch=0, start=a, end=b) for p, a, b in ranges]
+    )
+    places = [place for piece in reader for place in zip(piece.partition.tolist(), piece.offset.tolist(), strict=True)]
+    return places, [(g.partition, g.from_offset, g.to_offset, g.gap_reason) for g in reader.gaps]
+
+
+def test_a_range_gives_its_records_once_and_nothing_beyond_it(cluster, topic):
+    topic.write(commit(n) for n in range(100))
+    assert ([(0, n) for n in range(20, 70)], []) == read(cluster, topic, (0, 20, 70))
+
+
+def test_neighbouring_ranges_meet_without_a_hole_or_an_overlap(cluster, topic):
+    topic.write(commit(n) for n in range(50))
+    halves = read(cluster, topic, (0, 0, 17))[0] + read(cluster, topic, (0, 17, 50))[0]
+    assert [(0, n) for n in range(50)] == halves
+
+
+def test_one_reader_reads_several_partitions(cluster, topic):
+    for partition in range(2):
+        topic.write((commit(n) for n in range(30)), partition)
+    places, gaps = read(cluster, topic, (0, 5, 30), (1, 0, 12))
+    assert ([*((0, n) for n in range(5, 30)), *((1, n) for n in range(12))], []) == (sorted(places), gaps)
+
+
+@pytest.mark.parametrize("is_more_behind", [False, True])
+def test_a_range_that_ends_in_a_control_record_ends_without_waiting(cluster, topic, is_more_behind):
+    topic.write_in_a_transaction(commit(n) for n in range(3))
+    if is_more_behind:
+        topic.write([commit(9)])
+    began = time.monotonic()
+    assert ([(0, 0), (0, 1), (0, 2)], []) == read(cluster, topic, (0, 0, 4))
+    assert time.monotonic() - began < 5
+
+
+def test_records_of_an_open_transaction_are_read(cluster, topic):
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": topic.servers, "transactional.id": "open"})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(topic.name, b"v", b"k", 0)
+    producer.flush(10)
+    assert [(0, 0)] == read(cluster, topic, (0, 0, 1))[0]
+    producer.abort_transaction(20)
+
+
+@pytest.mark.parametrize(("end", "expected"), [(40, range(25, 40)), (20, ())])
+def test_what_was_deleted_before_it_was_read_is_a_gap(cluster, topic, end, expected):
+    topic.write(commit(n) for n in range(40))
+    (done,) = topic.admin.delete_records([TopicPartition(topic.name, 0, 25)]).values()
+    done.result(10)
+    gap = (0, 0, min(25, end), "deleted from the log before it was read")
+    assert ([(0, n) for n in expected], [gap]) == read(cluster, topic, (0, 0, end))
+
+
+def test_a_planned_range_that_the_log_no_longer_reaches_is_a_gap(cluster, topic, monkeypatch):
+    monkeypatch.setattr("jobs.kafka_read.DOUBT_AFTER_S", 0.5)
+    topic.write(commit(n) for n in range(5))
+    places, gaps = read(cluster, topic, (0, 0, 9))
+    assert [(0, n) for n in range(5)] == places
+    assert [(0, 5, 9, "the log ends before it: the topic was recreated or truncated")] == gaps
+
+
+def test_a_topic_that_does_not_exist_has_no_ends_and_is_not_made(absent_topic):
+    assert None is topic_ends(absent_topic.admin, absent_topic.name)
+    assert absent_topic.name not in absent_topic.admin.list_topics(timeout=10).topics
+
+
+def test_a_topics_ends_are_its_first_and_next_offsets(topic):
+    topic.write([commit(0), commit(1)])
+    found = topic_ends(topic.admin, topic.name)
+    assert found is not None
+    assert {0: (0, 2), 1: (0, 0)} == found.ends
+    assert found.topic_id
+
+
+def test_the_users_security_options_reach_the_client_and_what_must_hold_is_not_theirs():
+    given = {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "SCRAM-SHA-512",
+        "sasl.password": "s",
+        "ssl.ca.location": "/ca.pem",
+        "fetch.wait.max.ms": "7",
+        "isolation.level": "read_committed",
+        "group.id": "theirs",
+        "enable.auto.commit": "true",
+    }
+    found = reader_options(given)
+    assert FIXED.items() <= found.items()
+    theirs = given.keys() - FIXED.keys()
+    assert {k: given[k] for k in theirs} == {k: found[k] for k in theirs}
+
+
+def test_reading_leaves_no_group_behind(cluster, topic):
+    topic.write([commit(0)])
+    read(cluster, topic, (0, 0, 1))
+    groups = {g.group_id for g in topic.admin.list_consumer_groups().result().valid}
+    assert "regroup-reader" not in groups

@@ -1,0 +1,210 @@
+"""The stream from a real broker into Delta tables."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import nullcontext
+from dataclasses import replace
+
+import deltalake
+import pytest
+from tests.source.offset_records import commit, deletion, group_record
+
+from jobs.delta_io import create_tables, table_path
+from jobs.errors import UserError
+from jobs.feeds import events
+from jobs.ingest import Writer, start, wait
+from jobs.kafka_source import read_stream
+from jobs.settings import Cluster, Settings
+from jobs.source_position import RECREATED
+from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+
+LINE = (
+    "[2026-11-21 10:00:00,123] INFO [GroupCoordinator id=1 topic=__consumer_offsets partition=3] "
+    "Stabilized group orders generation 4 with 2 members. (org.apache.kafka.coordinator.group.GroupMetadataManager)"
+)
+
+
+@pytest.fixture
+def tables(spark, warehouse):
+    """The bronze tables, empty."""
+    create_tables(spark, warehouse, BRONZE)
+    return warehouse
+
+
+def ingest(spark, warehouse, feed, **trigger):
+    """Read all there is; returns the stream's finished query."""
+    writer = Writer(feed=feed, warehouse=warehouse, on_batch=None, lock=nullcontext())
+    writer.checkpoint.refuse_other_tables()
+    query = writer.start(spark, trigger or {"availableNow": True})
+    wait([query])
+    return query
+
+
+def rows(warehouse, table, *columns):
+    return sorted(
+        tuple(row.values())
+        for row in deltalake.DeltaTable(table_path(warehouse, table)).to_pyarrow_table(columns=list(columns)).to_pylist()
+    )
+
+
+def offsets_read(warehouse):
+    """Every record's (partition, offset) for group records; first offset, last offset and count for runs."""
+    return (
+        rows(warehouse, COORDINATOR_RECORDS, "log_epoch", "source_partition", "source_offset"),
+        rows(warehouse, OFFSET_COMMITS, "log_epoch", "source_partition", "first_offset", "last_offset", "commits"),
+    )
+
+
+def spans(warehouse):
+    columns = ("log_epoch", "source_partition", "from_offset", "to_offset", "records", "gap_reason")
+    return rows(warehouse, COVERAGE, *columns)
+
+
+def history(count, start=0):
+    """Every tenth record is a group record."""
+    return [group_record(n, generation=n) if n % 10 == 0 else commit(n) for n in range(start, start + count)]
+
+
+def test_batches_and_restarts_read_every_record_exactly_once(spark, tables, topic, feed):
+    topic.write(history(1_500))
+    topic.write(history(800), partition=1)
+    query = ingest(spark, tables, feed)
+    assert len(query.recentProgress) >= 3, "2,300 records in batches of 1,000"
+    topic.write(history(200, start=1_500))
+    ingest(spark, tables, feed)
+    records, runs = offsets_read(tables)
+    assert [(0, 0, n) for n in range(0, 1_700, 10)] + [(0, 1, n) for n in range(0, 800, 10)] == records
+    assert 2_500 - len(records) == sum(run[-1] for run in runs)
+    assert 2_500 == sum(span[4] for span in spans(tables))
+
+
+def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twice(spark, tables, topic, feed):
+    topic.write([*history(50), deletion(50), commit(51)])
+
+    def fail(_):
+        raise UserError("stopped here")
+
+    writer = Writer(feed=feed, warehouse=tables, on_batch=fail, lock=nullcontext())
+    with pytest.raises(UserError, match="^stopped here$"):
+        wait([writer.start(spark, {"availableNow": True})])
+    written = offsets_read(tables), spans(tables)
+    topic.write(history(5, start=52))
+    again = []
+    repaired = replace(writer, on_batch=lambda new: again.append({t: frame.count() for t, frame in new.items()}))
+    wait([repaired.start(spark, {"availableNow": True})])
+    assert 5 == again[0][COORDINATOR_RECORDS]
+    records, runs = offsets_read(tables)
+    assert written[0][0] == records
+    assert set(written[0][1]) < set(runs)
+    assert 57 == len(records) + sum(run[-1] for run in runs)
+
+
+def test_a_lost_checkpoint_loses_and_repeats_nothing(spark, tables, topic, feed):
+    topic.write(history(300))
+    ingest(spark, tables, feed)
+    shutil.rmtree(tables / "_checkpoints")
+    topic.write(history(100, start=300))
+    ingest(spark, tables, feed)
+    records, runs = offsets_read(tables)
+    assert [(0, 0, n) for n in range(0, 400, 10)] == records
+    assert 360 == sum(run[-1] for run in runs)
+
+
+def test_a_batch_cut_off_together_with_its_checkpoint_loses_and_repeats_nothing(spark, tables, topic, feed):
+    topic.write(history(300))
+    ingest(spark, tables, feed)
+    topic.write([*history(40, start=300)])
+    ingest(spark, tables, feed)
+    # As a crash before the last of the writes leaves it: what coverage says was read ends earlier.
+    deltalake.DeltaTable(table_path(tables, COVERAGE)).delete("to_offset = 340")
+    shutil.rmtree(tables / "_checkpoints")
+    topic.write(history(60, start=340))
+    ingest(spark, tables, feed)
+    records, runs = offsets_read(tables)
+    assert [(0, 0, n) for n in range(0, 400, 10)] == records
+    assert 360 == sum(run[-1] for run in runs)
+
+
+def test_a_checkpoint_whose_tables_are_gone_is_refused(spark, tables, topic, feed):
+    topic.write(history(10))
+    ingest(spark, tables, feed)
+    shutil.rmtree(tables / OFFSET_COMMITS.name)
+    with pytest.raises(UserError, match="the table offset_commits, but that table in .* is gone or another one"):
+        ingest(spark, tables, feed)
+    create_tables(spark, tables, BRONZE)
+    with pytest.raises(UserError, match="is gone or another one"):
+        ingest(spark, tables, feed)
+
+
+def test_a_topic_that_is_absent_is_waited_for(spark, tables, absent_topic, feed):
+    ingest(spark, tables, feed)
+    assert [] == spans(tables)
+    absent_topic.create().write(history(3))
+    ingest(spark, tables, feed)
+    assert [(0, 0, 0, 3, 3, None)] == spans(tables)
+
+
+def test_a_recreated_topic_is_read_from_its_beginning_in_a_new_epoch(spark, tables, topic, feed):
+    topic.write(history(20))
+    ingest(spark, tables, feed)
+    topic.delete()
+    topic.create().write(history(30))
+    ingest(spark, tables, feed)
+    expected = [(0, 0, 0, 20, 20, None), (0, 0, 20, 20, 0, RECREATED), (0, 1, 0, 0, 0, RECREATED), (1, 0, 0, 30, 30, None)]
+    assert expected == spans(tables)
+
+
+def test_what_is_no_record_of_ours_is_in_quarantine_and_counted(spark, tables, topic, feed):
+    topic.write([commit(0), commit(1)._replace(key=None), commit(2)._replace(value=b"\x00\x04?"), commit(3)])
+    ingest(spark, tables, feed)
+    assert [("null_key",), ("truncated",)] == rows(tables, QUARANTINE, "reason")
+    assert [(4, 2)] == rows(tables, COVERAGE, "records", "quarantined")
+
+
+def test_offsets_without_any_record_are_an_error_that_says_why(spark, tables, topic, feed, monkeypatch):
+    topic.write_in_a_transaction([])
+    topic.write_in_a_transaction([commit(0)])
+    from confluent_kafka import TopicPartition
+
+    # Only the marker is left: a log that has offsets and gives no record.
+    (done,) = topic.admin.delete_records([TopicPartition(topic.name, 0, 1)]).values()
+    done.result(10)
+    with pytest.raises(UserError, match="gave not one record: check with `./regroup doctor`"):
+        ingest(spark, tables, feed)
+
+
+def test_secrets_are_in_no_plan_progress_or_checkpoint(spark, tables, topic, feed, capfd):
+    topic.write(history(5))
+    canary = "canary-7f3a"
+    armed = replace(feed, options={**feed.options, "sasl.password": canary})
+    stream = read_stream(spark, armed)
+    stream.explain(extended=True)
+    query = ingest(spark, tables, armed)
+    progress = str([p.json for p in query.recentProgress])
+    kept = b"".join(path.read_bytes() for path in (tables / "_checkpoints").rglob("*") if path.is_file())
+    captured = capfd.readouterr()
+    assert canary not in captured.out + captured.err + progress + repr(armed) + spark.conf.getAll.__self__.__repr__()
+    assert canary.encode() not in kept
+
+
+def test_the_events_topic_gives_events_and_counts_what_is_no_lifecycle_line(spark, tables, topic, cluster):
+    lines = [LINE.encode(), b"[2026-11-21 10:00:01,000] INFO Nothing of note (kafka.server.KafkaServer)", b'{"no": "line"}']
+    topic.write([commit(0)._replace(key=None, value=line) for line in lines])
+    ingest(spark, tables, replace(events(cluster, tasks=2), topic=topic.name))
+    assert [("Stabilized", f"{topic.name}-0", 0)] or rows(tables, COORDINATOR_EVENTS, "event_kind", "source_id", "line_no")
+    assert [(3, 1, 1)] == rows(tables, COVERAGE, "records", "skipped", "quarantined")
+
+
+def test_without_a_broker_one_sentence_names_the_address(spark, warehouse):
+    settings = Settings(warehouse=warehouse, clusters=(Cluster(name="c", bootstrap_servers="127.0.0.1:1"),))
+    with pytest.raises(UserError, match="No Kafka broker answers at 127.0.0.1:1"):
+        start(spark, settings, once=True)
+
+
+def test_a_warehouse_of_another_cluster_is_refused(spark, broker, warehouse):
+    (warehouse / "_clusters").mkdir(parents=True)
+    (warehouse / "_clusters" / "c").write_text("elsewhere")
+    settings = Settings(warehouse=warehouse, clusters=(Cluster(name="c", bootstrap_servers=broker.bootstrap_servers),))
+    with pytest.raises(UserError, match="stands for the Kafka cluster elsewhere"):
+        start(spark, settings, once=True)
