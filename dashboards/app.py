@@ -47,13 +47,12 @@ INDEX = """<!DOCTYPE html>
 
 
 class Server(Protocol):
-    """A bound server: `run` serves until `close`, from another thread or a signal handler."""
+    """A bound server: `run` serves until Ctrl-C; elsewhere than in the main thread, until the process ends."""
 
     effective_host: str
     effective_port: int
 
     def run(self) -> None: ...
-    def close(self) -> None: ...
 
 
 def create_app(lake: Lake, *, now: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> Dash:
@@ -112,9 +111,14 @@ def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
             return no_update, no_update, no_update
         return page(store, pathname, search if isinstance(search, str) else "", seen, now())
 
-    @app.callback(Output("url", "href"), Input({"type": "figure", "name": ALL}, "clickData"), prevent_initial_call=True)
-    def follow(_: Any) -> Any:
-        return target(ctx.triggered[0]["value"] if ctx.triggered else None)
+    @app.callback(
+        Output("url", "href"),
+        Input({"type": "figure", "name": ALL}, "clickData"),
+        State({"type": "links", "name": ALL}, "data"),
+        prevent_initial_call=True,
+    )
+    def follow(_: Any, links: Any) -> Any:
+        return target(ctx.triggered[0]["value"] if ctx.triggered else None, links[0] if links else [])
 
 
 def page(store: Store, pathname: str, search: str, seen: Any, now: int) -> tuple[Any, Any, Any]:
@@ -152,10 +156,11 @@ def freshness(span: Span | None, now: int) -> list[Component]:
     return [html.Span(text, className="stale")]
 
 
-def target(click: Any) -> Any:
-    """The address that a clicked mark carries, if it is one of ours."""
+def target(click: Any, links: Any) -> Any:
+    """The address that a clicked mark carries, or that of its row, if it is one of ours."""
     try:
-        href = click["points"][0]["customdata"][-1]
+        point = click["points"][0]
+        href = point["customdata"][-1] if "customdata" in point else links[point["y"]]
     except (KeyError, IndexError, TypeError):
         return no_update
     return href if isinstance(href, str) and href.startswith(("/group?", "/rebalance?")) else no_update
@@ -185,10 +190,7 @@ def serve(*, warehouse: Path, host: str, port: int) -> int:
         return 2
     sys.stdout.write(f"Pages: http://{host}:{server.effective_port}/\n")
     sys.stdout.flush()
-    try:
-        server.run()
-    except KeyboardInterrupt:
-        server.close()
+    server.run()
     return 0
 
 

@@ -120,6 +120,11 @@ def empty(kind: str, title: str, text: str, *links: Component) -> Component:
     return html.Div([html.H2(title), html.P(text), *links], className=f"empty {kind}", role="status")
 
 
+def links(name: str, hrefs: Sequence[str]) -> Component:
+    """Where a click into row y of the figure `name` leads, for a figure whose marks cannot carry it (a heatmap's)."""
+    return dcc.Store(id={"type": "links", "name": name}, data=list(hrefs))
+
+
 def facts(pairs: Iterable[tuple[str, Cell]]) -> Component:
     """Names and values."""
     return html.Dl([item for name, value in pairs for item in (html.Dt(name), html.Dd(value))], className="facts")

@@ -52,7 +52,7 @@ class LocalLake:
         self._kept = kept
         self._lock = Lock()
         self._looked_at = float("-inf")
-        self._open: dict[str, DeltaTable] = {}
+        self._open: dict[str, tuple[int, DeltaTable]] = {}
         self._datasets: dict[str, tuple[int, Any]] = {}
         self._answers: OrderedDict[tuple[Any, ...], Rows] = OrderedDict()
         # A query can reach the registered tables only: no file, no network, no extension.
@@ -100,19 +100,21 @@ class LocalLake:
         return Rows(found.slice(0, cap).to_pylist(), is_capped=found.num_rows > cap)
 
     def _refresh(self, name: str) -> None:
-        path = str(self._warehouse / name)
         try:
-            table = self._open.get(name)
-            if table is None:
-                if not (self._warehouse / name / "_delta_log").is_dir():
-                    return
-                table = self._open[name] = DeltaTable(path)
+            # Another folder of the same name is another table, whatever its version number.
+            identity = (self._warehouse / name / "_delta_log").stat().st_ino
+            known, table = self._open.get(name, (None, None))
+            if table is None or known != identity:
+                table = DeltaTable(str(self._warehouse / name))
+                self._open[name] = identity, table
+                self._datasets.pop(name, None)
+                self._answers.clear()
             else:
                 table.update_incremental()
             if self._datasets.get(name, (None,))[0] != table.version():
                 self._datasets[name] = (table.version(), table.to_pyarrow_dataset())
         except (DeltaError, OSError):
-            # Removed or being made anew: it is absent until it can be opened again.
+            # Not there, or just being made: it is absent until it can be opened.
             self._open.pop(name, None)
             self._datasets.pop(name, None)
 

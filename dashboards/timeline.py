@@ -172,12 +172,15 @@ def _lives(
     rows: dict[tuple[int, str], list[Row]] = defaultdict(list)
     for row in members:
         rows[row["incarnation"], row["member_id"]].append(row)
-    came = {e["member_id"]: e for e in events if e["kind"] == GroupEventKind.JOINED}
-    went = {e["member_id"]: e for e in events if e["kind"] in DEPARTURES}
+    in_order = sorted(events, key=lambda e: e["event_at"])
+    came = {e["member_id"]: e for e in reversed(in_order) if e["kind"] == GroupEventKind.JOINED}
+    went = {e["member_id"]: e for e in in_order if e["kind"] in DEPARTURES}
     for (incarnation, member_id), spans in rows.items():
         spans.sort(key=lambda r: r["valid_from_at"])
         first, last = spans[0], spans[-1]
         arrival, departure = came.get(member_id), went.get(member_id)
+        if departure and departure["event_at"] < last["valid_from_at"]:
+            departure = None
         start = arrival["event_at"] if arrival else first["valid_from_at"]
         end = last["valid_to_at"] if last["valid_to_at"] is not None else max(observed_until, start)
         grade = departure["evidence"] if departure else Evidence.OBSERVED

@@ -14,22 +14,27 @@ from schemas.states import Evidence
 FADE = (0.16, 0.34, 0.52, 0.7)
 
 
-def pieces(segment: Segment) -> list[tuple[int, int, float]]:
-    """(from, to, opacity): the sure part in full, the spans in which it begins and ends fading towards outside."""
+def pieces(segment: Segment, fine: float = 0) -> list[tuple[int, int, float]]:
+    """(from, to, opacity): the sure part in full, the spans in which it begins and ends fading towards outside.
+
+    A span shorter than `fine` is too narrow for steps and gets one shade.
+    """
     sure = [(segment.start, segment.end, 1.0)] if segment.end > segment.start else []
-    return [*_fade(segment.earliest, segment.start), *sure, *reversed(_mirrored(segment.end, segment.latest))]
+    return [*_fade(segment.earliest, segment.start, fine), *sure, *_mirrored(segment.end, segment.latest, fine)]
 
 
-def _fade(start: int, end: int) -> list[tuple[int, int, float]]:
+def _fade(start: int, end: int, fine: float) -> list[tuple[int, int, float]]:
     if end <= start:
         return []
+    if end - start < fine:
+        return [(start, end, sum(FADE) / len(FADE))]
     width = (end - start) / len(FADE)
     cuts = [round(start + i * width) for i in range(len(FADE) + 1)]
     return [(a, b, o) for a, b, o in zip(cuts, cuts[1:], FADE, strict=False) if b > a]
 
 
-def _mirrored(start: int, end: int) -> list[tuple[int, int, float]]:
-    return [(start + end - b, start + end - a, o) for a, b, o in _fade(start, end)]
+def _mirrored(start: int, end: int, fine: float) -> list[tuple[int, int, float]]:
+    return [(start + end - b, start + end - a, o) for a, b, o in reversed(_fade(start, end, fine))]
 
 
 def bars(
@@ -38,8 +43,9 @@ def bars(
     height: float,
     axis: str,
     look: Look | None = None,
-    scale: float = 1.0,
+    scale: float = 1,
     origin: int = 0,
+    fine: float = 0,
 ) -> go.Bar:
     """One trace. Each row: y, segment, colour, label inside the bar, tooltip and link.
 
@@ -53,7 +59,7 @@ def bars(
     labels: list[str] = []
     told: list[list[str]] = []
     for at, segment, colour, label, tip in rows:
-        parts = pieces(segment)
+        parts = pieces(segment, fine)
         longest = max((b - a for a, b, _ in parts), default=0)
         for start, end, opacity in parts:
             base.append((start - origin) * scale)
@@ -97,7 +103,7 @@ def bars(
 
 
 def dotted_edges(
-    rows: Iterable[tuple[float, float, Segment]], *, axis: str, scale: float = 1.0, origin: int = 0
+    rows: Iterable[tuple[float, float, Segment]], *, axis: str, scale: float = 1, origin: int = 0
 ) -> go.Scatter:
     """Dotted uprights at both ends of the inferred segments: (bottom, top, segment)."""
     x: list[float | None] = []
@@ -112,11 +118,11 @@ def dotted_edges(
     )
 
 
-def thinned(lanes: Sequence[Sequence[Segment]], limit: int) -> int:
-    """How many of the lanes fit into `limit` segments."""
+def thinned(lanes: Sequence[Sequence[Segment]], limit: int, fine: float) -> int:
+    """How many of the lanes fit into `limit` bars."""
     total = 0
     for shown, segments in enumerate(lanes):
-        total += len(segments)
+        total += sum(len(pieces(s, fine)) for s in segments)
         if total > limit:
             return shown
     return len(lanes)

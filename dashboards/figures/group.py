@@ -16,9 +16,11 @@ from dashboards.timeline import Lane, Owned, Segment
 from dashboards.urlstate import Window
 from schemas.states import Evidence, GroupEventKind
 
-STRIP_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 84, 24, 17, 40, 26, 34
-LANES_SHOWN, RIBBON_SHOWN, SEGMENTS_SHOWN = 40, 60, 900
+STRIP_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 84, 24, 20, 40, 26, 34
+LANES_SHOWN, RIBBON_SHOWN, BARS_SHOWN = 40, 60, 800
 LABEL = 17
+FINE = 300
+"""A span below this part of the window is a pixel or two wide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +42,11 @@ def group_figure(
     hrefs: Mapping[tuple[int, int], str],
 ) -> Drawn:
     """`hrefs`: (incarnation, generation) → address of its rebalance."""
-    lanes = lanes[: min(LANES_SHOWN, thinned([lane.lives for lane in lanes], SEGMENTS_SHOWN))]
+    fine = window.width / FINE
+    lanes = lanes[: min(LANES_SHOWN, thinned([lane.lives for lane in lanes], BARS_SHOWN, fine))]
     # Where not all fit, those that stood still longest are worth their place.
     worst = sorted(owned, key=lambda o: -o.stopped_ms)
-    kept = {(o.name, o.index) for o in worst[: min(RIBBON_SHOWN, thinned([o.spans for o in worst], SEGMENTS_SHOWN))]}
+    kept = {(o.name, o.index) for o in worst[: min(RIBBON_SHOWN, thinned([o.spans for o in worst], BARS_SHOWN, fine))]}
     owned = [o for o in owned if (o.name, o.index) in kept]
     sections = [
         ("State", STRIP_PX),
@@ -53,7 +56,7 @@ def group_figure(
     sections = [(title, px) for title, px in sections if px]
     figure = go.Figure()
     _strip(figure, strip, generations, events, window, hrefs)
-    _lanes(figure, lanes, events, "y2")
+    _lanes(figure, lanes, events, fine)
     _ribbon(figure, owned, window, "y3" if lanes else "y2")
     figure.update_layout(_axes(sections, lanes, owned, window))
     return Drawn(figure=figure, lanes=len(lanes), resources=len(owned))
@@ -74,7 +77,7 @@ def _strip(
             if s.kind == name
         ]
         if rows:
-            figure.add_trace(bars(rows, height=look.height, axis="y", look=look))
+            figure.add_trace(bars(rows, height=look.height, axis="y", look=look, fine=window.width / FINE))
     figure.add_trace(dotted_edges(((0, LOOKS[s.kind].height, s) for s in strip if s.kind != "unknown"), axis="y"))
     shown = sorted(generations, key=lambda g: g["joined_at"])
     figure.add_trace(
@@ -128,7 +131,7 @@ def generation_tip(g: Row) -> str:
     )
 
 
-def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], axis: str) -> None:
+def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: float) -> None:
     if not lanes:
         return
     place = {member: y for y, lane in enumerate(lanes) for member in lane.members}
@@ -140,13 +143,14 @@ def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], axis
                 for i, life in enumerate(lane.lives)
             ],
             height=0.3,
-            axis=axis,
+            axis="y2",
+            fine=fine,
         )
     )
     figure.add_trace(
-        dotted_edges(((y - 0.3, y + 0.3, life) for y, lane in enumerate(lanes) for life in lane.lives), axis=axis)
+        dotted_edges(((y - 0.3, y + 0.3, life) for y, lane in enumerate(lanes) for life in lane.lives), axis="y2")
     )
-    _glyphs(figure, [(place[e["member_id"]], e) for e in events if e["member_id"] in place], axis)
+    _glyphs(figure, [(place[e["member_id"]], e) for e in events if e["member_id"] in place], "y2")
 
 
 def _life_tip(member: str, life: Segment) -> str:
@@ -202,14 +206,15 @@ def _ribbon(figure: go.Figure, owned: Sequence[Owned], window: Window, axis: str
                     y,
                     held,
                     hue(held.kind),
-                    figure_text(held.kind, 18) if held.end - held.start > window.width * 0.12 else "",
+                    figure_text(held.kind, 18) if held.end - held.start > window.width * 0.04 else "",
                     [_owner_tip(o, held), ""],
                 )
                 for y, o in enumerate(owned)
                 for held in o.spans
             ],
-            height=0.78,
+            height=0.84,
             axis=axis,
+            fine=window.width / FINE,
         )
     )
     figure.add_trace(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from dashboards.lake import Row
-from dashboards.text import clock, count, figure_text, instant, span
+from dashboards.text import count, figure_text, instant
 from dashboards.theme import TIME_AXIS, layout, look_of
 from dashboards.urlstate import Window
 
@@ -30,27 +30,26 @@ def level(rebalances: int) -> int:
 
 
 def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observed_until: int) -> go.Figure:
-    """`groups` worst first (keys, `state`, `first_seen_at`, `href`); `cells` as `Store.cells` answers for `BINS` bins.
+    """`groups` worst first (keys, `state`, `first_seen_at`); `cells` as `Store.cells` answers for `BINS` bins.
 
     A cell is empty, not quiet, before its group was first seen, after the newest record and where no state is known.
     """
     width = max(1, -(-window.width // BINS))
     found = {(c["cluster"], c["group_id"], c["bin"]): c["rebalances"] for c in cells}
     z: list[list[int | None]] = []
-    told: list[list[list[str]]] = []
+    told: list[list[str]] = []
     for group in groups:
-        name = figure_text(group["group_id"])
+        name = figure_text(group["group_id"], 40)
         is_known = look_of(group["state"]) != "unknown"
         shades: list[int | None] = []
-        tips: list[list[str]] = []
+        tips: list[str] = []
         for position in range(BINS):
             start = window.start + position * width
             number = found.get((group["cluster"], group["group_id"], position), 0)
             observed = number or (is_known and group["first_seen_at"] - width < start < observed_until)
             shades.append(level(number) if observed else None)
-            what = count(number, "rebalance") if observed else "not observed"
             tips.append(
-                [f"<b>{name}</b><br>{span(instant(start)[:19], clock(start + width))} UTC<br>{what}", group["href"]]
+                f"{name}<br>{instant(start)[:19]} UTC<br><b>{count(number, 'rebalance')}</b>" if observed else ""
             )
         z.append(shades)
         told.append(tips)
@@ -63,7 +62,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observe
             y0=0,
             dy=1,
             customdata=told,
-            hovertemplate="%{customdata[0]}<extra></extra>",
+            hovertemplate="%{customdata}<extra></extra>",
             colorscale=steps,
             zmin=-0.5,
             zmax=len(SHADES) - 0.5,

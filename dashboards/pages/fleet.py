@@ -7,7 +7,7 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import empty, grid, heat_legend, panel, ranges, table, tile
+from dashboards.components import empty, grid, heat_legend, links, panel, ranges, table, tile
 from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake import Row, Rows
 from dashboards.store import Span, Store
@@ -154,7 +154,6 @@ def _tiles(totals: Row, seen: Span, view: Window, now: int) -> Component:
 def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Span) -> Component:
     worst = groups[:HEATMAP_ROWS]
     cells = store.cells(view, BINS, [(g["cluster"], g["group_id"]) for g in worst])
-    drawn = [g | {"href": _link(state, g)} for g in worst]
     total = sum(c["rebalances"] for c in cells)
     summary = f"{count(total, 'rebalance')} in {count(len({(c['cluster'], c['group_id']) for c in cells}), 'group')}"
     if len(groups) > len(worst):
@@ -170,8 +169,9 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
     return panel(
         "Rebalances over time",
         f"{summary}. One column is {duration(width)}; select a row to open its group.",
-        heatmap(drawn, cells, view, seen.last_at),
+        heatmap(worst, cells, view, seen.last_at),
         heat_legend(),
+        links("fleet", [_link(state, g) for g in worst]),
         name="fleet",
         table=table(("Group", "From", "Rebalances"), rows, empty="No rebalance in this range."),
     )

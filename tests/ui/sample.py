@@ -256,7 +256,8 @@ def churny(now: int, group: str = "billing-worker", topic: str = "orders", clien
     d, e = h.member(f"{client}-2"), h.member(f"{client}-3")
     h.rebalance(t + 26 * minute, [a, d, e], "member_joined", by=d, wait=2000, slowest=a)
     h.rebalance(t + 38 * minute, [a, e], "poll_timeout", by=d, wait=1500, silent=9000)
-    h.rebalance(t + 38 * minute + 9000, [a, e, d], "member_joined", by=d, wait=700, slowest=e)
+    f = h.member(f"{client}-2")
+    h.rebalance(t + 38 * minute + 9000, [a, e, f], "member_joined", by=f, wait=700, slowest=e)
     return h.end(now, first_seen=t)
 
 

@@ -1,0 +1,106 @@
+"""A warehouse written by deltalake, the application over it on a free loopback port, and the machine's own browser."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import which
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests.ui import sample
+
+BROWSER = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def now() -> int:
+    return int(time.time() * 1000)
+
+
+@pytest.fixture(scope="session")
+def warehouse(tmp_path_factory: pytest.TempPathFactory, now: int) -> Path:
+    folder = tmp_path_factory.mktemp("warehouse")
+    sample.write(folder, sample.everyday(now))
+    return folder
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The pages over a warehouse, in a process of their own; yields their address."""
+    command = [
+        sys.executable,
+        "-W",
+        "error::UserWarning",
+        "-m",
+        "dashboards.app",
+        "--warehouse",
+        str(folder),
+        "--port",
+        "0",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline()
+            assert line.startswith("Pages: http://127.0.0.1:"), process.stderr.read()
+            yield line.split()[1].rstrip("/")
+        finally:
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=20)[1]
+    assert (0, "") == (process.returncode, said)
+
+
+@pytest.fixture(scope="session")
+def address(warehouse: Path) -> Iterator[str]:
+    with serving(warehouse) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        path = next(filter(None, map(which, ("chromium", "chromium-browser", "google-chrome"))), None)
+        assert path, "The browser tests need chromium on the PATH."
+        browser = playwright.chromium.launch(executable_path=path, args=BROWSER)
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """A page and everything about it that must not happen."""
+
+    def __init__(self, page: Page, address: str) -> None:
+        self.page, self.address, self.wrong = page, address, []
+        page.on("console", lambda m: m.type in ("error", "warning") and self.wrong.append(f"{m.type}: {m.text}"))
+        page.on("pageerror", lambda e: self.wrong.append(f"uncaught: {e}"))
+        page.on("dialog", lambda d: (self.wrong.append(f"dialog: {d.message}"), d.dismiss()))
+        page.on("request", self._asked)
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith((f"{self.address}/", "data:", "blob:")):
+            self.wrong.append(f"request: {request.url}")
+
+    def open(self, path: str, ready: str = "#page .head") -> Page:
+        self.page.goto(self.address + path)
+        self.page.wait_for_selector(ready)
+        return self.page
+
+
+@pytest.fixture
+def watched(browser: Browser, address: str) -> Iterator[Watched]:
+    """A fresh page; fails if anything went wrong on it."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    found = Watched(context.new_page(), address)
+    yield found
+    context.close()
+    assert [] == found.wrong

@@ -1,0 +1,130 @@
+"""The application from the outside: headers, states and the command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from dashboards.app import create_app, page, target
+from dashboards.lake import LocalLake
+from dashboards.store import Store
+from tests.ui import sample
+
+
+def words(component):
+    """All text of a component tree."""
+    if isinstance(component, list | tuple):
+        return " ".join(words(c) for c in component)
+    if hasattr(component, "children"):
+        return words(component.children)
+    return component if isinstance(component, str) else ""
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/healthz", "/group?group=x", "/_dash-layout", "/assets/regroup.css", "/nowhere"]
+)
+def test_every_answer_carries_the_security_headers(address, path):
+    with urlopen(address + path) as answer:
+        policy = answer.headers["Content-Security-Policy"]
+    assert "default-src 'self'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert "unsafe-eval" not in policy
+    assert "script-src 'self' 'sha256-" in policy
+    assert "nosniff" == answer.headers["X-Content-Type-Options"]
+    assert "no-referrer" == answer.headers["Referrer-Policy"]
+    assert "waitress" not in str(answer.headers).lower()
+
+
+def test_health_is_one_word(address):
+    assert b"ok\n" == urlopen(address + "/healthz").read()
+
+
+def test_nothing_outside_the_assets_is_handed_out(address):
+    for path in ("/assets/../app.py", "/assets/%2e%2e/app.py", "/assets/..%2fapp.py"):
+        try:
+            body = urlopen(address + path).read()
+        except HTTPError as error:
+            body = error.read()
+        assert b"create_app" not in body
+
+
+def test_the_page_loads_nothing_from_another_host(tmp_path):
+    index = create_app(LocalLake(tmp_path)).index()
+    assert "http://" not in index
+    assert "https://" not in index
+
+
+@pytest.mark.parametrize("path", ["/", "/group", "/rebalance"])
+def test_a_missing_warehouse_is_a_state_and_no_error(tmp_path, now, path):
+    made, _, fresh = page(Store(LocalLake(tmp_path / "absent")), path, "?group=a&generation=1", None, now)
+    assert "Nothing here yet" in words(made)
+    assert "no data yet" == words(fresh)
+
+
+def test_empty_says_which_of_the_three_kinds(tmp_path, now):
+    old = now - 30 * 86_400_000
+    sample.write(tmp_path, sample.static(old))
+    store = Store(LocalLake(tmp_path))
+    assert "Nothing matches the filter" in words(page(store, "/", "?q=zzz&from=all", None, now)[0])
+    assert "Not observed in this range" in words(page(store, "/", "?from=now-1h", None, now)[0])
+    later = f"?cluster=prod-eu&group=pricing-static&from={old - 1_800_000}&to={old}"
+    assert "Nothing happened" in words(page(store, "/group", later, None, now)[0])
+
+
+def test_old_data_is_shown_whole_by_default_and_said_to_be_old(tmp_path, now):
+    sample.write(tmp_path, sample.static(now - 30 * 86_400_000))
+    made, _, fresh = page(Store(LocalLake(tmp_path)), "/", "", None, now)
+    assert "1 rebalance in 1 group" in words(made)
+    assert "Newest record is 30 d 00 h old" in words(fresh)
+
+
+def test_the_page_stays_while_nothing_changed_and_is_made_anew_when_a_table_has(tmp_path, now):
+    import json
+
+    sample.write(tmp_path, sample.static(now))
+    store = Store(LocalLake(tmp_path, fresh_seconds=0))
+    _, made_from, _ = page(store, "/", "", None, now)
+    seen = json.loads(json.dumps(made_from))
+    assert "_dash_no_update" in str(page(store, "/", "", seen, now)[0].to_plotly_json())
+    sample.write(tmp_path, sample.nightly(now))
+    assert "2 groups" in words(page(store, "/", "", seen, now)[0])
+
+
+def test_a_failure_is_one_sentence_without_its_cause(tmp_path, now, caplog):
+    class Broken(LocalLake):
+        def query(self, *_):
+            raise ValueError("secret path")
+
+    sample.write(tmp_path, sample.static(now))
+    made, seen, _ = page(Store(Broken(tmp_path)), "/", "", None, now)
+    assert "Something went wrong" in words(made)
+    assert "secret" not in words(made)
+    assert seen is None
+    assert "secret path" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "click", [None, {}, {"points": []}, {"points": [{"customdata": ["x", "//evil"]}]}, {"points": [{"customdata": ["x", ""]}]},
+              {"points": [{"customdata": ["javascript:alert(1)"]}]}, "x", {"points": [{"y": 0}]}, {"points": [{"y": 9}]}]
+)  # fmt: skip
+def test_a_click_leads_to_our_pages_only(click):
+    assert "_dash_no_update" in str(target(click, ["//evil"]).to_plotly_json())
+    assert "/group?group=a" == target({"points": [{"customdata": ["tip", "/group?group=a"]}]}, [])
+    assert "/group?group=b" == target({"points": [{"y": 1}]}, ["/group?group=a", "/group?group=b"])
+
+
+def test_a_taken_port_is_one_sentence(address, tmp_path):
+    port = address.rpartition(":")[2]
+    done = subprocess.run(
+        [sys.executable, "-m", "dashboards.app", "--warehouse", str(tmp_path), "--port", port],
+        capture_output=True, text=True, timeout=30, check=False,
+    )  # fmt: skip
+    assert 2 == done.returncode
+    assert done.stderr.startswith(
+        f"The pages cannot listen on 127.0.0.1:{port} (Address already in use): choose another"
+    )
+    assert 1 == len(done.stderr.splitlines())

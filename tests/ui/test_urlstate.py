@@ -1,0 +1,64 @@
+"""The address is the state."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dashboards.urlstate import LONGEST_ID, State, Window, group_hash, parse, window
+
+NOW = 1_800_000_000_000
+HOUR = 3_600_000
+
+
+def split(href):
+    path, _, query = href.partition("?")
+    return path, f"?{query}"
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=120), st.integers(-1, 2**31 - 1))
+def test_any_group_id_comes_back_from_its_own_link(group, generation):
+    href = State(page="fleet", start="now-6h").href("rebalance", cluster="c", group=group, generation=generation)
+    found = parse(*split(href))
+    assert ("rebalance", "c", group, generation, "now-6h") == (
+        found.page, found.cluster, found.group, found.generation, found.start,
+    )  # fmt: skip
+    assert "/rebalance" == href.partition("?")[0]
+
+
+def test_an_id_too_long_for_a_request_line_goes_by_its_hash():
+    found = parse(*split(State(page="fleet").href("group", cluster="c", group="x" * (LONGEST_ID + 1))))
+    assert (group_hash("x" * (LONGEST_ID + 1)), "") == (found.gid, found.group)
+
+
+@given(st.text(), st.text())
+def test_no_address_is_too_broken_to_read(pathname, search):
+    assert isinstance(parse(pathname, search), State)
+
+
+@pytest.mark.parametrize(
+    "search", ["?from=yesterday", "?from=now-1h&to=5", "?generation=1e9", "?incarnation=99999999999"]
+)
+def test_a_bad_value_becomes_the_default_and_a_notice(search):
+    found = parse("/", search)
+    assert 1 == len(found.notices)
+    assert (0, None, "") == (found.incarnation, found.generation, found.end)
+
+
+def test_unknown_keys_and_pages_are_no_error():
+    assert ("fleet", ()) == (parse("/", "?utm=1").page, parse("/", "?utm=1").notices)
+    assert parse("/nowhere", "").page is None
+
+
+@pytest.mark.parametrize(
+    ("search", "observed", "expected"),
+    [
+        ("", (NOW - 9 * HOUR, NOW - 1000), (Window(NOW - HOUR, NOW, is_live=True), "now-1h")),
+        ("", (NOW - 9 * HOUR, NOW - 4 * HOUR), (Window(NOW - 9 * HOUR - 360_000, NOW - 4 * HOUR + 360_000, is_live=False), "all")),
+        ("?from=now-24h", None, (Window(NOW - 24 * HOUR, NOW, is_live=True), "now-24h")),
+        ("?from=1700000000000&to=1700000060000", None, (Window(1_700_000_000_000, 1_700_000_060_000, is_live=False), "1700000000000")),
+    ],
+)  # fmt: skip
+def test_the_range_follows_from_the_address_and_what_there_is(search, observed, expected):
+    assert expected == window(parse("/", search), NOW, observed)
