@@ -152,37 +152,38 @@ class RangeReader:
             self._complaint = error.str()
 
     def _skip_lost(self, partition: int) -> None:
-        """Go on where the log begins now, if that is in the range; the log may also end before our position."""
+        """Our position is outside the log: go on where the log begins now, up to where it ends now."""
         low, high = self._log_ends(partition)
-        position, end = int(self._position[partition]), int(self._end[partition])
-        if position < low:
-            self._gap(partition, min(low, end), "deleted from the log before it was read")
-        elif high < end:
-            self._gap(partition, end, "the log ends before it: the topic was recreated or truncated")
+        if self._position[partition] < low:
+            first, end = int(self._position[partition]), int(self._end[partition])
+            self._position[partition] = min(low, end)
+            self._gap(partition, first, min(low, end), "deleted from the log before it was read")
+        self._shorten(partition, high)
         self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
-        if self._position[partition] < end:
+        if self._position[partition] < self._end[partition]:
             again = TopicPartition(self._topic, partition, int(self._position[partition]))
             self._consumer.incremental_assign([again])
         else:
             del self._open[partition]
 
-    def _gap(self, partition: int, to: int, reason: str) -> None:
+    def _shorten(self, partition: int, high: int) -> None:
+        """The range cannot go beyond where the log ends now."""
+        position, end = int(self._position[partition]), int(self._end[partition])
+        if (reached := max(position, high)) < end:
+            self._end[partition] = reached
+            self._gap(partition, reached, end, "the log ends before it: the topic was recreated or truncated")
+
+    def _gap(self, partition: int, start: int, end: int, reason: str) -> None:
+        epoch = int(self._epoch[partition])
         self.gaps.append(
-            Span(
-                partition=partition,
-                log_epoch=int(self._epoch[partition]),
-                from_offset=int(self._position[partition]),
-                to_offset=to,
-                gap_reason=reason,
-            )
+            Span(partition=partition, log_epoch=epoch, from_offset=start, to_offset=end, gap_reason=reason)
         )
-        self._position[partition] = to
 
     def _doubt(self, *, since: float) -> None:
-        """Nothing came for a while: give up the ranges that the logs no longer reach, or everything after long."""
-        for partition in list(self._open):
-            if self._log_ends(partition)[1] < self._end[partition]:
-                self._skip_lost(partition)
+        """Nothing came for a while: the logs may end before the ranges do; after long, give up."""
+        for partition in self._open:
+            self._shorten(partition, self._log_ends(partition)[1])
+        self._close_finished()
         if self._open and time.monotonic() - since > GIVE_UP_AFTER_S:
             raise UserError(
                 f"Kafka sent nothing of {self._topic} for {GIVE_UP_AFTER_S:.0f} s"

@@ -5,9 +5,9 @@ from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.source.offset_records import commit, commit_key, commit_value, deletion, group_record
 
 from pipelines.bronze_batch import SourceRecord, bronze_rows
+from tests.source.offset_records import commit, commit_key, commit_value, deletion, group_record
 
 MINUTE = 60_000
 

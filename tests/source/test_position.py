@@ -30,7 +30,9 @@ def test_the_same_position_is_stored_as_the_same_text():
 
 
 def test_without_a_limit_every_partition_moves_to_its_end():
-    assert {0: 10, 1: 4} == offsets(at(p0=3).seen(topic({0: (0, 10), 1: (2, 4)})).advanced(topic({0: (0, 10), 1: (2, 4)}), None))
+    assert {0: 10, 1: 4} == offsets(
+        at(p0=3).seen(topic({0: (0, 10), 1: (2, 4)})).advanced(topic({0: (0, 10), 1: (2, 4)}), None)
+    )
 
 
 def test_a_limit_is_shared_out_in_proportion_to_what_waits():

@@ -6,10 +6,10 @@ import time
 
 import pytest
 from confluent_kafka import TopicPartition
-from tests.source.offset_records import commit
 
 from jobs.kafka_client import FIXED, reader_options, topic_ends
 from jobs.kafka_read import Range, RangeReader
+from tests.source.offset_records import commit
 
 
 def read(cluster, topic, *ranges):

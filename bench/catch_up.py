@@ -1,0 +1,176 @@
+"""Cold catch-up: a full `__consumer_offsets` into bronze and silver, against reads of the same topic that keep nothing.
+
+Every measurement runs in a process of its own, one after the other, against one broker on this machine; seconds are
+from the first request to the last record or commit, without the start of a JVM. Compare the ratios, not the rates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+from confluent_kafka import Consumer, TopicPartition
+
+from bench.load import TOPIC, Load, write
+from jobs import build, ingest
+from jobs.kafka_client import admin, reader_options, topic_ends
+from jobs.lab.broker import Broker
+from jobs.settings import Cluster, Settings
+from jobs.spark import session
+from schemas.silver import SILVER
+
+CONNECTOR = (
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
+    # 4.2.0 of this one is not in every mirror of Maven Central; this one read and streamed real records.
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1",
+)
+DEFAULTS = {"group.id": "bare", "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
+PROCESSES = 2
+
+
+def bare(servers: str, _: Path) -> float:
+    """`consume(20000)` in a loop that only counts, librdkafka as it comes."""
+    return _count(servers, {"bootstrap.servers": servers, "enable.partition.eof": True, **DEFAULTS})
+
+
+def bare_tuned(servers: str, _: Path) -> float:
+    """The same loop with the options of our own source."""
+    return _count(servers, reader_options({"bootstrap.servers": servers}))
+
+
+def bronze(servers: str, folder: Path) -> float:
+    """`regroup ingest --once`."""
+    settings = _settings(servers, folder)
+    spark = session("bench")
+    spark.range(1).count()
+    began = time.monotonic()
+    ingest.wait(ingest.start(spark, settings, once=True))
+    return time.monotonic() - began
+
+
+def silver(servers: str, folder: Path) -> float:
+    """`regroup ingest --once`, then every group's silver rows."""
+    seconds = bronze(servers, folder)
+    settings = _settings(servers, folder)
+    began = time.monotonic()
+    build.rebuild_all(session("bench"), settings.warehouse, settings.quiet_ms)
+    return seconds + time.monotonic() - began
+
+
+def spark_source(servers: str, _: Path) -> float:
+    """Spark's Kafka source to `noop`: `assign`, and the offset fetching that sees internal topics."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - another session than ours
+
+    spark = (
+        SparkSession.builder.master(f"local[{PROCESSES}]")
+        .config("spark.jars.packages", ",".join(CONNECTOR))
+        .config("spark.jars.excludes", "org.apache.spark:spark-token-provider-kafka-0-10_2.13")
+        .config("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
+        .config("spark.driver.memory", "2g")
+        .config("spark.ui.enabled", "false")
+        .getOrCreate()
+    )
+    spark.range(1).count()
+    source = spark.read.format("kafka").option("kafka.bootstrap.servers", servers)
+    source = source.option("assign", json.dumps({TOPIC: sorted(_ends(servers))}))
+    began = time.monotonic()
+    source.option("startingOffsets", "earliest").load().write.format("noop").mode("overwrite").save()
+    return time.monotonic() - began
+
+
+MEASUREMENTS: dict[str, Callable[[str, Path], float]] = {
+    "bare": bare,
+    "bare_tuned": bare_tuned,
+    "bronze": bronze,
+    "silver": silver,
+    "spark_source": spark_source,
+}
+
+
+def _settings(servers: str, folder: Path) -> Settings:
+    return Settings(warehouse=folder / "warehouse", clusters=(Cluster(name="bench", bootstrap_servers=servers),))
+
+
+def _ends(servers: str) -> dict[int, tuple[int, int]]:
+    found = topic_ends(admin({"bootstrap.servers": servers}), TOPIC)
+    assert found is not None
+    return dict(found.ends)
+
+
+def _count(servers: str, options: dict[str, object]) -> float:
+    ends = _ends(servers)
+    spawn = multiprocessing.get_context("spawn")
+    shares = [{p: ends[p][1] for p in sorted(ends)[n::PROCESSES]} for n in range(PROCESSES)]
+    with spawn.Pool(PROCESSES) as pool:
+        pool.map(abs, range(PROCESSES))
+        began = time.monotonic()
+        pool.starmap(count, [(options, share) for share in shares], chunksize=1)
+        return time.monotonic() - began
+
+
+def count(options: dict[str, object], ends: dict[int, int]) -> int:
+    """Read one process's partitions to their ends; returns the number of records."""
+    consumer = Consumer(options)
+    consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in ends])
+    left = {partition for partition, end in ends.items() if end}
+    records = 0
+    while left:
+        for message in consumer.consume(20_000, 0.1):
+            if message.error():
+                left.discard(message.partition())
+            else:
+                records += 1
+    consumer.close()
+    return records
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, default=10_000_000)
+    parser.add_argument("--bootstrap-servers", help="a broker whose __consumer_offsets is loaded already")
+    parser.add_argument("--only", nargs="*", choices=MEASUREMENTS, default=[*MEASUREMENTS])
+    parser.add_argument("--measure", choices=MEASUREMENTS, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    with ExitStack() as held:
+        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="regroup-bench-")))
+        if arguments.measure:
+            print(MEASUREMENTS[arguments.measure](arguments.bootstrap_servers, folder))
+            return
+        servers = arguments.bootstrap_servers
+        if servers is None:
+            overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
+            servers = held.enter_context(Broker(folder / "broker", overrides=overrides)).bootstrap_servers
+            write(servers, Load(records=arguments.records))
+        report(servers, arguments.only)
+
+
+def report(servers: str, names: list[str]) -> None:
+    """Measure and print one line each, with the ratio to the bare reads."""
+    records = sum(high - low for low, high in _ends(servers).values())
+    print(
+        f"{records:,} records in {len(_ends(servers))} partitions, {PROCESSES} processes, {len(SILVER)} silver tables"
+    )
+    rates: dict[str, float] = {}
+    for name in names:
+        command = [sys.executable, "-m", "bench.catch_up", "--measure", name, "--bootstrap-servers", servers]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"{name:14} failed: {(done.stderr.strip().splitlines() or ['no output'])[-1][:200]}")
+            continue
+        rates[name] = records / float(done.stdout.split()[-1])
+        ratios = [f"{rates[name] / rates[base]:5.2f} x {base}" for base in ("bare", "bare_tuned") if base in rates]
+        print(f"{name:14} {rates[name]:12,.0f} records/s   {'   '.join(ratios)}", flush=True)
+    if {"bronze", "spark_source"} <= rates.keys():
+        print(f"bronze is {rates['bronze'] / rates['spark_source']:.2f} x Spark's own source to noop")
+
+
+if __name__ == "__main__":
+    main()
