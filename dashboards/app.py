@@ -160,8 +160,9 @@ def target(click: Any, links: Any) -> Any:
     """The address that a clicked mark carries, or that of its row, if it is one of ours."""
     try:
         point = click["points"][0]
-        href = point["customdata"][-1] if "customdata" in point else links[point["y"]]
-    except (KeyError, IndexError, TypeError):
+        told = point.get("customdata")
+        href = told[-1] if isinstance(told, list) else links[point["y"]]
+    except (AttributeError, KeyError, IndexError, TypeError):
         return no_update
     return href if isinstance(href, str) and href.startswith(("/group?", "/rebalance?")) else no_update
 

@@ -114,7 +114,7 @@ def test_a_failure_is_one_sentence_without_its_cause(tmp_path, now, caplog):
 def test_a_click_leads_to_our_pages_only(click):
     assert "_dash_no_update" in str(target(click, ["//evil"]).to_plotly_json())
     assert "/group?group=a" == target({"points": [{"customdata": ["tip", "/group?group=a"]}]}, [])
-    assert "/group?group=b" == target({"points": [{"y": 1}]}, ["/group?group=a", "/group?group=b"])
+    assert "/group?group=b" == target({"points": [{"y": 1, "customdata": "tip"}]}, ["/group?group=a", "/group?group=b"])
 
 
 def test_a_taken_port_is_one_sentence(address, tmp_path):

@@ -109,8 +109,7 @@ def test_the_theme_follows_the_system_can_be_chosen_and_is_remembered(browser, a
     for scheme in ("light", "dark"):
         context = browser.new_context(color_scheme=scheme)
         watched = Watched(context.new_page(), address)
-        for path in ("/", "/group?cluster=prod-eu&group=billing-worker",
-                     "/rebalance?cluster=prod-eu&group=billing-worker&generation=5"):  # fmt: skip
+        for path in ("/", "/rebalance?cluster=prod-eu&group=billing-worker&generation=5"):
             page = watched.open(path, PLOT)
             seen[scheme] = page.evaluate("getComputedStyle(document.body).backgroundColor")
             tick = page.locator(".xtick text").first.evaluate("e => getComputedStyle(e).fill")
