@@ -4,27 +4,46 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.record_decoding import Quarantined, decode_record
+from pipelines.wire import uuid_bytes
+from schemas.states import QuarantineReason
 
 _KEY = b"\x00\x01" + b"\x00\x00" * 2 + b"\x00" * 4
 """A key of empty names: only the value is looked at."""
+_ERRORS = {reason: code for code, reason in enumerate(QuarantineReason, 1)}
 
-OFFSET_AT, EPOCH_AT = 2, 10
-V3_FIXED = 2 + 8 + 4 + 2 + 8
-"""version, offset, leaderEpoch, length of metadata, commitTimestamp."""
+# Of value versions 0 to 4: where the metadata's length stands, how many bytes it takes, and how many follow the text.
+_LENGTH_AT = np.array([10, 10, 10, 14, 14])
+_LENGTH_SIZE = np.array([2, 2, 2, 2, 1])
+_TAIL = np.array([8, 16, 8, 8, 8])
+_OFFSET_AT, _EPOCH_AT, _LEAST, _FLEXIBLE = 2, 10, 20, 4
+_LONGEST_TEXT = 126
+"""In version 4: the most that a varint of one byte can state."""
+_NO_TAG, _TOPIC_ID = 1, 19
+"""Bytes of a tag buffer: none, or tag 0 of 16 bytes alone."""
+_TOPIC_ID_HEAD = 0x01_00_10
+_PAD = bytes(64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitValues:
-    """Columns, one entry a value. `error` is 0 where the value could be read; `why` says what was wrong elsewhere."""
+    """Columns, one entry a value; of a tombstone or an unreadable value only `is_tombstone` and `error` say something.
+
+    `leader_epoch` is -1 where none is stated, `commit_timestamp` in milliseconds, `topic_id` 16 bytes, zero for none.
+    `error` is 0 where the value could be read, else 1 + the place of the reason in `QuarantineReason`.
+    """
 
     is_tombstone: NDArray[np.bool_]
     committed_offset: NDArray[np.int64]
     leader_epoch: NDArray[np.int32]
+    commit_timestamp: NDArray[np.int64]
+    topic_id: NDArray[np.void]
     error: NDArray[np.int8]
     why: dict[int, Quarantined] = field(default_factory=dict)
 
@@ -36,58 +55,81 @@ class CommitValues:
 def decode_commit_values(values: Sequence[bytes | None]) -> CommitValues:
     """Every value version of OffsetCommit; a null value is a tombstone.
 
-    The shapes that brokers write (version 3; version 4 with no tag or the topic id alone) are read as columns, anything
-    else one by one by the record decoder.
+    The shapes that brokers write (no tag or the topic id alone, ASCII metadata, in version 4 of up to 126 bytes) are
+    read as columns, anything else one by one by the record decoder, which says the same of those shapes.
     """
-    count = len(values)
-    lengths = np.fromiter((-1 if v is None else len(v) for v in values), np.int64, count)
-    joined = b"".join(v for v in values if v is not None)
-    ends = np.cumsum(np.maximum(lengths, 0))
-    starts = ends - np.maximum(lengths, 0)
-    # Padded, so that a look past a short value stays inside; its length rules it out.
-    data = np.frombuffer(joined + bytes(32), np.uint8)
-    out = CommitValues(
-        is_tombstone=lengths < 0,
-        committed_offset=_number(data, starts + OFFSET_AT, 8),
-        leader_epoch=_number(data, starts + EPOCH_AT, 4).astype(np.int32),
-        error=np.zeros(count, np.int8),
-    )
-    for at in np.flatnonzero(
-        ~(_version_3(data, starts, lengths) | _version_4(data, starts, lengths) | out.is_tombstone)
-    ):
-        _one(values, int(at), out)
+    sizes = np.fromiter((-1 if value is None else len(value) for value in values), np.int64, len(values))
+    out, is_read = _columns(values, sizes)
+    for at in np.flatnonzero(~is_read & ~out.is_tombstone).tolist():
+        _one(values[at], at, out)
     return out
 
 
-def _number(data: NDArray[np.uint8], at: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Big-endian signed integers at these places."""
-    value = data[at].astype(np.int8).astype(np.int64)
-    for step in range(1, size):
-        value = (value << 8) | data[at + step]
-    return value
+def _columns(values: Sequence[bytes | None], sizes: NDArray[np.int64]) -> tuple[CommitValues, NDArray[np.bool_]]:
+    """All values read as if of a common shape, and which of them are."""
+    ends = np.cumsum(np.maximum(sizes, 0))
+    starts = ends - np.maximum(sizes, 0)
+    # Padded, so that a look past the last value stays inside; no look is believed before its place is.
+    data = b"".join(chain(filter(None, values), (_PAD,)))
+    byte, int16, int32, int64 = (_at_every_byte(data, kind) for kind in ("u1", ">i2", ">i4", ">i8"))
+
+    stated = int16[starts].astype(np.int64)
+    is_known = (stated >= 0) & (stated <= _FLEXIBLE) & (sizes >= _LEAST)
+    version = np.where(is_known, stated, 0)
+    is_flexible = version == _FLEXIBLE
+    length_at = starts + _LENGTH_AT[version]
+    length = np.where(is_flexible, byte[length_at].astype(np.int64) - 1, int16[length_at])
+    text_at = length_at + _LENGTH_SIZE[version]
+    left = ends - (text_at + length + _TAIL[version])
+    tail_at = np.minimum(text_at + np.maximum(length, 0), ends)
+    tags_at = tail_at + 8
+
+    is_bare = is_flexible & (left == _NO_TAG) & (byte[tags_at] == 0)
+    has_topic = is_flexible & (left == _TOPIC_ID) & (int32[tags_at] >> 8 == _TOPIC_ID_HEAD)
+    is_whole = np.where(is_flexible, (is_bare | has_topic) & (length <= _LONGEST_TEXT), left == 0)
+    is_read = is_known & (length >= 0) & is_whole
+    is_read &= ~_has_other_than_ascii(byte, text_at, np.where(is_read, length, 0))
+    has_topic &= is_read
+
+    topic_id = np.zeros(len(sizes), "V16")
+    topic_id[has_topic] = _at_every_byte(data, "V16")[tags_at[has_topic] + 3]
+    columns = CommitValues(
+        is_tombstone=sizes < 0,
+        committed_offset=int64[starts + _OFFSET_AT].astype(np.int64),
+        leader_epoch=np.where(version >= 3, int32[starts + _EPOCH_AT], -1).astype(np.int32),
+        commit_timestamp=int64[tail_at].astype(np.int64),
+        topic_id=topic_id,
+        error=np.zeros(len(sizes), np.int8),
+    )
+    return columns, is_read
 
 
-def _version_3(data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Version 3 whose metadata is plain ASCII by its length alone: empty, which is what clients send by default."""
-    version = (data[starts] == 0) & (data[starts + 1] == 3)
-    return version & (lengths == V3_FIXED) & (data[starts + 14] == 0) & (data[starts + 15] == 0)
+def _at_every_byte(data: bytes, kind: str) -> NDArray[Any]:
+    """The value of this type that begins at each byte."""
+    return np.ndarray((len(data) - np.dtype(kind).itemsize + 1,), kind, data, strides=(1,))
 
 
-def _version_4(data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Version 4, empty metadata, and either no tag or tag 0 (the topic id, 16 bytes) alone."""
-    version = (data[starts] == 0) & (data[starts + 1] == 4) & (data[starts + 14] == 1)
-    no_tag = (lengths == 24) & (data[np.minimum(starts + 23, len(data) - 1)] == 0)
-    tag = np.minimum(starts + 23, len(data) - 3)
-    topic_id = (lengths == 42) & (data[tag] == 1) & (data[tag + 1] == 0) & (data[tag + 2] == 16)
-    return version & (no_tag | topic_id)
+def _has_other_than_ascii(
+    byte: NDArray[np.uint8], at: NDArray[np.int64], length: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether any of these texts needs a look at its UTF-8."""
+    found = np.zeros(len(at), np.bool_)
+    texts = np.flatnonzero(length)
+    if len(texts):
+        edges = np.column_stack((at[texts], at[texts] + length[texts])).ravel()
+        found[texts] = np.bitwise_or.reduceat(byte, edges)[::2] >= 0x80
+    return found
 
 
-def _one(values: Sequence[bytes | None], at: int, out: CommitValues) -> None:
-    decoded = decode_record(_KEY, values[at])
+def _one(value: bytes | None, at: int, out: CommitValues) -> None:
+    decoded = decode_record(_KEY, value)
     if isinstance(decoded, Quarantined):
-        out.error[at] = 1
+        out.error[at] = _ERRORS[decoded.reason]
         out.why[at] = decoded
         return
-    value = decoded.body["value"]
-    out.committed_offset[at] = value["offset"]
-    out.leader_epoch[at] = value.get("leaderEpoch", -1)
+    stated = decoded.body["value"]
+    out.committed_offset[at] = stated["offset"]
+    out.leader_epoch[at] = stated.get("leaderEpoch", -1)
+    out.commit_timestamp[at] = stated["commitTimestamp"]
+    if "topicId" in stated:
+        out.topic_id[at] = np.void(uuid_bytes(stated["topicId"]))

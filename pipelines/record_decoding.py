@@ -5,24 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.member_blobs import decode_assignment, decode_subscription
+from pipelines.member_blobs import decode_assignment, decode_subscription, opaque
 from pipelines.wire import Reader, WireError, reader, whole
 from schemas.records import EARLY_ACCESS, KINDS
 from schemas.states import QuarantineReason
 
 _INT16 = reader("int16", flexible=False)
 _KEYS: dict[int, Reader] = {number: reader(kind.key, flexible=False) for number, kind in KINDS.items()}
-_VALUES: dict[tuple[int, int], list[Reader]] = {
-    (number, version): [reader(layout, flexible=stated.flexible) for layout in stated.layouts]
+_VALUES: dict[tuple[int, int], list[tuple[Reader, bool]]] = {
+    (number, version): [
+        (reader(layout, flexible=stated.flexible), layouts is stated.early_access)
+        for layouts in (stated.layouts, stated.early_access)
+        for layout in layouts
+    ]
     for number, kind in KINDS.items()
     for version, stated in kind.versions.items()
 }
 _COMMITS = (b"\x00\x00", b"\x00\x01")
+_COMMIT, _GROUP_METADATA, _CONSUMER_MEMBER = 1, 2, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """`body` is {"key": …, "value": … or None for a tombstone}, fields named as in Kafka's message schemas."""
+    """`body` is {"key": …, "value": … or None for a tombstone} and can be written as JSON.
+
+    Fields are named as in Kafka's message schemas. A tagged field that was not written is absent. A member's
+    subscription, assignment and classic protocols are read too (`member_blobs`). A value in the layout of an
+    early-access release, whose fields differ, adds {"earlyAccess": True}.
+    """
 
     record_kind: str
     key_version: int
@@ -35,7 +45,7 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """Why the bytes could not be read, and in words what is wrong with them."""
+    """Why the bytes could not be read, and in words what is wrong with them; the words quote nothing of the bytes."""
 
     reason: QuarantineReason
     detail: str
@@ -49,7 +59,7 @@ def is_offset_commit(key: bytes | None) -> bool:
 def decode_commit_key(key: bytes) -> tuple[str, str, int] | Quarantined:
     """(group, topic, partition). Callers keep what this returns by the raw key: a key is written over and over."""
     try:
-        found = whole(_KEYS[1], key, 2)
+        found = whole(_KEYS[_COMMIT], key, 2)
     except WireError as error:
         return Quarantined(error.reason, error.detail)
     return found["group"], found["topic"], found["partition"]
@@ -68,13 +78,16 @@ def decode_record(key: bytes | None, value: bytes | None) -> Decoded | Quarantin
 def _decode(key: bytes, value: bytes | None) -> Decoded:
     number, position = _INT16(key, 0)
     if number in EARLY_ACCESS:
-        raise WireError(QuarantineReason.EARLY_ACCESS, f"type {number} ({EARLY_ACCESS[number]}) was never released")
+        raise WireError(QuarantineReason.EARLY_ACCESS, f"type {number} ({EARLY_ACCESS[number]}) was given up again")
     if number not in KINDS:
         raise WireError(QuarantineReason.UNKNOWN_TYPE, f"type {number}")
     decoded_key = whole(_KEYS[number], key, position)
-    version, decoded = (None, None) if value is None else _value(number, value)
-    if number == 2 and decoded is not None:
-        _open_members(decoded)
+    body: dict[str, Any] = {"key": decoded_key, "value": None}
+    version = None
+    if value is not None:
+        version, body["value"], is_early_access = _value(number, value)
+        if is_early_access:
+            body["earlyAccess"] = True
     return Decoded(
         record_kind=KINDS[number].name,
         key_version=number,
@@ -82,27 +95,40 @@ def _decode(key: bytes, value: bytes | None) -> Decoded:
         group_id=decoded_key.get("group", decoded_key.get("groupId")),
         member_id=decoded_key.get("memberId"),
         is_tombstone=value is None,
-        body={"key": decoded_key, "value": decoded},
+        body=body,
     )
 
 
-def _value(number: int, value: bytes) -> tuple[int, dict[str, Any]]:
+def _value(number: int, value: bytes) -> tuple[int, dict[str, Any], bool]:
+    """(version, fields, whether in the layout of an early-access release); the error is the newest layout's."""
     version, position = _INT16(value, 0)
     layouts = _VALUES.get((number, version))
     if layouts is None:
         raise WireError(QuarantineReason.UNKNOWN_VERSION, f"{KINDS[number].name} value version {version}")
-    first: WireError | None = None
-    for layout in layouts:
+    newest: WireError | None = None
+    for read, is_early_access in layouts:
         try:
-            return version, whole(layout, value, position)
+            decoded = whole(read, value, position)
         except WireError as error:
-            first = first or error
-    assert first is not None
-    raise first
+            newest = newest or error
+        else:
+            _open_blobs(number, decoded)
+            return version, decoded, is_early_access
+    assert newest is not None
+    raise newest
 
 
-def _open_members(group: dict[str, Any]) -> None:
-    kind, protocol = group["protocolType"], group["protocol"]
-    for member in group["members"]:
-        member["subscription"] = decode_subscription(member["subscription"], kind, protocol)
-        member["assignment"] = decode_assignment(member["assignment"], kind, protocol)
+def _open_blobs(number: int, value: dict[str, Any]) -> None:
+    """Replaces bytes by what they hold."""
+    if number == _GROUP_METADATA:
+        kind, protocol = value["protocolType"], value["protocol"]
+        for member in value["members"]:
+            member["subscription"] = decode_subscription(member["subscription"], kind, protocol)
+            member["assignment"] = decode_assignment(member["assignment"], kind, protocol)
+    elif number == _CONSUMER_MEMBER:
+        for protocol in (value.get("classicMemberMetadata") or {}).get("supportedProtocols", ()):
+            protocol["metadata"] = decode_subscription(protocol["metadata"], "consumer", protocol["name"])
+        for assignor in value.get("assignors", ()):
+            assignor["metadata"] = opaque(assignor["metadata"])
+    elif "metadataBytes" in value:
+        value["metadataBytes"] = opaque(value["metadataBytes"])

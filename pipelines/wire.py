@@ -1,4 +1,8 @@
-"""Kafka's serialised structs, read by the layouts of `schemas`: each layout becomes one function, once, on import."""
+"""Kafka's serialised structs, read by the layouts of `schemas`: each layout becomes one function, once, on import.
+
+No input makes a reader run or allocate beyond a multiple of its own size: a length or count is held against the bytes
+that are left before anything is built from it.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,10 @@ from schemas.records import Maybe, Struct, Type
 from schemas.states import QuarantineReason
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
-"""(buffer, position) → (value, position after it). Raises `WireError`."""
+"""(buffer, position) → (value, position after it). Raises `WireError`, and nothing else."""
+
+LONGEST_STRING = 0x7FFF
+"""Also where the length is a varint (`Readable.readString` in Kafka's generated code)."""
 
 
 class WireError(Exception):
@@ -25,18 +32,18 @@ class WireError(Exception):
 
 def reader(layout: Type, *, flexible: bool) -> Reader:
     """The function that reads one value of this type."""
-    if isinstance(layout, Struct):
-        return _struct(layout, flexible=flexible)
     nullable = isinstance(layout, Maybe)
     kind = layout.type if nullable else layout
     if isinstance(kind, Struct):
-        return _nullable_struct(_struct(kind, flexible=flexible))
+        present = _struct(kind, flexible=flexible)
+        return _nullable_struct(present) if nullable else present
     if isinstance(kind, list):
-        return _array(reader(kind[0], flexible=flexible), _length(flexible=flexible, short=False), nullable=nullable)
-    if kind in _FIXED:
-        return _FIXED[kind]
-    sized = _length(flexible=flexible, short=kind == "string")
-    return _string(sized, nullable=nullable) if kind == "string" else _bytes(sized, nullable=nullable)
+        return _array(kind[0], flexible=flexible, nullable=nullable)
+    if kind == "string":
+        return _string(_length("h", flexible=flexible), nullable=nullable)
+    if kind == "bytes":
+        return _bytes(_length("i", flexible=flexible), nullable=nullable)
+    return _utf16 if kind == "utf16" else _FIXED[kind]
 
 
 def whole(read: Reader, buffer: bytes, position: int) -> Any:
@@ -47,8 +54,33 @@ def whole(read: Reader, buffer: bytes, position: int) -> Any:
     return value
 
 
+def uuid_text(raw: bytes) -> str:
+    """As Kafka prints it: base64url without padding."""
+    return base64.urlsafe_b64encode(raw)[:22].decode()
+
+
+def uuid_bytes(text: str) -> bytes:
+    """The 16 bytes that `uuid_text` printed."""
+    return base64.urlsafe_b64decode(text + "==")
+
+
+def uvarint(buffer: bytes, position: int) -> tuple[int, int]:
+    """An unsigned varint of at most 32 bits, as `ByteUtils.readUnsignedVarint` takes it."""
+    value = 0
+    for shift in range(0, 35, 7):
+        if position >= len(buffer):
+            raise _truncated(1, buffer, position)
+        byte = buffer[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80 and value <= 0xFFFFFFFF:
+            return value, position
+    raise WireError(QuarantineReason.INVALID_LENGTH, f"a varint longer than 32 bits ends at byte {position}")
+
+
 def _fixed(code: str) -> Reader:
-    unpack, size = packed.Struct(f">{code}").unpack_from, packed.calcsize(f">{code}")
+    layout = packed.Struct(f">{code}")
+    unpack, size = layout.unpack_from, layout.size
 
     def read(buffer: bytes, position: int) -> tuple[int, int]:
         try:
@@ -59,11 +91,6 @@ def _fixed(code: str) -> Reader:
     return read
 
 
-def uuid_text(raw: bytes) -> str:
-    """As Kafka prints it: base64url without padding."""
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-
 def _uuid(buffer: bytes, position: int) -> tuple[str, int]:
     end = position + 16
     if end > len(buffer):
@@ -71,37 +98,24 @@ def _uuid(buffer: bytes, position: int) -> tuple[str, int]:
     return uuid_text(buffer[position:end]), end
 
 
-_FIXED: Mapping[str, Reader] = {
-    "int8": _fixed("b"),
-    "int16": _fixed("h"),
-    "uint16": _fixed("H"),
-    "int32": _fixed("i"),
-    "int64": _fixed("q"),
-    "uuid": _uuid,
-}
+_CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q"}
+_FIXED: Mapping[str, Reader] = {name: _fixed(code) for name, code in _CODES.items()} | {"uuid": _uuid}
+_SIZES = {name: packed.calcsize(code) for name, code in _CODES.items()} | {"uuid": 16}
 
 
-def uvarint(buffer: bytes, position: int) -> tuple[int, int]:
-    """An unsigned varint of at most 32 bits, as `ByteUtils.readUnsignedVarint` takes it."""
-    value = shift = 0
-    while shift < 35:
-        if position >= len(buffer):
-            raise _truncated(1, buffer, position)
-        byte = buffer[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            if value > 0xFFFFFFFF:
-                break
-            return value, position
-        shift += 7
-    raise WireError(QuarantineReason.INVALID_LENGTH, f"a varint longer than 32 bits ends at byte {position}")
+def _least(layout: Type, *, flexible: bool) -> int:
+    """The fewest bytes that a value takes."""
+    if isinstance(layout, Struct):
+        return sum(_least(kind, flexible=flexible) for _, kind in layout.fields) + flexible
+    if isinstance(layout, str) and layout in _SIZES:
+        return _SIZES[layout]
+    return 1 if flexible else 2
 
 
-def _length(*, flexible: bool, short: bool) -> Reader:
+def _length(code: str, *, flexible: bool) -> Reader:
     """Reads a length or count; -1 stands for null."""
     if not flexible:
-        return _FIXED["int16" if short else "int32"]
+        return _fixed(code)
 
     def compact(buffer: bytes, position: int) -> tuple[int, int]:
         value, position = uvarint(buffer, position)
@@ -110,25 +124,23 @@ def _length(*, flexible: bool, short: bool) -> Reader:
     return compact
 
 
-def _checked(length: int, buffer: bytes, position: int, *, nullable: bool) -> bool:
-    """Whether there is a value; each element takes a byte at least, so no length may pass the end of the buffer."""
+def _absent(length: int, buffer: bytes, position: int, *, nullable: bool) -> None:
+    """What a length that no value can have means: null where that is allowed, else an error."""
     if length == -1:
-        if not nullable:
-            raise WireError(QuarantineReason.UNEXPECTED_NULL, f"null at byte {position}, where none is allowed")
-        return False
-    if length < 0:
-        raise WireError(QuarantineReason.INVALID_LENGTH, f"length {length} at byte {position}")
-    if length > len(buffer) - position:
-        raise _truncated(length, buffer, position)
-    return True
+        if nullable:
+            return
+        raise WireError(QuarantineReason.UNEXPECTED_NULL, f"null before byte {position}, where none is allowed")
+    left = len(buffer) - position
+    raise WireError(QuarantineReason.INVALID_LENGTH, f"length {length} before byte {position}, {left} bytes are left")
 
 
 def _string(sized: Reader, *, nullable: bool) -> Reader:
     def read(buffer: bytes, position: int) -> tuple[str | None, int]:
         length, position = sized(buffer, position)
-        if not _checked(length, buffer, position, nullable=nullable):
-            return None, position
         end = position + length
+        if length < 0 or end > len(buffer) or length > LONGEST_STRING:
+            _absent(length, buffer, position, nullable=nullable)
+            return None, position
         try:
             return buffer[position:end].decode(), end
         except UnicodeDecodeError:
@@ -140,18 +152,54 @@ def _string(sized: Reader, *, nullable: bool) -> Reader:
 def _bytes(sized: Reader, *, nullable: bool) -> Reader:
     def read(buffer: bytes, position: int) -> tuple[bytes | None, int]:
         length, position = sized(buffer, position)
-        if not _checked(length, buffer, position, nullable=nullable):
+        end = position + length
+        if length < 0 or end > len(buffer):
+            _absent(length, buffer, position, nullable=nullable)
             return None, position
-        return buffer[position : position + length], position + length
+        return buffer[position:end], end
 
     return read
 
 
-def _array(element: Reader, sized: Reader, *, nullable: bool) -> Reader:
+def _utf16(buffer: bytes, position: int) -> tuple[str, int]:
+    """Java's `DataOutputStream.writeChars` after an int32 count of characters."""
+    count, position = _FIXED["int32"](buffer, position)
+    end = position + 2 * count
+    if count < 0 or end > len(buffer):
+        _absent(count, buffer, position, nullable=False)
+    try:
+        return buffer[position:end].decode("utf-16-be"), end
+    except UnicodeDecodeError:
+        raise WireError(QuarantineReason.INVALID_UTF8, f"text at byte {position} is not UTF-16") from None
+
+
+def _array(kind: Type, *, flexible: bool, nullable: bool) -> Reader:
+    sized, least = _length("i", flexible=flexible), _least(kind, flexible=flexible)
+    elements = _integers(_CODES[kind]) if isinstance(kind, str) and kind in _CODES else _each(kind, flexible=flexible)
+
     def read(buffer: bytes, position: int) -> tuple[list[Any] | None, int]:
         count, position = sized(buffer, position)
-        if not _checked(count, buffer, position, nullable=nullable):
+        if count < 0 or count * least > len(buffer) - position:
+            _absent(count, buffer, position, nullable=nullable)
             return None, position
+        return elements(buffer, position, count)
+
+    return read
+
+
+def _integers(code: str) -> Callable[[bytes, int, int], tuple[list[int], int]]:
+    size = packed.calcsize(code)
+
+    def read(buffer: bytes, position: int, count: int) -> tuple[list[int], int]:
+        return list(packed.unpack_from(f">{count}{code}", buffer, position)), position + count * size
+
+    return read
+
+
+def _each(kind: Type, *, flexible: bool) -> Callable[[bytes, int, int], tuple[list[Any], int]]:
+    element = reader(kind, flexible=flexible)
+
+    def read(buffer: bytes, position: int, count: int) -> tuple[list[Any], int]:
         out = []
         for _ in range(count):
             value, position = element(buffer, position)
@@ -173,19 +221,6 @@ def _nullable_struct(present: Reader) -> Reader:
     return read
 
 
-def _tagged(layout: Type) -> Reader:
-    """A tagged field's value; a nullable struct there has a varint before it (generator: `MessageDataGenerator`)."""
-    if not (isinstance(layout, Maybe) and isinstance(layout.type, Struct)):
-        return reader(layout, flexible=True)
-    present = _struct(layout.type, flexible=True)
-
-    def read(buffer: bytes, position: int) -> tuple[Any, int]:
-        marker, position = uvarint(buffer, position)
-        return present(buffer, position) if marker else (None, position)
-
-    return read
-
-
 def _struct(layout: Struct, *, flexible: bool) -> Reader:
     fields = [(name, reader(kind, flexible=flexible)) for name, kind in layout.fields]
     tags = {number: (name, _tagged(kind)) for number, (name, kind) in layout.tags.items()}
@@ -201,20 +236,34 @@ def _struct(layout: Struct, *, flexible: bool) -> Reader:
     return read
 
 
+def _tagged(layout: Type) -> Reader:
+    """A tagged field's value; a nullable struct there has a varint before it, 0 for null (`MessageDataGenerator`)."""
+    if not (isinstance(layout, Maybe) and isinstance(layout.type, Struct)):
+        return reader(layout, flexible=True)
+    present = _struct(layout.type, flexible=True)
+
+    def read(buffer: bytes, position: int) -> tuple[Any, int]:
+        marker, position = uvarint(buffer, position)
+        return present(buffer, position) if marker else (None, position)
+
+    return read
+
+
 def _tags(out: dict[str, Any], known: Mapping[int, tuple[str, Reader]], buffer: bytes, position: int) -> int:
+    """Adds the tagged fields that are known to `out` and passes over the others."""
     count, position = uvarint(buffer, position)
     for _ in range(count):
         number, position = uvarint(buffer, position)
         size, position = uvarint(buffer, position)
         end = position + size
         if end > len(buffer):
-            raise _truncated(size, buffer, position)
+            _absent(size, buffer, position, nullable=False)
         if number in known:
             name, read = known[number]
             out[name], after = read(buffer, position)
             if after != end:
                 raise WireError(
-                    QuarantineReason.INVALID_LENGTH, f"tag {number} is {after - position} bytes, not {size}"
+                    QuarantineReason.INVALID_LENGTH, f"tag {number} takes {after - position} bytes of {size}"
                 )
         position = end
     return position

@@ -3,7 +3,8 @@
 Source: Apache Kafka's `group-coordinator/src/main/resources/common/message/*.json`, tags 2.7 to 4.3. Names are Kafka's.
 
 A layout is a `Struct` of (name, type) pairs in the order of the bytes. A type is a primitive's name, `[type]` for an
-array, a `Struct`, or `maybe(type)` where null is allowed. `tags` are the known tagged fields of a flexible version.
+array, a `Struct`, or `maybe(type)` where null is allowed. `tags` are the known tagged fields of a flexible version; a
+tagged field whose tag is not written is absent, its default is Kafka's business.
 Where one version number was written with different bytes, its layouts stand newest first: the right one is the first
 that uses up every byte.
 """
@@ -15,7 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Type = Any
-"""`"int8" | "int16" | "uint16" | "int32" | "int64" | "uuid" | "string" | "bytes"`, `[Type]`, `Struct` or `Maybe`."""
+"""`"int8" | "int16" | "uint16" | "int32" | "int64" | "uuid" | "string" | "bytes" | "utf16"`, `[Type]`, `Struct` or
+`Maybe`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,14 @@ class Maybe:
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One value version, `layouts` newest first.
+    """One value version: `layouts` newest first, then those of `early_access` releases (3.6, 3.7), with other fields.
 
     `flexible` (KIP-482) decides how lengths are written, and ends each struct with a tag buffer.
     """
 
     layouts: tuple[Struct, ...]
     flexible: bool = True
+    early_access: tuple[Struct, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +69,8 @@ def _classic(*fields: tuple[str, Type]) -> Version:
     return Version((struct(*fields),), flexible=False)
 
 
-def _only(*layouts: Struct) -> dict[int, Version]:
-    return {0: Version(layouts)}
+def _only(*layouts: Struct, early_access: tuple[Struct, ...] = ()) -> dict[int, Version]:
+    return {0: Version(layouts, early_access=early_access)}
 
 
 GROUP = struct(("groupId", "string"))
@@ -149,6 +152,15 @@ _MEMBER_5 = (
 _CLASSIC_MEMBER = struct(
     ("sessionTimeoutMs", "int32"), ("supportedProtocols", [struct(("name", "string"), ("metadata", "bytes"))])
 )
+_ASSIGNOR = struct(
+    ("name", "string"),
+    ("minimumVersion", "int16"),
+    ("maximumVersion", "int16"),
+    ("reason", "int8"),
+    ("version", "int16"),
+    ("metadata", "bytes"),
+)
+_ASSIGNOR_METADATA = (("metadataVersion", "int16"), ("metadataBytes", "bytes"))
 _EPOCHS = (("memberEpoch", "int32"), ("previousMemberEpoch", "int32"))
 
 # --- 10 to 15: share groups (KIP-932) --------------------------------------------------------------------------------
@@ -180,18 +192,28 @@ _SUBTOPOLOGY = struct(
 )
 
 EARLY_ACCESS = {9: "ShareGroupPartitionMetadata", 18: "StreamsGroupPartitionMetadata"}
-"""Types that no release kept: their bytes are not decoded."""
+"""Types of early-access releases that no later one kept: their bytes are not decoded."""
 
 KINDS: dict[int, Kind] = {
     0: Kind("LegacyOffsetCommit", COMMIT_KEY, COMMIT_VERSIONS),
     1: Kind("OffsetCommit", COMMIT_KEY, COMMIT_VERSIONS),
     2: Kind("GroupMetadata", struct(("group", "string")), GROUP_METADATA_VERSIONS),
     3: Kind("ConsumerGroupMetadata", GROUP, _only(struct(("epoch", "int32"), tag0=("metadataHash", "int64")))),
-    4: Kind("ConsumerGroupPartitionMetadata", GROUP, _only(struct(("topics", [_TOPIC_METADATA])))),
+    4: Kind(
+        "ConsumerGroupPartitionMetadata",
+        GROUP,
+        _only(
+            struct(("topics", [_TOPIC_METADATA])),
+            early_access=(struct(("epoch", "int32"), ("topics", [_TOPIC_METADATA])),),
+        ),
+    ),
     5: Kind(
         "ConsumerGroupMemberMetadata",
         GROUP_MEMBER,
-        _only(struct(*_MEMBER_5, tag0=("classicMemberMetadata", maybe(_CLASSIC_MEMBER)))),
+        _only(
+            struct(*_MEMBER_5, tag0=("classicMemberMetadata", maybe(_CLASSIC_MEMBER))),
+            early_access=(struct(*_MEMBER_5, ("assignors", [_ASSIGNOR])),),
+        ),
     ),
     6: Kind("ConsumerGroupTargetAssignmentMetadata", GROUP, _only(_EPOCH_6)),
     7: Kind(
@@ -199,13 +221,7 @@ KINDS: dict[int, Kind] = {
         GROUP_MEMBER,
         _only(
             _TARGET,
-            # 3.6 and 3.7, early access
-            struct(
-                ("error", "int8"),
-                ("topicPartitions", [_TOPIC_PARTITIONS]),
-                ("metadataVersion", "int16"),
-                ("metadataBytes", "bytes"),
-            ),
+            early_access=(struct(("error", "int8"), ("topicPartitions", [_TOPIC_PARTITIONS]), *_ASSIGNOR_METADATA),),
         ),
     ),
     8: Kind(
@@ -218,16 +234,16 @@ KINDS: dict[int, Kind] = {
                 ("assignedPartitions", [_TOPIC_EPOCHS]),
                 ("partitionsPendingRevocation", [_TOPIC_EPOCHS]),
             ),
-            # 3.6 and 3.7, early access
-            struct(
-                *_EPOCHS,
-                ("targetMemberEpoch", "int32"),
-                ("assignedPartitions", [_TOPIC_PARTITIONS]),
-                ("partitionsPendingRevocation", [_TOPIC_PARTITIONS]),
-                ("partitionsPendingAssignment", [_TOPIC_PARTITIONS]),
-                ("error", "int8"),
-                ("metadataVersion", "int16"),
-                ("metadataBytes", "bytes"),
+            early_access=(
+                struct(
+                    *_EPOCHS,
+                    ("targetMemberEpoch", "int32"),
+                    ("assignedPartitions", [_TOPIC_PARTITIONS]),
+                    ("partitionsPendingRevocation", [_TOPIC_PARTITIONS]),
+                    ("partitionsPendingAssignment", [_TOPIC_PARTITIONS]),
+                    ("error", "int8"),
+                    *_ASSIGNOR_METADATA,
+                ),
             ),
         ),
     ),
