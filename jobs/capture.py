@@ -1,0 +1,131 @@
+"""`regroup capture`: the offsets topic of a live cluster as a capture folder, to attach to an incident or replay."""
+
+from __future__ import annotations
+
+import json
+import time
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from confluent_kafka import KafkaException
+
+from jobs.errors import UserError
+from jobs.kafka_client import admin, topic_ends, unreachable
+from jobs.kafka_read import Range, RangeReader
+from pipelines.bronze_batch import TOPIC
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from jobs.kafka_client import TopicEnds
+    from jobs.settings import Cluster, Settings
+    from pipelines.bronze_batch import Records
+
+SCHEMA = pa.schema(
+    [
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp_ms", pa.int64()),
+        ("timestamp_type", pa.int32()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+    ]
+)
+NO_TIMESTAMP, CREATE_TIME = -1, 0
+
+
+def run(settings: Settings, args: argparse.Namespace) -> int:
+    """Watch for `--duration` seconds (Ctrl-C ends it early), then write everything the topic holds.
+
+    Raises:
+        UserError: the folder is in use, the cluster does not answer, or the topic does not exist.
+    """
+    cluster, folder = settings.only(args.cluster), args.out
+    if folder.exists() and any(folder.iterdir()):
+        raise UserError(f"The folder {folder} is not empty: give a new one with --out.")
+    started_ms = _now_ms()
+    _ends(cluster)
+    print(f"recording {cluster.name} for {args.duration:.0f} s", flush=True)
+    try:
+        time.sleep(args.duration)
+    except KeyboardInterrupt:
+        print("ended early", flush=True)
+    ends = _ends(cluster)
+    folder.mkdir(parents=True, exist_ok=True)
+    records, gaps = _write(cluster, ends, folder / "offsets.parquet")
+    meta = _meta(cluster, ends, started_ms=started_ms, records=records, complete=not gaps)
+    (folder / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
+    print(f"{records} records in {folder}")
+    return 0
+
+
+def _ends(cluster: Cluster) -> TopicEnds:
+    options = cluster.client()
+    try:
+        ends = topic_ends(admin(options), TOPIC)
+    except KafkaException as error:
+        raise unreachable(options, error.args[0]) from None
+    if ends is None:
+        raise UserError(f"The cluster {cluster.name} has no topic {TOPIC} yet: start a consumer group, then capture.")
+    return ends
+
+
+def _write(cluster: Cluster, ends: TopicEnds, path: Path) -> tuple[int, int]:
+    """Every record in order of partition and offset; returns how many, and how many spans were gone."""
+    records = gaps = 0
+    with ExitStack() as held:
+        writer = held.enter_context(pq.ParquetWriter(path, SCHEMA, compression="zstd"))
+        for partition, (low, high) in sorted(ends.ends.items()):
+            if low == high:
+                continue
+            span = Range(partition=partition, log_epoch=0, start=low, end=high)
+            reader = RangeReader(cluster.client(), TOPIC, [span])
+            for piece in reader:
+                writer.write_table(_table(piece))
+                records += len(piece.key)
+            gaps += len(reader.gaps)
+    return records, gaps
+
+
+def _table(piece: Records) -> pa.Table:
+    # The client tells CreateTime from LogAppendTime, but both are the broker's clock here: the coordinator writes.
+    kinds = [NO_TIMESTAMP if at < 0 else CREATE_TIME for at in piece.timestamp_ms.tolist()]
+    columns = (piece.partition, piece.offset, piece.timestamp_ms, kinds, piece.key, piece.value)
+    return pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA)
+
+
+def _meta(cluster: Cluster, ends: TopicEnds, *, started_ms: int, records: int, complete: bool) -> dict[str, Any]:
+    found = admin(cluster.client()).list_topics(timeout=15)
+    topics = [
+        {"topic": name, "partitions": len(topic.partitions)}
+        for name, topic in sorted(found.topics.items())
+        if name != TOPIC
+    ]
+    return {
+        "format": 1,
+        "scenario": cluster.name,
+        "kafka_version": None,
+        "seed": None,
+        "brokers": sorted(found.brokers),
+        "log_time_zone": "UTC",
+        "log_pattern": "[%d] %p %m (%c)%n",
+        "broker_overrides": {},
+        "topics": topics,
+        "groups": {},
+        "started_ms": started_ms,
+        "captured_ms": _now_ms(),
+        "offsets_topic": {
+            "partitions": len(ends.ends),
+            "records": records,
+            "complete": complete,
+            "high_watermarks": {str(p): high for p, (_, high) in sorted(ends.ends.items())},
+            "low_watermarks": {str(p): low for p, (low, _) in sorted(ends.ends.items())},
+        },
+    }
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

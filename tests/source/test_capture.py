@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import argparse
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import AdminClient
+
+from jobs.capture import run
+from jobs.errors import UserError
+from jobs.replay import Capture
+from jobs.settings import Settings
+
+
+@pytest.fixture
+def committed(broker, cluster):
+    """A group that has committed once, so that the offsets topic exists."""
+    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": "captured"})
+    from confluent_kafka import TopicPartition
+    from confluent_kafka.admin import NewTopic
+
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    if "captured-in" not in admin.list_topics(timeout=10).topics:
+        admin.create_topics([NewTopic("captured-in", 1, 1)])["captured-in"].result(10)
+    consumer.commit(offsets=[TopicPartition("captured-in", 0, 5)], asynchronous=False)
+    consumer.close()
+    return Settings(clusters=(cluster,))
+
+
+def arguments(out):
+    return argparse.Namespace(cluster=None, out=out, duration=0.0)
+
+
+def test_a_captured_folder_is_read_back_as_it_was_recorded(committed, tmp_path):
+    assert 0 == run(committed, arguments(tmp_path / "out"))
+    capture = Capture(tmp_path / "out")
+    records = capture.records()
+    assert capture.meta["offsets_topic"]["records"] == len(records)
+    assert sum(capture.meta["offsets_topic"]["high_watermarks"].values()) == len(records)
+    assert any(b"captured-in" in record.key for record in records)
+
+
+def test_a_folder_in_use_is_not_written_over(committed, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(UserError, match="is not empty"):
+        run(committed, arguments(tmp_path))
