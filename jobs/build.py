@@ -19,10 +19,10 @@ from jobs.errors import UserError
 from jobs.replace import PRUNED_GROUPS, replace_rows
 from jobs.settings import Settings
 from jobs.spark import session
-from pipelines.silver.frame import silver, since_base, table_of
+from pipelines.silver.frame import rows_of, silver, since_base, table_of
 from pipelines.silver.restarts import replaced, restarts
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import SILVER
+from schemas.silver import GROUPS, REBALANCES, SILVER
 from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
@@ -52,17 +52,15 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
         quiet_ms: pause that ends an episode.
         touched: cluster, group_id, `since_at` (time of the earliest new row), one row a group.
     """
-    old = {table.name: _read(spark, warehouse, table) for table in SILVER}
-    points = restarts(touched, old["generations"], old["stalls"], old["rebalances"], old["groups"]).persist()
-    groups = [(r.cluster, r.group_id) for r in points.select("cluster", "group_id").collect()]
+    # Collected: a plan that still read silver would be evaluated anew after each table that is written below.
+    stand = restarts(touched, _read(spark, warehouse, REBALANCES), _read(spark, warehouse, GROUPS))
+    points = spark.createDataFrame(stand.toArrow())
+    groups = [(row.cluster, row.group_id) for row in points.select("cluster", "group_id").collect()]
     history = [since_base(_read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
-    rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points).persist()
-    try:
-        for table in SILVER:
-            standing = replaced(old[table.name].where(_among(groups)), table, points)
-            replace_rows(standing, table_of(rebuilt, table), table_path(warehouse, table), table)
-    finally:
-        rebuilt.unpersist()
+    rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points).toArrow()
+    for table in SILVER:
+        old = replaced(_read(spark, warehouse, table).where(_among(groups)), table, points)
+        replace_rows(spark, old.toArrow(), rows_of(rebuilt, table), table_path(warehouse, table), table)
 
 
 def touched(new: Mapping[Table, DataFrame]) -> DataFrame:

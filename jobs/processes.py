@@ -78,7 +78,7 @@ def _supervise(grace_s: float, command: Sequence[str]) -> None:
 
     signal.signal(signal.SIGTERM, end_child)
     threading.Thread(target=leave_with_child).start()
-    print(child.pid, flush=True)  # noqa: T201 - the parent reads it
+    print(child.pid, flush=True)
     while os.read(0, 4096):
         pass
     end_child()

@@ -6,58 +6,58 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 
+import duckdb
+import pyarrow as pa
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from schemas.tables import Table
 
-DELETE, HASH = "_delete", "_hash"
+DELETE = "_delete"
 PRUNED_GROUPS = 500
-"""Up to so many changed groups are named in the MERGE, which lets Delta skip the files of all others."""
+"""Up to so many groups are named in a condition, which lets Delta skip the files of all others."""
 
 
-def replace_rows(old: DataFrame, new: DataFrame, path: str, table: Table) -> int:
+def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, table: Table) -> int:
     """Turn `old`, which are rows of the table at `path`, into `new`, in one commit; returns how many rows changed.
 
     Both have the table's columns; `new` is unique by its key. Nothing is written where nothing differs.
     """
-    key = list(table.key)
-    # A hash of the whole row keeps the comparison one column wide; 64 bits tell the rows of one key apart.
-    new = new.select(*table.names, F.xxhash64(*table.names).alias(HASH))
-    old_hashes = old.select(*key, F.xxhash64(*table.names).alias(HASH))
-    changed = new.join(old_hashes, [*key, HASH], "left_anti").drop(HASH)
-    gone = old.select(*table.names).join(new.select(*key), key, "left_anti")
-    changes = (
-        changed.withColumn(DELETE, F.lit(False))  # noqa: FBT003 - a literal, not a flag
-        .unionByName(gone.withColumn(DELETE, F.lit(True)))  # noqa: FBT003
-        .persist()
+    changes = differences(old, new, table)
+    if not changes.num_rows:
+        return 0
+    groups = changes.select(["cluster", "group_id"]).group_by(["cluster", "group_id"]).aggregate([]).to_pylist()
+    same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
+    values: dict[str, str | Column] = {name: F.col(f"new.{name}") for name in table.names}
+    (
+        DeltaTable.forPath(spark, path)
+        .alias("old")
+        .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + _pruned(groups)))
+        .whenMatchedDelete(F.col(f"new.{DELETE}"))
+        .whenMatchedUpdate(set=values)
+        .whenNotMatchedInsert(~F.col(f"new.{DELETE}"), values)
+        .execute()
     )
-    try:
-        count = changes.groupBy("cluster", "group_id").count().collect()
-        if not count:
-            return 0
-        groups = [(row["cluster"], row["group_id"]) for row in count]
-        same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
-        values = {name: F.col(f"new.{name}") for name in table.names}
-        (
-            DeltaTable.forPath(changes.sparkSession, path)
-            .alias("old")
-            .merge(changes.alias("new"), reduce(and_, same + _pruned(groups)))
-            .whenMatchedDelete(F.col(f"new.{DELETE}"))
-            .whenMatchedUpdate(set=dict(values))
-            .whenNotMatchedInsert(~F.col(f"new.{DELETE}"), dict(values))
-            .execute()
+    return changes.num_rows
+
+
+def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
+    """Rows of `new` that `old` does not hold just so, and rows of `old` whose key is gone, marked in `_delete`."""
+    with duckdb.connect() as engine:
+        engine.register("old_rows", old.select(list(table.names)))
+        engine.register("new_rows", new.select(list(table.names)))
+        key = ", ".join(f'"{name}"' for name in table.key)
+        found = engine.sql(
+            f"SELECT *, false AS {DELETE} FROM (SELECT * FROM new_rows EXCEPT SELECT * FROM old_rows) "  # noqa: S608 - our own names
+            f"UNION ALL SELECT *, true FROM old_rows WHERE ({key}) IN "
+            f"(SELECT ({key}) FROM old_rows EXCEPT SELECT ({key}) FROM new_rows)"
         )
-        return sum(row["count"] for row in count)
-    finally:
-        changes.unpersist()
+        rows = found.to_arrow_table()
+    return rows.cast(new.select(list(table.names)).schema.append(pa.field(DELETE, pa.bool_())))
 
 
-def _pruned(groups: Sequence[tuple[str, str]]) -> list[Column]:
+def _pruned(groups: Sequence[dict[str, str]]) -> list[Column]:
     if len(groups) > PRUNED_GROUPS:
         return []
-    return [
-        F.col("old.cluster").isin(sorted({cluster for cluster, _ in groups})),
-        F.col("old.group_id").isin(sorted({group for _, group in groups})),
-    ]
+    return [F.col(f"old.{name}").isin(sorted({group[name] for group in groups})) for name in ("cluster", "group_id")]

@@ -17,7 +17,6 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pipelines.bronze_batch import SourceRecord, bronze_rows
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.build import rebuild_touched, touched
@@ -26,6 +25,7 @@ from jobs.errors import UserError
 from jobs.settings import DEFAULT_CLUSTER, Settings
 from jobs.spark import session
 from pipelines.arrow_types import row_type
+from pipelines.bronze_batch import SourceRecord, bronze_rows
 from pipelines.coordinator_events import Unreadable, parse_line
 from pipelines.log_layouts import layout
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS

@@ -192,6 +192,13 @@ REBALANCES = Table(
         lost_resource_seconds_max | DOUBLE    | Upper bound of resource-seconds lost
         idle_resource_seconds     | DOUBLE    | Resource-seconds nobody was there to lose: the group was empty
         evidence                  | STRING    | observed, bounded or inferred
+        log_epoch                 | INT       | Life of the source topic
+        source_offset             | BIGINT    | Offset of the first generation's record
+        settled_at                | TIMESTAMP | When the first generation had completed
+        base_log_epoch            | INT       | Life of the source topic at base_offset
+        base_offset               | BIGINT    | Record of the generation before, from where a rebuild may go on; NULL unless every resource had an owner then
+        base_at                   | TIMESTAMP | When that generation had completed
+        base_rebalance_mode       | STRING    | rebalance_mode of that generation
     """),
 )
 

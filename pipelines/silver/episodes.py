@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from pipelines.silver.generations import Generation
+from pipelines.silver.history import Position
 from pipelines.silver.stalls import Stall
 from schemas.states import Evidence, StallCause
 
 
-def episodes(generations: list[dict[str, Any]], windows: list[Stall], quiet_ms: int) -> list[dict[str, Any]]:
+def episodes(
+    generations: list[dict[str, Any]], windows: list[Stall], quiet_ms: int, bases: dict[Position, Generation]
+) -> list[dict[str, Any]]:
     """One episode ends when no new rebalance begins within `quiet_ms` after one completed.
 
     A start that is only bounded counts at its latest, the end of the join phase: an episode is then rather two than
-    one that hides a pause.
+    one that hides a pause. `bases` are the generations before, by position, of those that began with nothing open.
     """
     by_generation: dict[tuple[int, int], list[Stall]] = defaultdict(list)
     for window in windows:
@@ -29,7 +33,7 @@ def episodes(generations: list[dict[str, Any]], windows: list[Stall], quiet_ms: 
             out[-1].append(row)
         else:
             out.append([row])
-    return [_row(rows, by_generation) for rows in out]
+    return [_row(rows, by_generation) | _base(rows[0], bases) for rows in out]
 
 
 def _row(rows: list[dict[str, Any]], by_generation: dict[tuple[int, int], list[Stall]]) -> dict[str, Any]:
@@ -54,3 +58,35 @@ def _row(rows: list[dict[str, Any]], by_generation: dict[tuple[int, int], list[S
         "idle_resource_seconds": sum(idle) / 1000,
         "evidence": worst,
     }
+
+
+def _base(first: dict[str, Any], bases: dict[Position, Generation]) -> dict[str, Any]:
+    position = first["log_epoch"], first["source_offset"]
+    base = bases.get(position)
+    return {
+        "log_epoch": position[0],
+        "source_offset": position[1],
+        "settled_at": first["completed_at"],
+        "base_log_epoch": base.position[0] if base else None,
+        "base_offset": base.position[1] if base else None,
+        "base_at": base.completed_at if base else None,
+        "base_rebalance_mode": base.mode if base else None,
+    }
+
+
+def settled(generations: list[Generation], windows: list[Stall]) -> dict[Position, Generation]:
+    """Generations that began with every resource in somebody's hands, and the one before each in the same life.
+
+    From the one before, history alone gives what follows: nothing older is still open.
+    """
+    out = {}
+    for g in generations:
+        was_open = any(
+            w.incarnation == g.incarnation
+            and w.stopped_by < g.position
+            and (w.resumed_by is None or w.resumed_by >= g.position)
+            for w in windows
+        )
+        if g.previous is not None and not was_open:
+            out[g.position] = g.previous
+    return out

@@ -59,6 +59,12 @@ def table_of(rebuilt: DataFrame, table: Table) -> DataFrame:
     return rebuilt.where(F.col(table.name).isNotNull()).select(f"{table.name}.*")
 
 
+def rows_of(rebuilt: pa.Table, table: Table) -> pa.Table:
+    """The same where `silver`'s answer was collected."""
+    column = rebuilt.column(table.name).combine_chunks()
+    return pa.Table.from_struct_array(column.drop_null())
+
+
 def _ddl(table: Table) -> str:
     return ", ".join(f"`{c.name}`: {c.type}" for c in table.columns)
 
@@ -76,28 +82,23 @@ def _side(name: str, frame: DataFrame) -> DataFrame:
 
 def since_base(rows: DataFrame, table: Table, restarts: DataFrame) -> DataFrame:
     """The rows of one bronze table that a rebuild from `restarts` needs; a group that is not in it needs none."""
-    bases = restarts.select("cluster", "group_id", "base_epoch", "base_offset", "base_at")
+    bases = restarts.select("cluster", "group_id", "base_log_epoch", "base_offset", "base_at")
     if table is COORDINATOR_EVENTS:
         after = F.unix_millis("event_at") >= F.unix_millis("base_at") - EARLIER_MS
     else:
         offset = F.col("last_offset" if table is OFFSET_COMMITS else "source_offset")
-        same = (F.col("log_epoch") == F.col("base_epoch")) & (offset >= F.col("base_offset"))
-        after = (F.col("log_epoch") > F.col("base_epoch")) | same
+        same = (F.col("log_epoch") == F.col("base_log_epoch")) & (offset >= F.col("base_offset"))
+        after = (F.col("log_epoch") > F.col("base_log_epoch")) | same
     joined = rows.join(F.broadcast(bases), ["cluster", "group_id"])
     return joined.where(F.col("base_at").isNull() | after).select(*table.names)
 
 
 def _bases(restarts: DataFrame) -> DataFrame:
     """The bases as one more input row of each group that has one."""
-    fields = [
-        "base_epoch",
-        "base_offset",
-        "base_mode",
-        F.unix_millis("base_first_seen_at").alias("base_first_seen_at"),
-        (F.col("incarnation")).alias("incarnation"),
-    ]
+    fields = ["base_log_epoch", "base_offset", "base_rebalance_mode", "incarnation"]
+    seen = F.unix_millis("first_seen_at").alias("first_seen_at")
     known = restarts.where(F.col("base_offset").isNotNull())
-    return known.select("cluster", "group_id", F.struct(*fields).alias("base"))
+    return known.select("cluster", "group_id", F.struct(*fields, seen).alias("base"))
 
 
 def _union(sides: list[DataFrame]) -> DataFrame:
@@ -139,10 +140,10 @@ def _of_group(
 
 def _base(stated: dict[str, Any]) -> Base:
     return Base(
-        position=(stated["base_epoch"], stated["base_offset"]),
+        position=(stated["base_log_epoch"], stated["base_offset"]),
         incarnation=stated["incarnation"],
-        mode=RebalanceMode(stated["base_mode"]),
-        first_seen_at=stated["base_first_seen_at"],
+        mode=RebalanceMode(stated["base_rebalance_mode"]),
+        first_seen_at=stated["first_seen_at"],
     )
 
 

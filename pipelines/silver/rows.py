@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
-from pipelines.silver.episodes import episodes
+from pipelines.silver.episodes import episodes, settled
 from pipelines.silver.generation_rows import generation_row, moved
 from pipelines.silver.generations import Base, Generation, lives
 from pipelines.silver.group_events import lifecycle, of_generation, returns
@@ -32,6 +32,7 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None) -> Ro
     lines = Lines(history.events)
     told = [(g, lines.story(g)) for g in found.generations]
     windows = stalls(told, history.commits)
+    bases = settled(found.generations, windows)
     out: Rows = {table.name: [] for table in SILVER}
     out["group_events"] += lifecycle(found, history.events)
     last_owner: dict[Resource, str] = {}
@@ -49,7 +50,7 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None) -> Ro
         windows = [w for w in windows if w.stopped_by >= first]
         out["group_events"] = [e for e in out["group_events"] if e["event_at"] > completed]
     out["stalls"] += [_stall_row(s) for s in windows]
-    out["rebalances"] += episodes(out["generations"], windows, quiet_ms)
+    out["rebalances"] += episodes(out["generations"], windows, quiet_ms, bases)
     out["groups"] += group_row(history, found, told, base)
     out["group_events"] = list({(e["event_at"], e["kind"], e["member_id"]): e for e in out["group_events"]}.values())
     for rows in out.values():

@@ -30,6 +30,7 @@ class Stall:
     cause: StallCause
     last_commit: Point | None
     resumed_generation: int | None = None
+    resumed_by: Position | None = None
     new_owner: str | None = None
     resumed_earliest: int | None = None
     resumed_latest: int | None = None
@@ -102,7 +103,7 @@ class _Ownership:
             if stall is None:
                 continue
             stall.resumed_generation, stall.new_owner, stall.first_commit = number, owner, firsts.get(resource)
-            stall.resumed_earliest = at
+            stall.resumed_by, stall.resumed_earliest = position, at
             stall.resumed_latest = max(at, min(proof.get(owner, limit), limit))
 
 

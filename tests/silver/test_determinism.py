@@ -7,12 +7,12 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from tests.silver.rebuilding import CAPTURES, batches, histories, silver_of, with_duplicates
 
 from jobs.replay import Capture
 from pipelines.silver.generations import Base
 from pipelines.silver.rows import silver_rows
 from schemas.states import RebalanceMode
+from tests.silver.rebuilding import CAPTURES, batches, histories, silver_of, with_duplicates
 
 NAMES = ("eager_churn", "rolling_restart")
 

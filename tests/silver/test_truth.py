@@ -7,6 +7,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+
 from tests.silver.rebuilding import batches, silver_of, truth
 
 CAPTURES = ("eager_churn", "rolling_restart")
