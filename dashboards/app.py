@@ -87,6 +87,7 @@ def _shell() -> Component:
                 [
                     dcc.Link([html.Span(className="mark"), "Regroup"], href="/", className="brand"),
                     html.Div(id="freshness", className="freshness", role="status"),
+                    html.Div(id="search"),
                     html.Button("Theme", id="theme", className="button", title="Theme: system, light or dark (T)"),
                 ],
                 className="topbar",

@@ -1,4 +1,4 @@
-// Theme switch, keyboard, and the grid's cell renderers. Renderers hand text to React, which escapes it.
+// Theme switch, keyboard, search, and the grid's cell renderers. Renderers hand text to React, which escapes it.
 (function () {
   var order = ["system", "light", "dark"];
 
@@ -40,18 +40,54 @@
       return;
     }
     if (event.key === "/") {
-      var search = document.querySelector("input[type=search]");
-      if (search) {
+      var box = document.querySelector("input[type=search]");
+      if (box) {
         event.preventDefault();
-        search.focus();
+        box.focus();
       }
     } else if (event.key === "t" || event.key === "T") {
       next();
     }
   });
 
+  // The search is a plain form of the browser's own: its address is the answer, and no update of the page disturbs
+  // who is typing, which a field that React controls cannot promise.
+  function field(form, type, name) {
+    var input = document.createElement("input");
+    input.type = type;
+    input.name = name;
+    return form.appendChild(input);
+  }
+
+  function search(place) {
+    var form = place.appendChild(document.createElement("form"));
+    form.action = "/";
+    form.method = "get";
+    form.setAttribute("role", "search");
+    var text = field(form, "search", "q");
+    text.placeholder = "Search groups";
+    text.setAttribute("aria-label", "Search groups");
+    text.autocomplete = "off";
+    var from = field(form, "hidden", "from");
+    function follow() {
+      var address = new URLSearchParams(window.location.search);
+      text.value = address.get("q") || "";
+      from.value = address.get("from") || "";
+      from.disabled = !from.value;
+    }
+    form.addEventListener("submit", function () {
+      from.value = new URLSearchParams(window.location.search).get("from") || "";
+      from.disabled = !from.value;
+    });
+    window.addEventListener("popstate", follow);
+    window.addEventListener("_dashprivate_pushstate", follow);
+    follow();
+  }
+
   new MutationObserver(function (_, observer) {
-    if (document.getElementById("theme")) {
+    var place = document.getElementById("search");
+    if (place && document.getElementById("theme")) {
+      search(place);
       label();
       observer.disconnect();
     }

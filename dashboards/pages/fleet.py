@@ -76,16 +76,6 @@ def _head(state: State, shown: str) -> Component:
     return html.Div(
         [
             html.H1("Fleet"),
-            html.Form(
-                [
-                    dcc.Input(
-                        id="q", name="q", type="search", value=state.q, placeholder="Search groups", debounce=True,
-                        className="search", autoComplete="off",
-                    ),
-                    *([dcc.Input(id="from", name="from", type="hidden", value=state.start)] if state.start else []),
-                ],
-                action="/", method="get", role="search",
-            ),
             ranges(state, shown),
         ],
         className="head",

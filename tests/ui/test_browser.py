@@ -144,8 +144,6 @@ def test_a_page_fills_by_itself_when_tables_arrive(browser, tmp_path, now):
         page = watched.open("/", ".empty.missing")
         sample.write(tmp_path / "later", sample.static(now))
         page.wait_for_selector(".ag-row >> text=pricing-static", timeout=15_000)
-        sample.write(tmp_path / "later", sample.nightly(now))
-        page.wait_for_selector(".ag-row >> text=nightly-report", timeout=15_000)
         assert [] == watched.wrong
         context.close()
 
