@@ -30,7 +30,7 @@ public class Oracle {
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
         PrintStream out = new PrintStream(System.out, false, StandardCharsets.UTF_8);
         for (String line = in.readLine(); line != null; line = in.readLine()) {
-            String[] hex = line.split(" ");
+            String[] hex = line.split(" ", -1);
             out.println(read(bytes(hex[0]), hex[1].equals("-") ? null : bytes(hex[1])));
         }
         out.flush();

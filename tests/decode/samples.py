@@ -1,0 +1,90 @@
+"""Records to try the decoder on: real ones, and some of every layout."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from schemas.records import KINDS
+from tests.decode.writing import NAME_LENGTHS, UNKNOWN_TAGS, filled, record, values, versions, written
+
+GOLDEN = Path(__file__).with_name("golden")
+Record = tuple[bytes, bytes | None]
+
+
+@cache
+def golden() -> list[Record]:
+    """Records that real brokers wrote."""
+    with gzip.open(GOLDEN / "records.jsonl.gz", "rt") as lines:
+        stated = [json.loads(line) for line in lines]
+    return [
+        (bytes.fromhex(each["key"]), None if each["value"] is None else bytes.fromhex(each["value"])) for each in stated
+    ]
+
+
+@cache
+def written_ones(*, newest_only: bool) -> list[Record]:
+    """Some of every layout, drawn and filled, with and without unknown tags, and a tombstone of every type."""
+    out: list[Record] = []
+    for number, version, layout, flexible in versions():
+        if newest_only and layout is not KINDS[number].versions[version].layouts[0]:
+            continue
+        stated = (number, version, layout, flexible)
+        key = KINDS[number].key
+        more = UNKNOWN_TAGS if flexible else None
+        out += [record(*stated, filled(key, length), filled(layout, length), more) for length in NAME_LENGTHS[:-1]]
+        out.append(record(*stated, filled(key, 2), filled(layout, 2, null=True)))
+        out += [record(*stated, *both) for both in drawn(st.tuples(values(key), values(layout)), 12)]
+    for number, kind in KINDS.items():
+        out.append((number.to_bytes(2) + written(kind.key, filled(kind.key, 4), flexible=False), None))
+    return out
+
+
+def drawn(strategy: st.SearchStrategy[Any], count: int) -> list[Any]:
+    """The same examples in every run."""
+    out: list[Any] = []
+
+    @settings(max_examples=count, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
+    @given(strategy)
+    def collect(value: Any) -> None:
+        out.append(value)
+
+    collect()
+    return out
+
+
+def damaged(records: list[Record], count: int, random: Random) -> list[Record]:
+    """Records of the given ones cut short, with flipped bits, with bytes overwritten, put in or appended."""
+    out = []
+    for _ in range(count):
+        key, value = random.choice(records)
+        if value is None or random.random() < 0.2:
+            out.append((_damage(key, random), value))
+        else:
+            out.append((key, _damage(value, random)))
+    return out
+
+
+def _damage(raw: bytes, random: Random) -> bytes:
+    at = random.randrange(len(raw))
+    match random.randrange(5):
+        case 0:
+            return raw[:at]
+        case 1:
+            return raw + random.randbytes(random.randint(1, 64))
+        case 2:
+            return raw[:at] + random.choice((b"\xff", b"\x7f", b"\x80", b"\x00")) * random.randint(1, 8) + raw[at + 4 :]
+        case 3:
+            return raw[:at] + random.randbytes(random.randint(1, 6)) + raw[at:]
+        case _:
+            flipped = bytearray(raw)
+            for _ in range(random.randint(1, 4)):
+                flipped[random.randrange(len(raw))] ^= 1 << random.randrange(8)
+            return bytes(flipped)
