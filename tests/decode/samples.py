@@ -33,12 +33,12 @@ def golden() -> list[Record]:
 def written_ones(*, newest_only: bool) -> list[Record]:
     """Some of every layout, drawn and filled, with and without unknown tags, and a tombstone of every type."""
     out: list[Record] = []
-    for number, version, layout, flexible in versions():
+    for number, version, layout in versions():
         if newest_only and layout is not KINDS[number].versions[version].layouts[0]:
             continue
-        stated = (number, version, layout, flexible)
+        stated = (number, version, layout)
         key = KINDS[number].key
-        more = UNKNOWN_TAGS if flexible else None
+        more = UNKNOWN_TAGS if KINDS[number].versions[version].flexible else None
         out += [record(*stated, filled(key, length), filled(layout, length), more) for length in NAME_LENGTHS[:-1]]
         out.append(record(*stated, filled(key, 2), filled(layout, 2, null=True)))
         out += [record(*stated, *both) for both in drawn(st.tuples(values(key), values(layout)), 12)]

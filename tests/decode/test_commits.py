@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from random import Random
 
 import numpy as np
@@ -25,7 +24,7 @@ VERSIONS = KINDS[1].versions
 def value_of(version: int, stated: dict, unknown: dict[int, bytes] | None = None) -> bytes:
     layout = VERSIONS[version].layouts[0]
     key = {"group": "g", "topic": "t", "partition": 7}
-    return record(1, version, layout, VERSIONS[version].flexible, key, stated, unknown)[1]
+    return record(1, version, layout, key, stated, unknown)[1]
 
 
 def one(version: int, metadata: str, **more) -> bytes:

@@ -198,7 +198,7 @@ def test_no_blob_spoils_its_record(protocol_type, protocol, subscription, assign
     member |= {"rebalanceTimeout": 1, "sessionTimeout": 2, "subscription": subscription, "assignment": assignment}
     group = {"protocolType": protocol_type, "generation": 1, "protocol": protocol, "leader": "m"}
     group |= {"currentStateTimestamp": 5, "members": [member]}
-    decoded = decode_record(*record(2, 3, layout, False, {"group": "g"}, group))
+    decoded = decode_record(*record(2, 3, layout, {"group": "g"}, group))
     found = decoded.body["value"]["members"][0]
     assert ("m", 2) == (found["memberId"], found["sessionTimeout"])
     json.dumps(decoded.body, allow_nan=False, ensure_ascii=False).encode()

@@ -15,7 +15,7 @@ from schemas.records import KINDS
 from tests.decode.writing import NAME_LENGTHS, UNKNOWN_TAGS, filled, record, values, versions, written
 
 LAYOUTS = versions()
-IDS = [f"{KINDS[number].name}-v{version}-{at}" for at, (number, version, _, _) in enumerate(LAYOUTS)]
+IDS = [f"{KINDS[number].name}-v{version}-{at}" for at, (number, version, _) in enumerate(LAYOUTS)]
 
 
 def opened(number: int, value: dict[str, Any]) -> dict[str, Any]:
@@ -44,9 +44,13 @@ def opened(number: int, value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+def is_flexible(number: int, version: int) -> bool:
+    return KINDS[number].versions[version].flexible
+
+
 def check(layout, key, value, unknown=None) -> None:
-    number, version, struct, flexible = layout
-    decoded = decode_record(*record(number, version, struct, flexible, key, value, unknown))
+    number, version, struct = layout
+    decoded = decode_record(*record(number, version, struct, key, value, unknown))
     assert isinstance(decoded, Decoded), decoded
     is_early = struct in KINDS[number].versions[version].early_access
     expected = {"key": key, "value": opened(number, value)} | ({"earlyAccess": True} if is_early else {})
@@ -66,22 +70,23 @@ def check(layout, key, value, unknown=None) -> None:
 @settings(derandomize=True, max_examples=40, deadline=None)
 @given(data=st.data())
 def test_any_value_reads_back(layout, data):
-    number, _, struct, flexible = layout
-    unknown = data.draw(st.sampled_from((None, UNKNOWN_TAGS))) if flexible else None
+    number, version, struct = layout
+    unknown = data.draw(st.sampled_from((None, UNKNOWN_TAGS))) if is_flexible(number, version) else None
     check(layout, data.draw(values(KINDS[number].key)), data.draw(values(struct)), unknown)
 
 
 @pytest.mark.parametrize("length", NAME_LENGTHS)
 @pytest.mark.parametrize("layout", LAYOUTS, ids=IDS)
 def test_names_of_every_length_class_read_back(layout, length):
-    number, _, struct, _ = layout
+    number, _, struct = layout
     check(layout, filled(KINDS[number].key, length), filled(struct, length))
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=IDS)
 def test_nulls_and_unknown_tags_read_back(layout):
-    number, _, struct, flexible = layout
-    check(layout, filled(KINDS[number].key, 3), filled(struct, 3, null=True), UNKNOWN_TAGS if flexible else None)
+    number, version, struct = layout
+    unknown = UNKNOWN_TAGS if is_flexible(number, version) else None
+    check(layout, filled(KINDS[number].key, 3), filled(struct, 3, null=True), unknown)
 
 
 @pytest.mark.parametrize("number", KINDS, ids=lambda number: KINDS[number].name)

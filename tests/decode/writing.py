@@ -33,7 +33,7 @@ def written(kind: Type, value: Any, *, flexible: bool, unknown: dict[int, bytes]
         marker = b"" if not nullable else b"\xff" if value is None else b"\x01"
         return marker + (b"" if value is None else _struct(kind, value, **more))
     if isinstance(kind, list):
-        return _length(None if value is None else len(value), "i", flexible) + b"".join(
+        return _length(None if value is None else len(value), "i", flexible=flexible) + b"".join(
             written(kind[0], entry, **more) for entry in value or ()
         )
     if kind in CODES:
@@ -41,10 +41,12 @@ def written(kind: Type, value: Any, *, flexible: bool, unknown: dict[int, bytes]
     if kind == "uuid":
         return base64.urlsafe_b64decode(value + "==")
     raw = value.encode() if isinstance(value, str) else value
-    return _length(None if raw is None else len(raw), "h" if kind == "string" else "i", flexible) + (raw or b"")
+    return _length(None if raw is None else len(raw), "h" if kind == "string" else "i", flexible=flexible) + (
+        raw or b""
+    )
 
 
-def _length(count: int | None, code: str, flexible: bool) -> bytes:
+def _length(count: int | None, code: str, *, flexible: bool) -> bytes:
     if flexible:
         return uvarint(0 if count is None else count + 1)
     return struct.pack(f">{code}", -1 if count is None else count)
@@ -66,18 +68,19 @@ def _tagged(kind: Type, value: Any, **more: Any) -> bytes:
     return written(kind, value, **more)
 
 
-def versions() -> list[tuple[int, int | None, Struct | None, bool]]:
-    """(type, value version, layout, flexible) of every layout, newest first within a version."""
+def versions() -> list[tuple[int, int, Struct]]:
+    """(type, value version, layout) of every layout, newest first within a version."""
     return [
-        (number, version, layout, stated.flexible)
+        (number, version, layout)
         for number, kind in KINDS.items()
         for version, stated in kind.versions.items()
         for layout in (*stated.layouts, *stated.early_access)
     ]
 
 
-def record(number: int, version: int, layout: Struct, flexible: bool, key: dict, value: dict, unknown=None):
+def record(number: int, version: int, layout: Struct, key: dict, value: dict, unknown=None) -> tuple[bytes, bytes]:
     """(key, value) as stored."""
+    flexible = KINDS[number].versions[version].flexible
     head = struct.pack(">h", number) + written(KINDS[number].key, key, flexible=False)
     return head, struct.pack(">h", version) + written(layout, value, flexible=flexible, unknown=unknown)
 
