@@ -87,13 +87,15 @@ def rebalance(found: Rebalance) -> str:
     parts.append(f"it took {took(g)}")
     word = unit(g["group_type"])
     before = found.previous["resources_assigned"] if found.previous else None
-    stood = len({(s["name"], s["index"]) for s in found.stalls.rows})
+    stood = len({(s["name"], s["index"]) for s in found.stopped})
     if before:
         parts.append(f"{stood} of {count(before, word)} stopped")
     elif stood:
         parts.append(f"{count(stood, word)} stopped")
-    idle = any(s["cause"] == StallCause.NO_MEMBER for s in found.stalls.rows)
-    parts.append("the last member went: nobody is there to lose anything" if idle else cost(found.stalls.rows, word))
+    idle = any(s["cause"] == StallCause.NO_MEMBER for s in found.stopped)
+    parts.append("the last member went: nobody is there to lose anything" if idle else cost(found.stopped, word))
+    if found.restarted:
+        parts.append(f"later, static members that came back: {cost(found.restarted, word)}")
     return "; ".join(parts) + "."
 
 
@@ -110,6 +112,8 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
     now = f"Now {LOOKS[look_of(state['state'])].word}" if state else "State not known"
     if state and state["state_since_at"]:
         now += f" since {clock(state['state_since_at'])} UTC"
+    if not generations and state and look_of(state["state"]) == "unknown":
+        return f"{now}: whether it rebalanced is not known."
     if not generations:
         return f"{now}. No rebalance in this range."
     estimate = sum(g["lost"] for g in generations)

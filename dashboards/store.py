@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from dashboards.lake import Lake, Parameter, Row, Rows
 from dashboards.urlstate import Window
 from schemas.silver import SILVER
+from schemas.states import StallCause
 
 FLEET_ROWS = 500
 GENERATION_ROWS = 500
@@ -188,6 +189,20 @@ class Rebalance:
     stalls: Rows
     events: list[Row]
     episode: Row | None
+
+    @property
+    def stopped(self) -> list[Row]:
+        """Stalls that this rebalance made; not those of static members that came back while its generation held."""
+        return [s for s in self.stalls.rows if not self._is_later(s)]
+
+    @property
+    def restarted(self) -> list[Row]:
+        """Stalls of static members that came back while its generation held: no rebalance stopped them."""
+        return [s for s in self.stalls.rows if self._is_later(s)]
+
+    def _is_later(self, stall: Row) -> bool:
+        by_other = stall["stopped_by_offset"] != self.generation["source_offset"]
+        return by_other and bool(stall["cause"] == StallCause.STATIC_RESTART)
 
 
 class Store:

@@ -188,7 +188,7 @@ def _assign(g: Row) -> list[_Line]:
 
 
 def _resources(found: Rebalance) -> list[_Line]:
-    worst = sorted(found.stalls.rows, key=lambda s: -(s["stopped_ms"] or 0))[:RESOURCES_SHOWN]
+    worst = sorted(found.stopped, key=lambda s: -(s["stopped_ms"] or 0))[:RESOURCES_SHOWN]
     g = found.generation
     return [
         _resource(s, g["completed_at"] or g["joined_at"]) for s in sorted(worst, key=lambda s: (s["name"], s["index"]))

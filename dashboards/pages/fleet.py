@@ -188,6 +188,7 @@ def _link(state: State, g: Row) -> str:
 
 def _row(state: State, g: Row, observed_until: int) -> Row:
     look = look_of(g["state"])
+    is_known = look != "unknown" or g["rebalances"] > 0
     since = g["open_rebalance_since_at"]
     lasting = "" if since is None else f" for {duration(max(0, observed_until - since))}"
     changed = max((t for t in (g["state_since_at"], g["last_rebalance_at"]) if t is not None), default=None)
@@ -199,11 +200,15 @@ def _row(state: State, g: Row, observed_until: int) -> Row:
         "state": LOOKS[look].word + lasting,
         "look": look,
         "kafka_state": visible(g["state"], 40),
-        "rebalances": g["rebalances"],
-        "lost": g["lost"],
-        "lost_text": bounded(g["lost"], g["lost_min"], g["lost_max"]) if g["lost_max"] else "none",
+        "rebalances": g["rebalances"] if is_known else None,
+        "lost": g["lost"] if is_known else None,
+        "lost_text": _lost(g) if is_known else "not observed",
         "p95": g["p95_max"],
         "p95_text": between(g["p95_min"], g["p95_max"]),
         "changed": changed,
         "changed_text": instant(changed)[:19],
     }
+
+
+def _lost(g: Row) -> str:
+    return bounded(g["lost"], g["lost_min"], g["lost_max"]) if g["lost_max"] else "none"

@@ -54,7 +54,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs)
     parts = [_head(state, group, found, shown)]
     if not inside:
-        parts.append(_quiet(state, group, seen, view))
+        parts.append(_quiet(state, found, seen, view))
     capped = any(rows.is_capped for rows in (generations, events, members, stalls))
     return [
         *parts,
@@ -112,7 +112,7 @@ def _head(state: State, group: str, found: Row | None, shown: str) -> Component:
 
 def _not_known(store: Store, state: State) -> Component:
     text = (
-        "No group of this name has been observed in this cluster."
+        "The tables hold no group of this name in this cluster."
         if store.versions()
         else "The warehouse has no tables. This page fills by itself when data arrives."
     )
@@ -121,12 +121,15 @@ def _not_known(store: Store, state: State) -> Component:
     )
 
 
-def _quiet(state: State, group: str, seen: Span, view: Window) -> Component:
+def _quiet(state: State, found: Row, seen: Span, view: Window) -> Component:
     everything = dcc.Link(
         "Show all data",
-        href=state.href("group", cluster=state.cluster, group=group, from_=ALL, to=""),
+        href=state.href("group", cluster=state.cluster, group=found["group_id"], from_=ALL, to=""),
         className="button",
     )
+    if look_of(found["state"]) == "unknown":
+        text = "Its records say that it exists, but not how it rebalanced."
+        return empty("unobserved", "Not observed", text)
     if seen.last_at < view.start:
         text = f"The newest record is of {instant(seen.last_at)[:19]} UTC, before this range begins."
         return empty("unobserved", "Not observed in this range", text, everything)

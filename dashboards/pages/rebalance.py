@@ -31,7 +31,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         )
         back = dcc.Link("All groups", href=state.href("fleet"), className="button")
         return [_head(state, group or "", None), empty("missing", "Nothing here yet", text, back)]
-    more = len(found.stalls.rows) > RESOURCES_SHOWN or found.stalls.is_capped
+    more = len(found.stopped) > RESOURCES_SHOWN or found.stalls.is_capped
     note = f" The {RESOURCES_SHOWN} that stood still longest are drawn." if more else ""
     return [
         _head(state, group, found),

@@ -75,6 +75,29 @@ def test_empty_says_which_of_the_three_kinds(tmp_path, now):
     assert "Nothing happened" in words(page(store, "/group", later, None, now)[0])
 
 
+def rows_of(component):
+    """Rows of every grid in a component tree."""
+    if isinstance(component, list | tuple):
+        return [row for c in component for row in rows_of(c)]
+    return list(getattr(component, "rowData", None) or ()) or rows_of(getattr(component, "children", None) or ())
+
+
+def test_a_group_whose_state_is_not_known_is_never_said_to_be_quiet(tmp_path, now):
+    sample.write(tmp_path, sample.unknown(now))
+    store = Store(LocalLake(tmp_path))
+    (row,) = rows_of(page(store, "/", "", None, now)[0])
+    assert ("not observed", "not observed", None, None) == (
+        row["state"],
+        row["lost_text"],
+        row["lost"],
+        row["rebalances"],
+    )
+    told = words(page(store, "/group", "?cluster=prod-eu&group=stock-loader-next", None, now)[0])
+    assert "whether it rebalanced is not known" in told
+    assert "Nothing happened" not in told
+    assert "No rebalance" not in told
+
+
 def test_old_data_is_shown_whole_by_default_and_said_to_be_old(tmp_path, now):
     sample.write(tmp_path, sample.static(now - 30 * 86_400_000))
     made, _, fresh = page(Store(LocalLake(tmp_path)), "/", "", None, now)

@@ -141,3 +141,18 @@ def test_an_emptied_group_loses_nothing():
 
 def test_every_trigger_can_be_said():
     assert set(sentences.Trigger) == set(sentences.TRIGGERS)
+
+
+def test_what_a_static_member_cost_later_is_not_laid_on_the_rebalance_before():
+    rows = sample.static(NOW)
+    g = rows["generations"][0]
+    back = sample.churny(NOW)["stalls"][0] | {
+        "generation_id": 1, "stopped_by_offset": g["source_offset"] + 5, "cause": "static_restart", "name": "prices",
+        "stopped_ms_min": 2000, "stopped_ms": 2000, "stopped_ms_max": 2000,
+    }  # fmt: skip
+    rows["stalls"].append(back)
+    found = rebalance_of(rows, 1)
+    assert ([], [back]) == (found.stopped, found.restarted)
+    said = sentences.rebalance(found)
+    assert "no partition-seconds lost; later, static members that came back: 2.0 partition-seconds lost." in said
+    assert not [label for label in waterfall(found).layout.yaxis.ticktext if label.startswith("prices")]
