@@ -1,6 +1,7 @@
 """Every record type of `__consumer_offsets`: the key's int16 type, its fields, and each value version's layouts.
 
-Source: Apache Kafka's `group-coordinator/src/main/resources/common/message/*.json`, tags 2.7 to 4.3. Names are Kafka's.
+Source: Apache Kafka's `group-coordinator/src/main/resources/common/message/*.json`, tags 2.7 to 4.3 and what
+comes after it (type 24, tags 2 and 3 of type 17). Names are Kafka's.
 
 A layout is a `Struct` of (name, type) pairs in the order of the bytes. A type is a primitive's name, `[type]` for an
 array, a `Struct`, or `maybe(type)` where null is allowed. `tags` are the known tagged fields of a flexible version; a

@@ -39,7 +39,7 @@ def kafka_reads(records: Iterable[Record]) -> list[dict[str, Any]]:
     path = os.pathsep.join(map(str, jars("kafka")))
     command = [java(), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", path, SOURCE]
     done = subprocess.run(command, input=asked, capture_output=True, text=True, encoding="utf-8", check=False)
-    assert "" == done.stderr
+    assert 0 == done.returncode, done.stderr
     return [json.loads(line) for line in done.stdout.split("\n")[:-1]]
 
 
