@@ -21,10 +21,12 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bench.load import TOPIC, Load, write
 from jobs import build, ingest
+from jobs.delta_io import create_tables
 from jobs.kafka_client import admin, reader_options, topic_ends
 from jobs.lab.broker import Broker
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
+from schemas.bronze import BRONZE
 from schemas.silver import SILVER
 
 CONNECTOR = (
@@ -50,7 +52,7 @@ def bronze(servers: str, folder: Path) -> float:
     """`regroup ingest --once`."""
     settings = _settings(servers, folder)
     spark = session("bench")
-    spark.range(1).count()
+    create_tables(spark, settings.warehouse, BRONZE)
     began = time.monotonic()
     ingest.wait(ingest.start(spark, settings, once=True))
     return time.monotonic() - began

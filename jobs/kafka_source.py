@@ -6,8 +6,10 @@ never subscribes, since a subscription would write a group of its own into the v
 
 from __future__ import annotations
 
+import gc
 import logging
 import uuid
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -151,11 +153,22 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         gaps = list(partition.gaps)
         if partition.ranges:
             reader = RangeReader(feed.options, feed.topic, partition.ranges)
-            for records in reader:
-                yield from _union(feed.fold(records, spans), tables)
+            with _no_collection():
+                for records in reader:
+                    yield from _union(feed.fold(records, spans), tables)
             gaps += reader.gaps
         rows = [span.row(feed.cluster, feed.topic) for span in (*_around(spans, gaps), *gaps)]
         yield from _union({COVERAGE.name: pa.array(rows, row_type(COVERAGE))}, tables)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Millions of messages and bytes, none in a cycle, make the cycle collector a third of the work."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _packed(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:

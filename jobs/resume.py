@@ -6,6 +6,7 @@ from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING
 
+import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
@@ -36,6 +37,8 @@ def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> Position:
     for row in sorted(newest, key=lambda r: r.log_epoch):
         places[row.source_partition] = Place(log_epoch=row.log_epoch, begin=0, offset=row.end)
     for table in feed.tables:
+        if not deltalake.DeltaTable(table_path(warehouse, table)).file_uris():
+            continue
         unfinished = _beyond(table, feed, places)
         target = DeltaTable.forPath(spark, table_path(warehouse, table))
         if not target.toDF().where(unfinished).isEmpty():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -118,7 +120,7 @@ def bronze(records: Records, *, cluster: str) -> dict[str, pa.StructArray]:
                 "body": json.dumps(decoded.body, separators=(",", ":")),
             }
         )
-    commits, refused = _commits(records, np.flatnonzero(kind == _COMMIT), codes)
+    commits, refused = _commits(records, kind == _COMMIT, codes)
     quarantined += [_quarantine(records, at, cluster, why) for at, why in refused]
     return {
         COORDINATOR_RECORDS.name: pa.array(group_rows, row_type(COORDINATOR_RECORDS)),
@@ -138,6 +140,7 @@ def count(spans: Mapping[int, Span], records: Records, quarantined: Iterable[int
         spans[partition].quarantined += n
 
 
+@lru_cache(maxsize=200_000)
 def _commit_key(key: bytes) -> CommitKey | Quarantined | None:
     return decode_commit_key(key) if is_offset_commit(key) else None
 
@@ -149,11 +152,11 @@ def _kind(key: CommitKey | Quarantined | None) -> int:
 
 
 def _commits(
-    records: Records, at: NDArray[np.int64], codes: NDArray[np.int32]
+    records: Records, chosen: NDArray[np.bool_], codes: NDArray[np.int32]
 ) -> tuple[Commits, list[tuple[int, Quarantined]]]:
-    """The readable ones of the commits at the given positions as columns, and why the others are not."""
-    values = [records.value[i] for i in at.tolist()]
-    decoded = decode_commit_values(values)
+    """The readable ones of the chosen commits as columns, and why the others are not."""
+    decoded = decode_commit_values(list(compress(records.value, chosen.tolist())))
+    at = np.flatnonzero(chosen)
     good = decoded.error == 0
     refused = [(int(at[i]), decoded.quarantined(i)) for i in np.flatnonzero(~good).tolist()]
     at = at[good]

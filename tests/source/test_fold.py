@@ -3,7 +3,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.bronze_batch import SourceRecord, bronze_rows
@@ -139,6 +139,7 @@ def belongs(last, run, group_records):
     return same and not cut and not deleted and minute == run["first_commit_at"].replace(second=0, microsecond=0)
 
 
+@settings(deadline=None)
 @given(histories(), st.lists(st.integers(0, 40)))
 def test_any_split_into_batches_gives_the_same_ends_of_runs_once_merged(history, cuts):
     edges = sorted({0, len(history), *(c for c in cuts if c < len(history))})
@@ -148,6 +149,7 @@ def test_any_split_into_batches_gives_the_same_ends_of_runs_once_merged(history,
     assert merged(runs(history), group_records) == split
 
 
+@settings(deadline=None)
 @given(histories(), st.lists(st.binary(max_size=40), max_size=5))
 def test_every_record_read_is_a_group_record_a_commit_or_in_quarantine(history, garbage):
     history = [*history, *(SourceRecord(0, 1_000 + n, 0, key or None, b"?") for n, key in enumerate(garbage))]
