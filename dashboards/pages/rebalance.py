@@ -115,7 +115,7 @@ def _named(ids: list[str] | None, known: dict[str, str]) -> str:
 
 
 def _cost(found: Rebalance) -> Component:
-    g, stalls = found.generation, found.stalls.rows
+    g, stalls = found.generation, found.stopped
     word = sentences.unit(g["group_type"])
     estimate, low, high = sentences.lost(stalls)
     open_ = [s for s in stalls if s["stopped_ms"] is None]
@@ -137,6 +137,8 @@ def _cost(found: Rebalance) -> Component:
         ("Moved", f"{g['resources_moved']} of {g['resources_assigned']}"),
         ("Took", html.Span([sentences.took(g), " ", evidence_mark(g["evidence"])])),
     ]
+    if found.restarted:
+        pairs.append(("Later, static restarts", sentences.cost(found.restarted, word)))
     if open_:
         pairs.append(("Nobody has", f"{count(len(open_), word)} yet"))
     if (episode := found.episode) is not None and episode["generations"] > 1:
