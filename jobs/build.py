@@ -103,7 +103,7 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
         .option("checkpointLocation", str(checkpoint_path(warehouse, "build")))
     )
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
-    writer.trigger(**trigger).start().awaitTermination()  # type: ignore[arg-type]
+    writer.trigger(**trigger).start().awaitTermination()
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:

@@ -89,7 +89,7 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
     name = f"cluster {cluster.name}"
     try:
         options = cluster.client() | {"socket.timeout.ms": "8000", "log_level": "0"}
-        admin = AdminClient(options)
+        admin = AdminClient(dict(options))
         metadata = admin.list_topics(timeout=TIMEOUT_S)
     except UserError as error:
         yield Finding(subject=name, is_ok=False, found="a setting refers to nothing", advice=str(error))

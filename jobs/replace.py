@@ -39,7 +39,7 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
         .whenNotMatchedInsert(~F.col(f"new.{DELETE}"), values)
         .execute()
     )
-    return changes.num_rows
+    return int(changes.num_rows)
 
 
 def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:

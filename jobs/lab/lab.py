@@ -118,9 +118,15 @@ class Lab:
         thread.start()
         started.callback(thread.join)
 
+    def create_topic(self, name: str) -> None:
+        """An empty topic of one partition; it may be there already."""
+        self._create([NewTopic(name, 1, 1)])
+
     def _create_topics(self) -> None:
         limits = {"retention.bytes": str(8 << 20), "segment.bytes": str(4 << 20)}
-        topics = [NewTopic(plan.topic, plan.partitions, 1, config=limits) for plan, _ in SCENARIO]
+        self._create([NewTopic(plan.topic, plan.partitions, 1, config=limits) for plan, _ in SCENARIO])
+
+    def _create(self, topics: list[NewTopic]) -> None:
         admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
         for creation in admin.create_topics(topics).values():
             try:

@@ -26,8 +26,8 @@ def restarts(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) -> Da
     """The last episode before new input that began with nothing open and whose first generation stands.
 
     Reads `touched` (cluster, group_id, `since_at`: time of the earliest new input) and two silver tables. Returns one
-    row per touched group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`; all NULL where the
-    whole history is needed.
+    row per touched group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`; all NULL where
+    the whole history is needed.
     """
     stands = F.unix_millis("settled_at") + NEAR_MS < F.unix_millis("since_at")
     known = rebalances.where(F.col("base_offset").isNotNull()).select(*GROUP, "settled_at", *POINT)

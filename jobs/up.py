@@ -1,0 +1,108 @@
+"""`regroup up`: the main job. Ingest, silver and the pages together; of a cluster of its own where none is named."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from jobs import ingest
+from jobs.build import rebuild_touched, touched
+from jobs.delta_io import create_tables
+from jobs.jars import jars
+from jobs.lab.lab import Lab
+from jobs.pages import free_port
+from jobs.processes import Supervised
+from jobs.settings import Cluster, Settings
+from jobs.spark import session
+from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.silver import SILVER
+from schemas.tables import Table
+
+ROOT = Path(__file__).resolve().parents[1]
+HISTORY = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
+LAB = "lab"
+
+
+def run(settings: Settings, _: argparse.Namespace) -> int:
+    """Run until Ctrl-C; nothing that was started stays behind.
+
+    Raises:
+        UserError: Java, a jar, the broker or the right to write is missing, or the warehouse is another cluster's.
+    """
+    with ExitStack() as stack:
+        say = _Stages()
+        if not settings.clusters:
+            settings = _embedded(settings, stack, say)
+        settings.warehouse.mkdir(parents=True, exist_ok=True)
+        address = _pages(settings, stack)
+        say(f"Pages: {address} (they fill as history is read)")
+        spark = session("regroup up", cores=settings.cores, driver_memory=settings.driver_memory)
+        stack.callback(spark.stop)
+        create_tables(spark, settings.warehouse, (*BRONZE, *SILVER))
+        say(f"Spark and the tables in {settings.warehouse} are ready")
+        queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say))
+        say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
+        try:
+            ingest.wait(queries)
+        except KeyboardInterrupt:
+            say("Stopping")
+    return 0
+
+
+class _Stages:
+    """One line a stage, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        print(f"{time.monotonic() - self._began:6.1f} s  {text}", flush=True)
+
+
+def _embedded(settings: Settings, stack: ExitStack, say: _Stages) -> Settings:
+    """A broker and churning groups in a folder beside the warehouse: the same cluster at every start."""
+    say("No cluster is named: starting a broker and churning consumers of our own (--bootstrap-servers names yours)")
+    jars("kafka")
+    folder = settings.warehouse.absolute().parent / "lab"
+    folder.mkdir(parents=True, exist_ok=True)
+    lab = stack.enter_context(Lab(folder))
+    cluster = Cluster(name=LAB, bootstrap_servers=lab.bootstrap_servers)
+    lab.create_topic(cluster.events_topic)
+    shipper: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "ship-logs", "--follow", lab.log_file]
+    command = [*shipper, "--broker-id", "1", "--bootstrap-servers", lab.bootstrap_servers, "--cluster", LAB]
+    shipping = Supervised(command, output=folder / "ship-logs.log")
+    stack.callback(shipping.stop)
+    say(f"Broker at {lab.bootstrap_servers}, five groups rebalance")
+    return replace(settings, clusters=(cluster,))
+
+
+def _pages(settings: Settings, stack: ExitStack) -> str:
+    """The pages in a process of their own, which ends with this one."""
+    port = free_port(settings.host, settings.port)
+    warehouse = settings.warehouse.absolute()
+    command: list[str | Path] = [sys.executable, "-P", "-m", "dashboards.app", "--warehouse", warehouse]
+    pages = Supervised([*command, "--host", settings.host, "--port", str(port)], output=warehouse.parent / "pages.log")
+    stack.callback(pages.stop)
+    return f"http://{settings.host}:{port}/"
+
+
+def _built(spark: SparkSession, settings: Settings, say: _Stages) -> ingest.OnBatch:
+    rows = 0
+
+    def build(new: Mapping[Table, DataFrame]) -> None:
+        nonlocal rows
+        history = {table: frame for table, frame in new.items() if table in HISTORY}
+        if not history:
+            return
+        rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(history))
+        rows += 1
+        say(f"Batch {rows} is in silver")
+
+    return build
