@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from pathlib import Path
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.delta_io import checkpoint_path, create_tables, table_path
+from jobs.delta_io import WRITERS, checkpoint_path, create_tables, table_path
 from jobs.errors import UserError
 from jobs.replace import PRUNED_GROUPS, replace_rows
 from jobs.settings import Settings
@@ -58,9 +59,15 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
     groups = [(row.cluster, row.group_id) for row in points.select("cluster", "group_id").collect()]
     history = [since_base(_read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
     rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points).toArrow()
-    for table in SILVER:
+
+    def write(table: Table) -> None:
         old = replaced(_read(spark, warehouse, table).where(_among(groups)), table, points)
         replace_rows(spark, old.toArrow(), rows_of(rebuilt, table), table_path(warehouse, table), table)
+
+    # `rebalances` says where a rebuild may go on, so it comes last: after a crash the old point still holds.
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(write, (table for table in SILVER if table is not REBALANCES)))
+    write(REBALANCES)
 
 
 def touched(new: Mapping[Table, DataFrame]) -> DataFrame:

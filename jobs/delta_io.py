@@ -7,6 +7,7 @@ goes by that name.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pyspark.sql import DataFrame, SparkSession
+
+WRITERS = 3
+"""Tables written at once: a commit is mostly waiting, on two cores too."""
 
 PROPERTIES = {
     # Readers without a JVM refuse deletion vectors and v2 checkpoints and read mapped columns as NULL, silently.
@@ -61,19 +65,22 @@ def create_tables(spark: SparkSession, warehouse: str | Path, tables: Iterable[T
     Raises:
         UserError: a table was written by a newer Regroup.
     """
-    for table in tables:
-        path = table_path(warehouse, table)
-        if deltalake.DeltaTable.is_deltatable(path):
-            _refuse_newer(path)
-            continue
-        builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
-        for column in table.columns:
-            builder = builder.addColumn(
-                column.name, column.type, nullable=column.name not in table.key, comment=column.comment
-            )
-        for key, value in PROPERTIES.items():
-            builder = builder.property(key, value)
-        builder.clusterBy(*table.cluster_by).execute()
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(lambda table: _create(spark, table_path(warehouse, table), table), tables))
+
+
+def _create(spark: SparkSession, path: str, table: Table) -> None:
+    if deltalake.DeltaTable.is_deltatable(path):
+        _refuse_newer(path)
+        return
+    builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
+    for column in table.columns:
+        builder = builder.addColumn(
+            column.name, column.type, nullable=column.name not in table.key, comment=column.comment
+        )
+    for key, value in PROPERTIES.items():
+        builder = builder.property(key, value)
+    builder.clusterBy(*table.cluster_by).execute()
 
 
 def _refuse_newer(path: str) -> None:

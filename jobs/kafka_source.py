@@ -99,6 +99,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._feed = feed
         self._target: TopicEnds | None = None
         self._has_target = False
+        self._has_waited = False
 
     # ruff: noqa: N802 - the names below are Spark's
 
@@ -124,7 +125,8 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             ends = topic_ends(admin(self._feed.options), self._feed.topic)
         except KafkaException as error:
             raise unreachable(self._feed.options, error.args[0]) from None
-        if ends is None:
+        if ends is None and not self._has_waited:
+            self._has_waited = True
             log.warning("waiting: the topic %s does not exist yet on %s", self._feed.topic, self._feed.cluster)
         return ends
 
