@@ -58,6 +58,7 @@ def parser() -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, parents=[common, *parents])
 
     up = add("up", "run everything: ingest, silver tables and pages; without --bootstrap-servers, of a lab", kafka)
+    up.add_argument("--trigger-seconds", type=float, help="time between two batches")
     up.add_argument("--quiet-ms", type=int, help="pause that ends an episode of rebalances, in milliseconds")
     for command in (up, add("serve", "the pages alone")):
         command.add_argument("--host", help="address to listen on (default 127.0.0.1)")

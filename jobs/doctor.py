@@ -101,9 +101,6 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
     yield _topic(f"{name}, topic {OFFSETS}", options, OFFSETS, required=True)
     yield _topic(f"{name}, topic {cluster.events_topic}", options, cluster.events_topic, required=False)
     yield _groups(name, admin)
-    for logs in cluster.logs:
-        for pattern in logs.files:
-            yield _log_file(name, pattern)
 
 
 def _unreachable(name: str, cluster: Cluster, error: KafkaError) -> Finding:
@@ -140,7 +137,7 @@ def _refused(subject: str, topic: str, error: KafkaError, *, required: bool) -> 
         advice = (
             "Nothing to do: it appears with the first group that commits or joins, and `ingest` waits for it."
             if required
-            else "Without the coordinator's log, starts are bounds: ship broker logs to it, or name log files."
+            else "Without the coordinator's log, starts are bounds: ship broker logs to it."
         )
         return Finding(subject=subject, is_ok=None, found="not there", advice=advice)
     if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -165,15 +162,3 @@ def _groups(name: str, admin: AdminClient) -> Finding:
             advice="Grant DESCRIBE on the cluster for states between two records; nothing else needs it.",
         )
     return Finding(subject=subject, is_ok=True, found=f"{len(listed.valid)} group(s) visible")
-
-
-def _log_file(name: str, pattern: str) -> Finding:
-    path = Path(pattern)
-    matches = sorted(path.parent.glob(path.name)) if path.parent.is_dir() else []
-    readable = [p for p in matches if os.access(p, os.R_OK)]
-    if readable:
-        return Finding(subject=f"{name}, log file {pattern}", is_ok=True, found=f"{len(readable)} file(s)")
-    found, advice = "not there", "Correct the path in [[clusters.NAME.logs]]."
-    if matches:
-        found, advice = "not readable", "Let this user read it."
-    return Finding(subject=f"{name}, log file {pattern}", is_ok=False, found=found, advice=advice)

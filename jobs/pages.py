@@ -10,7 +10,7 @@ TRIED = 20
 
 
 def free_port(host: str, wanted: int) -> int:
-    """`wanted`, or the next free port after it.
+    """`wanted`, or the next free port after it; any for 0.
 
     Raises:
         UserError: none of the next `TRIED` is free, or the address is not this machine's.
@@ -22,7 +22,7 @@ def free_port(host: str, wanted: int) -> int:
                 probe.bind((host, port))
             except OSError:
                 continue
-            return port
+            return int(probe.getsockname()[1])
     raise UserError(
         f"No port from {wanted} to {wanted + TRIED - 1} is free on {host}: choose another with --port, or --host."
     )

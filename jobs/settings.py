@@ -20,16 +20,6 @@ DEFAULT_CLUSTER = "kafka"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogFiles:
-    """Broker log files of one cluster. `layout` is a known name or a pattern with named fields."""
-
-    files: tuple[str, ...]
-    broker_id: int | None = None
-    zone: str = "UTC"
-    layout: str = "default"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """One Kafka cluster. `kafka` are librdkafka options, passed through as they are."""
 
@@ -40,7 +30,6 @@ class Cluster:
     events_zone: str = "UTC"
     events_layout: str = "default"
     max_offsets_per_trigger: int = 5_000_000
-    logs: tuple[LogFiles, ...] = ()
 
     def client(self) -> dict[str, str]:
         """Options for librdkafka with every secret resolved; never print or store what this returns."""
@@ -114,21 +103,11 @@ def _cluster(name: str, stated: Any) -> Cluster:
     if not isinstance(stated, dict):
         raise UserError(f"clusters.{name} must be a table: write {place} on a line of its own.")
     stated = dict(stated)
-    logs = tuple(_logs(place, entry) for entry in stated.pop("logs", []))
     kafka = {key: str(value) for key, value in stated.pop("kafka", {}).items()}
     _refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
     if "bootstrap_servers" not in stated:
         raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
-    return Cluster(name=name, kafka=kafka, logs=logs, **_all_typed(Cluster, stated, place))
-
-
-def _logs(place: str, stated: Any) -> LogFiles:
-    if not isinstance(stated, dict) or "files" not in stated:
-        raise UserError(f'Each entry of logs in {place} needs files = ["/path/server.log"].')
-    files = stated["files"]
-    rest = {key: value for key, value in stated.items() if key != "files"}
-    _refuse_unknown(stated, {f.name for f in fields(LogFiles)}, f"logs of {place}")
-    return LogFiles(files=(files,) if isinstance(files, str) else tuple(files), **_all_typed(LogFiles, rest, place))
+    return Cluster(name=name, kafka=kafka, **_all_typed(Cluster, stated, place))
 
 
 def _all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, Any]:

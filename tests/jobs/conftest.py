@@ -1,0 +1,83 @@
+"""A recorded history in a real broker's `__consumer_offsets` and events topic, and the tables it must give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+from deltalake import DeltaTable
+
+from jobs.build import rebuild_all, rebuild_touched, touched
+from jobs.delta_io import create_tables, table_path
+from jobs.lab.broker import Broker
+from jobs.replay import Capture, replay, split
+from jobs.settings import Cluster, Settings
+from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.silver import SILVER
+from tests.silver.rebuilding import CAPTURES
+
+NAME, CLUSTER = "eager_churn", "kafka"
+HISTORY = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
+
+
+def silver(warehouse: Path) -> dict[str, list[str]]:
+    """Every silver row, in no order that its files have."""
+    tables = {t.name: DeltaTable(table_path(warehouse, t)).to_pyarrow_table(columns=list(t.names)) for t in SILVER}
+    return {name: sorted(map(repr, rows.to_pylist())) for name, rows in tables.items()}
+
+
+def replayed(spark, warehouse: Path, *, batches: int, seed: int | None) -> dict[str, list[str]]:
+    """The recorded history through `replay`, in so many batches."""
+    capture = Capture(CAPTURES / NAME)
+    create_tables(spark, warehouse, (*BRONZE, *SILVER))
+    settings = Settings(warehouse=warehouse)
+    for batch in split(capture, ("offsets", "log"), batches, seed):
+        replay(spark, settings, CLUSTER, capture.meta, batch)
+    return silver(warehouse)
+
+
+@pytest.fixture(scope="session")
+def expected(spark, tmp_path_factory) -> dict[str, list[str]]:
+    """From one undisturbed batch."""
+    return replayed(spark, tmp_path_factory.mktemp("expected") / "warehouse", batches=1, seed=None)
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory) -> Cluster:
+    """A broker whose topics hold the recorded history, at the offsets and times it was recorded with."""
+    with Broker(tmp_path_factory.mktemp("recorded"), overrides={"log.cleaner.enable": "false"}) as broker:
+        cluster = Cluster(name=CLUSTER, bootstrap_servers=broker.bootstrap_servers, max_offsets_per_trigger=4_000)
+        capture = Capture(CAPTURES / NAME)
+        partitions = capture.meta["offsets_topic"]["partitions"]
+        topics = [NewTopic("__consumer_offsets", partitions, 1), NewTopic(cluster.events_topic, 2, 1)]
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        for made in admin.create_topics(topics).values():
+            made.result(30)
+        # Only an admin client's id may write to an internal topic.
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "__admin_client"})
+        for record in capture.records():
+            producer.produce(
+                "__consumer_offsets", record.value, record.key, record.partition, timestamp=record.timestamp_ms
+            )
+        for line in capture.lines():
+            producer.produce(cluster.events_topic, line.text.encode(), partition=line.number % 2)
+        assert producer.flush(60) == 0
+        yield cluster
+
+
+def built(spark, settings: Settings):
+    """What `up` does with each batch."""
+
+    def build(new) -> None:
+        history = {table: frame for table, frame in new.items() if table in HISTORY}
+        if history:
+            rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(history))
+
+    return build
+
+
+def rebuilt(spark, warehouse: Path) -> dict[str, list[str]]:
+    rebuild_all(spark, warehouse, Settings().quiet_ms)
+    return silver(warehouse)

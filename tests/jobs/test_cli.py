@@ -1,0 +1,101 @@
+"""A foreseeable mistake is one sentence on stderr and exit code 2, never a traceback."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jobs.cli import main, parser
+from jobs.errors import UserError
+from jobs.settings import Settings
+
+
+@pytest.fixture
+def sentence(capsys):
+    def run(*arguments: str) -> str:
+        assert main(list(arguments)) == 2
+        printed = capsys.readouterr().err
+        assert printed.count("\n") == 1
+        assert "Traceback" not in printed
+        return printed
+
+    return run
+
+
+def test_a_capture_that_is_none_is_named(sentence, tmp_path) -> None:
+    assert f"{tmp_path} is no capture folder" in sentence("replay", str(tmp_path), "--warehouse", str(tmp_path / "w"))
+
+
+def test_a_capture_of_another_format_is_named(sentence, tmp_path) -> None:
+    (tmp_path / "meta.json").write_text(json.dumps({"format": 9}))
+    assert "format 9" in sentence("replay", str(tmp_path), "--warehouse", str(tmp_path / "w"))
+
+
+def test_an_unknown_source_lists_the_known_ones(sentence, tmp_path) -> None:
+    assert "offsets, log, admin" in sentence("replay", str(tmp_path), "--sources", "offset")
+
+
+def test_a_warehouse_without_tables_says_what_to_run_first(sentence, tmp_path) -> None:
+    assert "ingest" in sentence("rebuild", "--warehouse", str(tmp_path))
+
+
+def test_a_missing_settings_file_is_named(sentence, tmp_path) -> None:
+    assert "absent.toml" in sentence("doctor", "--config", str(tmp_path / "absent.toml"))
+
+
+def test_ingest_without_a_cluster_says_how_to_name_one(sentence, tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr("jobs.ingest.session", lambda *_, **__: None)
+    assert "--bootstrap-servers" in sentence("ingest", "--once", "--warehouse", str(tmp_path))
+
+
+def test_every_command_has_help() -> None:
+    commands = next(a for a in parser()._actions if a.dest == "command").choices
+    assert set(commands) >= {
+        "up",
+        "ingest",
+        "build",
+        "replay",
+        "rebuild",
+        "serve",
+        "lab",
+        "doctor",
+        "capture",
+        "ship-logs",
+    }
+    assert all(command.format_help() for command in commands.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('quite_ms = 5\n[clusters.a]\nbootstrap_servers = "x:1"', "did you mean quiet_ms?"),
+        ('[clusters.a]\nbootstrap_server = "x:1"', "did you mean bootstrap_servers?"),
+        ("[clusters.a]\n", "has no bootstrap_servers"),
+        ('port = "many"', "must be int"),
+        ("port = ", "not valid TOML"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_the_nearest_right_one(tmp_path, text, expected) -> None:
+    file = tmp_path / "regroup.toml"
+    file.write_text(text)
+    with pytest.raises(UserError, match=expected.replace("?", r"\?")):
+        Settings.load(file, {})
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path) -> None:
+    file = tmp_path / "regroup.toml"
+    file.write_text('port = 1\nquiet_ms = 1\ntrigger_seconds = 1\n[clusters.a]\nbootstrap_servers = "x:1"')
+    given = Settings.load(file, {"REGROUP_PORT": "2", "REGROUP_QUIET_MS": "2"}, {"port": 3})
+    assert (3, 2, 1.0) == (given.port, given.quiet_ms, given.trigger_seconds)
+
+
+def test_a_secret_is_a_reference_and_is_never_printed(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("KAFKA_PASSWORD", "hunter2")
+    file = tmp_path / "regroup.toml"
+    file.write_text(
+        '[clusters.a]\nbootstrap_servers = "x:1"\n[clusters.a.kafka]\n"sasl.password" = "env:KAFKA_PASSWORD"'
+    )
+    cluster = Settings.load(file, {}).only()
+    assert "hunter2" == cluster.client()["sasl.password"]
+    assert "hunter2" not in repr(cluster)

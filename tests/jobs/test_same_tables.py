@@ -1,0 +1,57 @@
+"""The same history gives the same silver tables, whichever way it came in and however often it was interrupted."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+from jobs.delta_io import create_tables
+from jobs.ingest import start, wait
+from jobs.settings import Settings
+from schemas.silver import SILVER
+from tests.jobs.conftest import built, rebuilt, replayed, silver
+
+
+def test_a_replay_in_shuffled_batches_gives_the_tables_of_one_batch(spark, expected, warehouse) -> None:
+    assert expected == replayed(spark, warehouse, batches=3, seed=5)
+    assert expected == rebuilt(spark, warehouse), "silver again from bronze"
+
+
+def test_the_live_path_gives_the_tables_of_a_replay(spark, expected, recorded, warehouse) -> None:
+    settings = Settings(warehouse=warehouse, clusters=(recorded,))
+    create_tables(spark, warehouse, SILVER)
+    wait(start(spark, settings, once=True, on_batch=built(spark, settings)))
+    assert expected == silver(warehouse)
+
+
+def test_kill_9_at_random_moments_changes_no_row(spark, expected, recorded, warehouse) -> None:
+    """`up` is killed while it starts, reads and writes, then what is left is read in peace."""
+    seed = int(os.environ.get("REGROUP_SEED", time.time_ns() % 1_000_000))
+    chance = random.Random(seed)
+    for _ in range(3):
+        kill_up(recorded.bootstrap_servers, warehouse, after_s=chance.uniform(12, 32))
+    settings = Settings(warehouse=warehouse, clusters=(recorded,))
+    create_tables(spark, warehouse, SILVER)
+    wait(start(spark, settings, once=True, on_batch=built(spark, settings)))
+    assert expected == silver(warehouse), f"repeat with REGROUP_SEED={seed}"
+
+
+def kill_up(bootstrap_servers: str, warehouse, after_s: float) -> None:
+    command = [sys.executable, "-m", "jobs.cli", "up", "--bootstrap-servers", bootstrap_servers, "--port", "0"]
+    up = subprocess.Popen(
+        [*command, "--cluster", "kafka", "--warehouse", str(warehouse), "--trigger-seconds", "1"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    with suppress(subprocess.TimeoutExpired):
+        up.wait(after_s)
+    # Spark's JVM and workers are in its group: as when the machine loses power.
+    os.killpg(up.pid, signal.SIGKILL)
+    up.wait()
