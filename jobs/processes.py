@@ -6,6 +6,7 @@ or is killed, the pipe ends, and the supervisor terminates the child: politely f
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -66,7 +67,13 @@ class Supervised:
 def _supervise(grace_s: float, command: Sequence[str]) -> None:
     # A terminal's Ctrl-C reaches the whole foreground group; the parent decides, and its end of the pipe tells.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True)
+    child = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=sys.stderr,
+        start_new_session=True,
+        preexec_fn=_die_with_parent,  # noqa: PLW1509 - no other thread runs yet
+    )
 
     def leave_with_child() -> None:
         os._exit(child.wait() & 0xFF)
@@ -82,6 +89,12 @@ def _supervise(grace_s: float, command: Sequence[str]) -> None:
     while os.read(0, 4096):
         pass
     end_child()
+
+
+def _die_with_parent() -> None:
+    """Linux: even if the supervisor itself is killed, the kernel ends the child (prctl 1, PR_SET_PDEATHSIG)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 if __name__ == "__main__":

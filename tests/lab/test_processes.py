@@ -45,6 +45,13 @@ def test_a_child_that_ignores_sigterm_is_killed_after_the_grace_period(tmp_path)
     assert not is_alive(child.pid)
 
 
+def test_a_child_ends_when_its_supervisor_is_killed(tmp_path):
+    child = Supervised(["sleep", "60"], output=tmp_path / "out")
+    os.kill(child._supervisor.pid, signal.SIGKILL)
+    wait_until(lambda: not is_alive(child.pid))
+    child.stop()
+
+
 def test_a_child_that_ends_by_itself_is_noticed(tmp_path):
     child = Supervised(["sh", "-c", "echo done"], output=tmp_path / "out")
     wait_until(lambda: not child.is_alive())
