@@ -84,8 +84,8 @@ def _supervise(grace_s: float, command: Sequence[str]) -> None:
         os.killpg(child.pid, signal.SIGKILL)
 
     signal.signal(signal.SIGTERM, end_child)
-    threading.Thread(target=leave_with_child).start()
     print(child.pid, flush=True)
+    threading.Thread(target=leave_with_child).start()
     while os.read(0, 4096):
         pass
     end_child()
