@@ -22,6 +22,7 @@ from confluent_kafka import Consumer, TopicPartition
 from bench.load import TOPIC, Load, write
 from jobs import build, ingest
 from jobs.delta_io import create_tables
+from jobs.jars import cache_dir, resolve
 from jobs.kafka_client import admin, reader_options, topic_ends
 from jobs.lab.broker import Broker
 from jobs.settings import Cluster, Settings
@@ -29,11 +30,17 @@ from jobs.spark import session
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER
 
-CONNECTOR = (
-    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",
-    # 4.2.0 of this one is not in every mirror of Maven Central; this one read and streamed real records.
-    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1",
-)
+# Exactly these, by SHA-256: 4.2.0 of the token provider is not in every mirror of Maven Central.
+CONNECTOR = {
+    "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0": (
+        "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705"
+    ),
+    "org.apache.spark:spark-token-provider-kafka-0-10_2.13:4.1.0-preview1": (
+        "ab6e27a8a47ce63348dd0ecbd5543dc6212b4783180305cde5749e79684ea97b"
+    ),
+    "org.apache.kafka:kafka-clients:3.9.2": "014b4ef36884478a932641818b080c36a8f8e2e92dc771e800c9d2694f4f83d8",
+    "org.apache.commons:commons-pool2:2.13.1": "f77a5060d6936a9144023584232f9de3f2248f1abfe156e9d31795f18770674f",
+}
 DEFAULTS = {"group.id": "bare", "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
 PROCESSES = 2
 
@@ -73,8 +80,7 @@ def spark_source(servers: str, _: Path) -> float:
 
     spark = (
         SparkSession.builder.master(f"local[{PROCESSES}]")
-        .config("spark.jars.packages", ",".join(CONNECTOR))
-        .config("spark.jars.excludes", "org.apache.spark:spark-token-provider-kafka-0-10_2.13")
+        .config("spark.jars", ",".join(str(path) for path in resolve(CONNECTOR, cache_dir())))
         .config("spark.sql.streaming.kafka.useDeprecatedOffsetFetching", "true")
         .config("spark.driver.memory", "2g")
         .config("spark.ui.enabled", "false")
@@ -165,7 +171,7 @@ def report(servers: str, names: list[str]) -> None:
         command = [sys.executable, "-m", "bench.catch_up", "--measure", name, "--bootstrap-servers", servers]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            print(f"{name:14} failed: {(done.stderr.strip().splitlines() or ['no output'])[-1][:200]}")
+            print(f"{name:14} failed:\n{done.stderr[-2_000:]}")
             continue
         rates[name] = records / float(done.stdout.split()[-1])
         ratios = [f"{rates[name] / rates[base]:5.2f} x {base}" for base in ("bare", "bare_tuned") if base in rates]
