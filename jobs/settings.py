@@ -70,7 +70,9 @@ class Settings:
         if bootstrap:
             clusters = _one(clusters, given.get("cluster"), bootstrap)
         typed = {key: _typed(key, value, get_type_hints(cls)[key]) for key, value in values.items()}
-        return cls(clusters=clusters, **typed)
+        # Spark and Delta take a relative path for a table's name.
+        warehouse = typed.pop("warehouse", Path(".regroup/warehouse")).absolute()
+        return cls(clusters=clusters, warehouse=warehouse, **typed)
 
     def only(self, name: str | None = None) -> Cluster:
         """The cluster called `name`, or the only one.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -81,6 +82,11 @@ def test_a_wrong_setting_is_refused_with_the_nearest_right_one(tmp_path, text, e
     file.write_text(text)
     with pytest.raises(UserError, match=expected.replace("?", r"\?")):
         Settings.load(file, {})
+
+
+@pytest.mark.parametrize(("flags", "expected"), [({}, ".regroup/warehouse"), ({"warehouse": "w"}, "w")])
+def test_a_warehouse_is_always_an_absolute_path(flags, expected) -> None:
+    assert Path.cwd() / expected == Settings.load(None, {}, flags).warehouse
 
 
 def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path) -> None:
