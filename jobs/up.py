@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -44,16 +47,27 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
         address = _pages(settings, stack)
         say(f"Pages: {address} (they fill as history is read)")
         spark = session("regroup up", cores=settings.cores, driver_memory=settings.driver_memory)
-        stack.callback(spark.stop)
         create_tables(spark, settings.warehouse, (*BRONZE, *SILVER))
         say(f"Spark and the tables in {settings.warehouse} are ready")
+        stopped = _on_signal()
         queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say))
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
-        try:
-            ingest.wait(queries)
-        except KeyboardInterrupt:
-            say("Stopping")
-    return 0
+        while not stopped.wait(1):
+            if not all(query.isActive for query in queries):
+                ingest.wait(queries)
+        say("Stopping")
+        stack.pop_all().close()
+        sys.stdout.flush()
+        # A batch under way is abandoned as by a crash, which loses nothing; Spark would report it as errors.
+        os._exit(0)
+
+
+def _on_signal() -> threading.Event:
+    """Set by Ctrl-C or SIGTERM. Spark's own handler interrupts whatever call to the JVM is under way."""
+    stopped = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stopped.set())
+    return stopped
 
 
 class _Stages:
