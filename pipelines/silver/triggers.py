@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pipelines.silver.generations import Generation
 from pipelines.silver.lines import Story
-from pipelines.silver.stops import Departure, Work, departure
+from pipelines.silver.stops import HEARTBEAT_MS, Departure, Work, departure
 from schemas.states import Evidence, RebalanceMode, Trigger
 
 REJOINED = (Trigger.LEADER_REJOINED, Trigger.UNKNOWN)
@@ -112,6 +112,8 @@ def _one_left(g: Generation, story: Story, left: list[str], done: dict[str, Work
     trigger = Trigger.MEMBER_LEFT if len(fresh) == len(left) else Trigger.UNKNOWN
     if only and not fresh and (w := done.get(only)) and w.last:
         silent = g.joined_at - w.last
-        if silent < before[only].session_timeout_ms * 3 // 2:
+        # As long a silence may also be a poll that took too long: then the topic alone does not tell.
+        too_short_to_poll = silent < before[only].rebalance_timeout_ms - HEARTBEAT_MS
+        if silent < before[only].session_timeout_ms * 3 // 2 and too_short_to_poll:
             trigger = Trigger.SESSION_EXPIRED
     return Cause(trigger=trigger, evidence=Evidence.INFERRED, member_id=only)
