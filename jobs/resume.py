@@ -30,6 +30,8 @@ def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> Position:
     Coverage is written last, so rows beyond it are of a batch that was not finished: they are deleted, to be read
     again. Without that, runs of commits folded another way would count twice.
     """
+    if not any(_has_rows(warehouse, table) for table in (*feed.tables, COVERAGE)):
+        return Position()
     spans = spark.read.format("delta").load(table_path(warehouse, COVERAGE))
     here = (F.col("cluster") == feed.cluster) & (F.col("source") == feed.topic)
     newest = spans.where(here).groupBy("source_partition", "log_epoch").agg(F.max("to_offset").alias("end")).collect()
@@ -37,13 +39,18 @@ def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> Position:
     for row in sorted(newest, key=lambda r: r.log_epoch):
         places[row.source_partition] = Place(log_epoch=row.log_epoch, begin=0, offset=row.end)
     for table in feed.tables:
-        if not deltalake.DeltaTable(table_path(warehouse, table)).file_uris():
+        if not _has_rows(warehouse, table):
             continue
         unfinished = _beyond(table, feed, places)
         target = DeltaTable.forPath(spark, table_path(warehouse, table))
         if not target.toDF().where(unfinished).isEmpty():
             target.delete(unfinished)
     return Position(places=places)
+
+
+def _has_rows(warehouse: Path, table: Table) -> bool:
+    # deltalake answers in milliseconds what a first query of Spark takes seconds for.
+    return bool(deltalake.DeltaTable(table_path(warehouse, table)).file_uris())
 
 
 def _beyond(table: Table, feed: Feed, places: Mapping[int, Place]) -> Column:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from jobs.errors import UserError
+from pipelines.log_layouts import layout, zone
 
 DEFAULT_CLUSTER = "kafka"
 
@@ -109,7 +110,13 @@ def _cluster(name: str, stated: Any) -> Cluster:
     _refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
     if "bootstrap_servers" not in stated:
         raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
-    return Cluster(name=name, kafka=kafka, **_all_typed(Cluster, stated, place))
+    cluster = Cluster(name=name, kafka=kafka, **_all_typed(Cluster, stated, place))
+    try:
+        layout(cluster.events_layout)
+        zone(cluster.events_zone)
+    except ValueError as error:
+        raise UserError(f"In {place}: {error}") from None
+    return cluster
 
 
 def _all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, Any]:

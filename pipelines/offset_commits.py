@@ -1,7 +1,7 @@
 """Offset commits folded into runs: the table `offset_commits`.
 
 Consecutive commits of one (group, topic, partition) become one row of their first, last-but-one and last record. A run
-ends at every group record of the same group, at a tombstone, where the minute of its records changes, and with the
+ends at every group record of the same group, at a tombstone, where the ten minutes of its records change, and with the
 call. So the last two commits before and the first one after any group record are exact, however wide the runs are.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-BUCKET_MS = 60_000
+BUCKET_MS = 600_000
 CommitKey = tuple[str, str, int]
 KEY = pa.struct([("group_id", pa.string()), ("topic", pa.string()), ("partition", pa.int32())])
 

@@ -70,7 +70,7 @@ def test_a_missing_key_has_a_reason_of_its_own():
 
 def test_unknown_types_and_versions_are_told_from_early_access():
     random = Random(1)
-    for number in [*range(25, 500), *(random.randint(-(2**15), -1) for _ in range(100))]:
+    for number in [*range(-(2**15), 0), *range(25, 2**15)]:
         assert (
             QuarantineReason.UNKNOWN_TYPE == decode_record(struct.pack(">h", number) + b"\x00\x01g", b"\x00\x00").reason
         )
@@ -78,7 +78,8 @@ def test_unknown_types_and_versions_are_told_from_early_access():
         for value in (None, b"", b"\x00\x00\x01\x00"):
             assert QuarantineReason.EARLY_ACCESS == decode_record(number.to_bytes(2) + b"\x00\x01g", value).reason
     for number, kind in KINDS.items():
-        for version in {*range(-5, 15), *(random.randint(-(2**15), 2**15 - 1) for _ in range(5))} - set(kind.versions):
+        some = (random.randint(-(2**15), 2**15 - 1) for _ in range(100))
+        for version in {*range(-5, 15), *some} - set(kind.versions):
             found = decode_record(key_of(number), struct.pack(">h", version) + bytes(20))
             assert QuarantineReason.UNKNOWN_VERSION == found.reason
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipelines.bronze_batch import SourceRecord, bronze_rows
 from tests.source.offset_records import commit, commit_key, commit_value, deletion, group_record
 
-MINUTE = 60_000
+BUCKET = 600_000
 
 
 def rows(records):
@@ -56,8 +56,8 @@ def test_partitions_are_folded_apart():
     assert [(0, 0, 2, 2), (1, None, 1, 1)] == [ends(r) for r in runs(history)]
 
 
-def test_a_minute_ends_a_run():
-    history = [commit(0, at_ms=MINUTE - 1), commit(1, at_ms=MINUTE), commit(2, at_ms=MINUTE + 1)]
+def test_ten_minutes_end_a_run():
+    history = [commit(0, at_ms=BUCKET - 1), commit(1, at_ms=BUCKET), commit(2, at_ms=BUCKET + 1)]
     assert [(0, None, 0, 1), (1, 1, 2, 2)] == [ends(r) for r in runs(history)]
 
 
@@ -103,7 +103,7 @@ def histories(draw):
     kinds = st.sampled_from(["commit"] * 6 + ["group", "deletion"])
     for _ in range(draw(st.integers(0, 40))):
         offset += draw(st.sampled_from([1, 1, 1, 5]))
-        at_ms += draw(st.sampled_from([0, 10, 20_000, 70_000]))
+        at_ms += draw(st.sampled_from([0, 10, 200_000, 700_000]))
         group, partition = draw(st.sampled_from("gh")), draw(st.integers(0, 1))
         match draw(kinds):
             case "commit":
@@ -133,10 +133,13 @@ def merged(found, group_records):
 
 def belongs(last, run, group_records):
     same = all(last[name] == run[name] for name in ("group_id", "partition"))
-    minute = last["last_commit_at"].replace(second=0, microsecond=0)
     cut = any(g == run["group_id"] and last["last_offset"] < at < run["first_offset"] for g, at in group_records)
     deleted = last["is_tombstone"] or run["is_tombstone"]
-    return same and not cut and not deleted and minute == run["first_commit_at"].replace(second=0, microsecond=0)
+    return same and not cut and not deleted and bucket(last["last_commit_at"]) == bucket(run["first_commit_at"])
+
+
+def bucket(at):
+    return at.timestamp() * 1000 // BUCKET
 
 
 @settings(deadline=None)
