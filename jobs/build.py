@@ -21,9 +21,9 @@ from jobs.replace import PRUNED_GROUPS, replace_rows
 from jobs.settings import Settings
 from jobs.spark import session
 from pipelines.silver.frame import rows_of, silver, since_base, table_of
-from pipelines.silver.restarts import replaced, restarts
+from pipelines.silver.restarts import committing, replaced, restarts
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import GROUPS, REBALANCES, SILVER
+from schemas.silver import GROUPS, REBALANCES, SILVER, STALLS
 from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
@@ -51,12 +51,17 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
         spark: the session.
         warehouse: where the tables are; bronze already holds the new rows.
         quiet_ms: pause that ends an episode.
-        touched: cluster, group_id, `since_at` (time of the earliest new row), one row a group.
+        touched: what `touched` returned.
     """
-    # Collected: a plan that still read silver would be evaluated anew after each table that is written below.
+    # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
+    touched = spark.createDataFrame(touched.toArrow())
+    told = _commits_only(spark, warehouse, touched)
+    touched = touched.join(F.broadcast(told), ["cluster", "group_id"], "left_anti")
     stand = restarts(touched, _read(spark, warehouse, REBALANCES), _read(spark, warehouse, GROUPS))
     points = spark.createDataFrame(stand.toArrow())
     groups = [(row.cluster, row.group_id) for row in points.select("cluster", "group_id").collect()]
+    if not groups:
+        return
     history = [since_base(_read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
     rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points).toArrow()
 
@@ -70,16 +75,37 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
     write(REBALANCES)
 
 
+def _commits_only(spark: SparkSession, warehouse: Path, touched: DataFrame) -> DataFrame:
+    """Say of groups that only committed on when they did so last; returns which these are."""
+    stand = _read(spark, warehouse, GROUPS)
+    rows = committing(touched, stand, _read(spark, warehouse, STALLS)).toArrow()
+    found = spark.createDataFrame(rows.select(["cluster", "group_id"]))
+    if rows.num_rows:
+        old = stand.join(F.broadcast(found), ["cluster", "group_id"], "left_semi").select(*GROUPS.names).toArrow()
+        replace_rows(spark, old, rows, table_path(warehouse, GROUPS), GROUPS)
+    return found
+
+
 def touched(new: Mapping[Table, DataFrame]) -> DataFrame:
-    """The groups that new bronze rows are about: cluster, group_id, `since_at`."""
-    parts = [_touching(table, frame) for table, frame in new.items()]
-    return reduce(DataFrame.union, parts).groupBy("cluster", "group_id").agg(F.min("since_at").alias("since_at"))
+    """The groups that new bronze rows are about, one row each: cluster, group_id, `since_at` (time of the earliest
+    new row) and, where all of them are commits, `last_commit_at`.
+    """
+    return _by_group(reduce(DataFrame.union, [_touching(table, frame) for table, frame in new.items()]))
+
+
+def _by_group(rows: DataFrame) -> DataFrame:
+    last = F.when(F.bool_and("is_commit"), F.max("last_commit_at"))
+    earliest = F.min("since_at").alias("since_at")
+    return rows.groupBy("cluster", "group_id").agg(earliest, last.alias("last_commit_at"))
 
 
 def _touching(table: Table, rows: DataFrame) -> DataFrame:
     # A row without a time may belong anywhere: its group is rebuilt from the start.
-    since = F.coalesce(F.col(TIMES[table.name]), F.timestamp_millis(F.lit(0)))
-    return rows.where(F.col("group_id").isNotNull()).select("cluster", "group_id", since.alias("since_at"))
+    since = F.coalesce(F.col(TIMES[table.name]), F.timestamp_millis(F.lit(0))).alias("since_at")
+    is_commit = ~F.col("is_tombstone") if table is OFFSET_COMMITS else F.lit(False)  # noqa: FBT003 - a literal
+    last = F.col("last_commit_at") if table is OFFSET_COMMITS else F.lit(None).cast("timestamp")
+    chosen = rows.where(F.col("group_id").isNotNull())
+    return chosen.select("cluster", "group_id", since, is_commit.alias("is_commit"), last.alias("last_commit_at"))
 
 
 def _read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
@@ -101,8 +127,7 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     rows = [_touching(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:
-        earliest = batch.groupBy("cluster", "group_id").agg(F.min("since_at").alias("since_at"))
-        rebuild_touched(batch.sparkSession, warehouse, settings.quiet_ms, earliest)
+        rebuild_touched(batch.sparkSession, warehouse, settings.quiet_ms, _by_group(batch))
 
     writer = (
         reduce(DataFrame.union, rows)

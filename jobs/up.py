@@ -56,6 +56,7 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
             if not all(query.isActive for query in queries):
                 ingest.wait(queries)
         say("Stopping")
+        spark.sparkContext.setLogLevel("OFF")
         stack.pop_all().close()
         sys.stdout.flush()
         # A batch under way is abandoned as by a crash, which loses nothing; Spark would report it as errors.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from schemas.silver import GROUPS
+from schemas.states import GroupProtocol
 from schemas.tables import Table
 
 GROUP = ("cluster", "group_id")
@@ -41,6 +43,24 @@ def restarts(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) -> Da
         .select(*GROUP, "point.*", "first_seen_at")
     )
     return touched.select(*GROUP).join(last, list(GROUP), "left")
+
+
+def committing(touched: DataFrame, groups: DataFrame, stalls: DataFrame) -> DataFrame:
+    """Rows of `groups` as they become for those that did nothing but commit, and for which that changes nothing else.
+
+    Reads `touched` (cluster, group_id, `last_commit_at`: NULL unless all new input is commits) and two silver tables.
+    A commit can otherwise be the first one after a stop that is over, or the first sign of a group.
+    """
+    awaited = stalls.where(F.col("resumed_at_earliest").isNotNull() & F.col("first_commit_at").isNull())
+    generation = (*GROUP, "incarnation", F.col("resumed_generation_id").alias("generation_id"))
+    classic = F.coalesce("group_protocol", F.lit(GroupProtocol.CLASSIC)) == GroupProtocol.CLASSIC
+    last = F.greatest("last_record_at", "last_commit_at").alias("last_record_at")
+    return (
+        groups.join(F.broadcast(touched.where(F.col("last_commit_at").isNotNull())), list(GROUP))
+        .where(classic)
+        .join(awaited.select(*generation), [*GROUP, "incarnation", "generation_id"], "left_anti")
+        .select(*(last if name == "last_record_at" else name for name in GROUPS.names))
+    )
 
 
 def replaced(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:

@@ -9,17 +9,36 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from itertools import pairwise
 
 from jobs.delta_io import create_tables
 from jobs.ingest import start, wait
+from jobs.replay import Batch, Capture, replay, split
 from jobs.settings import Settings
+from pipelines.record_decoding import is_offset_commit
+from schemas.bronze import BRONZE
 from schemas.silver import SILVER
-from tests.jobs.conftest import built, rebuilt, replayed, silver
+from tests.jobs.conftest import CLUSTER, NAME, built, rebuilt, replayed, silver
+from tests.silver.rebuilding import CAPTURES
 
 
 def test_a_replay_in_shuffled_batches_gives_the_tables_of_one_batch(spark, expected, warehouse) -> None:
     assert expected == replayed(spark, warehouse, batches=3, seed=5)
     assert expected == rebuilt(spark, warehouse), "silver again from bronze"
+
+
+def test_batches_of_commits_alone_change_what_a_rebuild_would(spark, warehouse) -> None:
+    """The longest stretch of commits, in two batches: the first ends stops, the second only goes on."""
+    capture, settings = Capture(CAPTURES / NAME), Settings(warehouse=warehouse)
+    create_tables(spark, warehouse, (*BRONZE, *SILVER))
+    records = [r for batch in split(capture, ["offsets"], 200, None) for r in batch.records]
+    cuts = [n for n, r in enumerate(records) if r.key is None or not is_offset_commit(r.key)]
+    start, end = max(pairwise(cuts), key=lambda pair: pair[1] - pair[0])
+    middle = (start + 1 + end) // 2
+    for part in (records[: start + 1], records[start + 1 : middle], records[middle:end]):
+        replay(spark, settings, CLUSTER, capture.meta, Batch(records=sorted(part, key=lambda r: r[:2])))
+    found = silver(warehouse)
+    assert rebuilt(spark, warehouse) == found
 
 
 def test_the_live_path_gives_the_tables_of_a_replay(spark, expected, recorded, warehouse) -> None:
