@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from pathlib import Path
 
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
@@ -54,14 +55,14 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
         touched: what `touched` returned.
     """
     # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
-    touched = spark.createDataFrame(touched.toArrow())
-    told = _commits_only(spark, warehouse, touched)
-    touched = touched.join(F.broadcast(told), ["cluster", "group_id"], "left_anti")
-    stand = restarts(touched, _read(spark, warehouse, REBALANCES), _read(spark, warehouse, GROUPS))
-    points = spark.createDataFrame(stand.toArrow())
-    groups = [(row.cluster, row.group_id) for row in points.select("cluster", "group_id").collect()]
-    if not groups:
+    new = touched.toArrow()
+    told = _commits_only(spark, warehouse, spark.createDataFrame(new))
+    new = new.join(told, ["cluster", "group_id"], join_type="left anti")
+    if not new.num_rows:
         return
+    groups = list(zip(*(new[name].to_pylist() for name in ("cluster", "group_id")), strict=True))
+    stand = restarts(spark.createDataFrame(new), _read(spark, warehouse, REBALANCES), _read(spark, warehouse, GROUPS))
+    points = spark.createDataFrame(stand.toArrow())
     history = [since_base(_read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
     rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points).toArrow()
 
@@ -75,14 +76,14 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
     write(REBALANCES)
 
 
-def _commits_only(spark: SparkSession, warehouse: Path, touched: DataFrame) -> DataFrame:
-    """Say of groups that only committed on when they did so last; returns which these are."""
-    stand = _read(spark, warehouse, GROUPS)
-    rows = committing(touched, stand, _read(spark, warehouse, STALLS)).toArrow()
-    found = spark.createDataFrame(rows.select(["cluster", "group_id"]))
-    if rows.num_rows:
-        old = stand.join(F.broadcast(found), ["cluster", "group_id"], "left_semi").select(*GROUPS.names).toArrow()
-        replace_rows(spark, old, rows, table_path(warehouse, GROUPS), GROUPS)
+def _commits_only(spark: SparkSession, warehouse: Path, touched: DataFrame) -> pa.Table:
+    """Say of groups that only committed on when they did so last; returns cluster and group_id of these."""
+    groups = _read(spark, warehouse, GROUPS)
+    new = committing(touched, groups, _read(spark, warehouse, STALLS)).toArrow()
+    found = new.select(["cluster", "group_id"])
+    if new.num_rows:
+        old = groups.join(F.broadcast(spark.createDataFrame(found)), ["cluster", "group_id"], "left_semi")
+        replace_rows(spark, old.select(*GROUPS.names).toArrow(), new, table_path(warehouse, GROUPS), GROUPS)
     return found
 
 
