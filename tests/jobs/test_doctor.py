@@ -1,0 +1,99 @@
+"""What is missing is named, with the step that helps, as a broker with rules answers."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from jobs.cli import main
+from jobs.errors import UserError
+from jobs.kafka_read import Range, RangeReader
+from jobs.lab.broker import Broker
+
+TOPIC = "__consumer_offsets"
+RULES = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "allow.everyone.if.no.acl.found": "true",
+}
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    with Broker(tmp_path_factory.mktemp("ruled"), overrides=RULES) as broker:
+        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+        admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(30)
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "__admin_client"})
+        for _ in range(2):
+            producer.produce(TOPIC, b"", b"", 0)
+        assert producer.flush(30) == 0
+        yield broker
+
+
+@pytest.fixture
+def granted(broker):
+    """Allow everybody these operations on the topic and no other, until the test is over."""
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    made = []
+
+    def grant(*operations: AclOperation) -> None:
+        for operation in operations:
+            place = (ResourceType.TOPIC, TOPIC, ResourcePatternType.LITERAL)
+            rule = (*place, "User:ANONYMOUS", "*", operation, AclPermissionType.ALLOW)
+            admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(30)
+            made.append(AclBindingFilter(*rule))
+
+    yield grant
+    for found in admin.delete_acls(made).values():
+        found.result(30)
+
+
+@pytest.fixture
+def doctor(broker, tmp_path, capsys):
+    def run(bootstrap_servers: str = broker.bootstrap_servers) -> tuple[int, str]:
+        code = main(["doctor", "--bootstrap-servers", bootstrap_servers, "--warehouse", str(tmp_path / "w")])
+        return code, capsys.readouterr().out
+
+    return run
+
+
+def test_nothing_is_missing_where_all_is_allowed(doctor) -> None:
+    code, said = doctor()
+    assert code == 0
+    assert f"topic {TOPIC}: readable, 2 partition(s)" in said
+
+
+@pytest.mark.parametrize("allowed", [AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS])
+def test_a_topic_that_may_not_be_read_is_named_with_the_right_to_grant(doctor, granted, allowed) -> None:
+    granted(allowed)
+    code, said = doctor()
+    assert code == 1
+    assert f"Grant this principal READ on the topic {TOPIC}." in said
+
+
+@pytest.mark.parametrize("allowed", [AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS])
+def test_a_right_that_is_withdrawn_is_no_gap_but_a_sentence(broker, granted, allowed) -> None:
+    granted(allowed)
+    reader = RangeReader(
+        {"bootstrap.servers": broker.bootstrap_servers},
+        TOPIC,
+        [Range(partition=0, log_epoch=0, start=0, end=2)],
+    )
+    with pytest.raises(UserError, match=f"does not let this user read {TOPIC}: grant READ"):
+        list(reader)
+    assert reader.gaps == []
+
+
+def test_a_broker_that_is_not_there_is_named(doctor) -> None:
+    code, said = doctor("127.0.0.1:1")
+    assert code == 1
+    assert "Check that 127.0.0.1:1 is right and reachable" in said
