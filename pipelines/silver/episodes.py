@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from typing import Any
 
@@ -79,14 +80,17 @@ def settled(generations: list[Generation], windows: list[Stall]) -> dict[Positio
 
     From the one before, history alone gives what follows: nothing older is still open.
     """
+    stopped: dict[int, list[Position]] = defaultdict(list)
+    resumed: dict[int, list[Position]] = defaultdict(list)
+    for w in windows:
+        stopped[w.incarnation].append(w.stopped_by)
+        if w.resumed_by is not None:
+            resumed[w.incarnation].append(w.resumed_by)
+    for positions in (*stopped.values(), *resumed.values()):
+        positions.sort()
     out = {}
     for g in generations:
-        was_open = any(
-            w.incarnation == g.incarnation
-            and w.stopped_by < g.position
-            and (w.resumed_by is None or w.resumed_by >= g.position)
-            for w in windows
-        )
-        if g.previous is not None and not was_open:
+        before = (bisect_left(side[g.incarnation], g.position) for side in (stopped, resumed))
+        if g.previous is not None and next(before) == next(before):
             out[g.position] = g.previous
     return out
