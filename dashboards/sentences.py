@@ -125,3 +125,12 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
         f"{now}. {count(len(generations), 'rebalance')}, {bounded(estimate, low, high)} {word}-seconds lost; "
         f"the longest took {took(longest)} at {when}."
     )
+
+
+def unread(gaps: Sequence[Row]) -> str:
+    """What the strip cannot show, with a space in front; nothing where all was read."""
+    return "".join(
+        f" Its records from {clock(g['from_at'])} to {clock(g['to_at'])} UTC were not read: "
+        f"{visible(g['gap_reason'], 120)}."
+        for g in gaps[:3]
+    )

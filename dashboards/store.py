@@ -85,10 +85,12 @@ WHERE cluster = $cluster AND length(group_id) > 64 AND substr(sha256(group_id), 
 
 GENERATIONS = """
 WITH cost AS (
+    -- A static member that comes back while the generation holds was stopped by no rebalance.
     SELECT incarnation, generation_id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
            sum(stopped_ms_max) / 1000 AS lost_max, count(*) AS stopped_resources
-    FROM stalls
+    FROM stalls JOIN generations made USING (cluster, group_id, incarnation, generation_id)
     WHERE cluster = $cluster AND group_id = $group AND cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
+      AND (cause <> 'static_restart' OR stopped_by_offset = made.source_offset)
     GROUP BY incarnation, generation_id
 )
 SELECT g.*, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost, 0) AS lost,
@@ -124,6 +126,21 @@ SELECT * FROM group_events
 WHERE cluster = $cluster AND group_id = $group AND event_at >= $start AND event_at < $end
 ORDER BY event_at DESC, kind, member_id
 LIMIT $cap
+"""
+
+GAPS = """
+WITH spans AS (SELECT * FROM coverage WHERE cluster = $cluster AND source = '__consumer_offsets'),
+gaps AS (
+    SELECT gap_reason, coalesce((SELECT max(to_at) FROM spans s WHERE NOT s.is_gap
+            AND s.source_partition = g.source_partition
+            AND (s.log_epoch, s.to_offset) <= (g.log_epoch, g.from_offset)), $start) AS from_at,
+        coalesce((SELECT min(from_at) FROM spans s WHERE NOT s.is_gap AND s.source_partition = g.source_partition
+            AND (s.log_epoch, s.from_offset) >= (g.log_epoch, g.to_offset)), $end) AS to_at
+    FROM spans g
+    WHERE is_gap AND source_partition IN (SELECT source_partition FROM generations
+                                          WHERE cluster = $cluster AND group_id = $group)
+)
+SELECT * FROM gaps WHERE from_at < $end AND to_at > $start ORDER BY from_at LIMIT $cap
 """
 
 NEIGHBOURS = """
@@ -273,6 +290,10 @@ class Store:
 
     def events(self, cluster: str, group: str, window: Window) -> Rows:
         return self._of_group(EVENTS, ("group_events",), EVENT_ROWS, cluster, group, window)
+
+    def gaps(self, cluster: str, group: str, window: Window) -> Rows:
+        """Spans of the group's partition of the offsets topic that were not read: `from_at`, `to_at`, `gap_reason`."""
+        return self._of_group(GAPS, ("coverage", "generations"), EVENT_ROWS, cluster, group, window)
 
     def rebalance(self, cluster: str, group: str, incarnation: int, generation: int) -> Rebalance | None:
         """None if there is no such generation."""

@@ -131,6 +131,33 @@ def _clipped(segment: Segment, window: Window) -> Segment | None:
     return found if found.latest > found.earliest else None
 
 
+def unread(strip: Sequence[Segment], gaps: Iterable[Row], window: Window) -> list[Segment]:
+    """The strip with every span unknown that was not read: whatever is drawn over one would be a guess."""
+    out = list(strip)
+    for gap in gaps:
+        start, end = max(gap["from_at"], window.start), min(gap["to_at"], window.end)
+        kept = [
+            piece
+            for s in out
+            for piece in (
+                replace(s, end=min(s.end, start), latest=min(s.latest, start)),
+                replace(s, earliest=max(s.earliest, end), start=max(s.start, end)),
+            )
+            if piece.earliest <= piece.start < piece.end <= piece.latest
+        ]
+        hole = Segment(
+            earliest=start,
+            start=start,
+            end=end,
+            latest=end,
+            kind="unknown",
+            evidence=Evidence.OBSERVED,
+            proof=gap["gap_reason"] or "not read",
+        )
+        out = sorted([*kept, hole], key=lambda s: s.start)
+    return out
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
     """One row of members: a static instance, or members of one client and host that never overlap."""

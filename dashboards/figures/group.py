@@ -114,7 +114,7 @@ def _state_tip(s: Segment) -> str:
     else:
         lines.append(f"from {instant(s.start)} UTC")
     if s.proof:
-        lines.append(f"generation {s.generation} · {s.proof}")
+        lines.append(f"generation {s.generation} · {s.proof}" if s.generation is not None else figure_text(s.proof))
     return "<br>".join([*lines, s.evidence])
 
 

@@ -14,7 +14,7 @@ from dashboards.lake import Row, Rows
 from dashboards.store import Span, Store
 from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, span, visible
 from dashboards.theme import GLYPHS, LOOKS, look_of
-from dashboards.timeline import PARTIAL_MODES, Lane, Owned, Segment, lanes, ownership, proof, states
+from dashboards.timeline import PARTIAL_MODES, Lane, Owned, Segment, lanes, ownership, proof, states, unread
 from dashboards.urlstate import ALL, State, Window, window
 from schemas.states import GroupEventKind
 
@@ -47,7 +47,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     members = store.members(state.cluster, group, view)
     stalls = store.stalls(state.cluster, group, view)
     inside = [g for g in generations.rows if view.start <= g["joined_at"] < view.end]
-    strip = states(generations.rows, found, events.rows, view, seen.last_at)
+    gaps = store.gaps(state.cluster, group, view)
+    strip = unread(states(generations.rows, found, events.rows, view, seen.last_at), gaps.rows, view)
     lived = lanes(members.rows, events.rows, view, seen.last_at)
     owned = ownership(members.rows, stalls.rows, view, _owned_until(found, generations.rows, seen.last_at))
     hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
@@ -60,7 +61,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         *parts,
         panel(
             "What happened",
-            sentences.group(inside, found) + _shown(drawn, lived, owned, capped=capped),
+            sentences.group(inside, found) + sentences.unread(gaps.rows) + _shown(drawn, lived, owned, capped=capped),
             drawn.figure,
             legend(),
             name="group",

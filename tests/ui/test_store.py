@@ -52,6 +52,27 @@ def test_a_table_that_disappears_is_a_state_and_one_that_returns_is_read_anew(tm
     assert ["nightly-report"] == [g["group_id"] for g in store.fleet(hour).rows]
 
 
+def test_a_gap_lasts_from_what_was_read_before_to_what_was_read_after(tmp_path, now, hour):
+    rows = sample.churny(now)
+    partition = rows["generations"][0]["source_partition"]
+    read = [
+        (0, 100, None, now - 3_000_000, now - 2_000_000),
+        (100, 150, "deleted before it was read", None, None),
+        (150, 200, None, now - 500_000, now),
+    ]
+    rows["coverage"] = [
+        sample.coverage(now)["coverage"][0]
+        | {"source": "__consumer_offsets", "source_partition": p, "from_offset": a, "to_offset": b,
+           "is_gap": why is not None, "gap_reason": why, "from_at": start, "to_at": end}
+        for p in (partition, partition + 1)
+        for a, b, why, start, end in read
+    ]  # fmt: skip
+    sample.write(tmp_path, rows)
+    group = rows["groups"][0]
+    found = Store(LocalLake(tmp_path)).gaps(group["cluster"], group["group_id"], hour).rows
+    assert [{"from_at": now - 2_000_000, "to_at": now - 500_000, "gap_reason": "deleted before it was read"}] == found
+
+
 def test_the_fleet_lists_who_rebalances_now_first_and_then_who_lost_most(store, hour):
     rows = store.fleet(hour).rows
     assert ["payments-loader", "billing-worker"] == [g["group_id"] for g in rows[:2]]

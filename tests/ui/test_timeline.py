@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from dashboards.timeline import lanes, ownership, states
+from dashboards.timeline import lanes, ownership, states, unread
 from dashboards.urlstate import Window
 from schemas.states import Evidence
 from tests.ui import sample
@@ -34,6 +34,17 @@ def test_what_no_record_tells_is_unknown_before_and_after():
     segments = strip(sample.churny(NOW))
     assert ("unknown", NOW - 52 * 60_000) == (segments[0].kind, segments[0].latest)
     assert ("unknown", NOW) == (segments[-1].kind, segments[-1].earliest)
+
+
+def test_what_was_not_read_is_unknown_whatever_came_before_and_after():
+    gap = {"from_at": NOW - 40 * 60_000, "to_at": NOW - 12 * 60_000, "gap_reason": "deleted before it was read"}
+    segments = unread(strip(sample.churny(NOW)), [gap], WINDOW)
+    assert (WINDOW.start, WINDOW.end) == (segments[0].earliest, segments[-1].latest)
+    assert all(a.latest == b.earliest for a, b in pairwise(segments))
+    inside = [s for s in segments if s.latest > gap["from_at"] and s.earliest < gap["to_at"]]
+    assert [("unknown", gap["from_at"], gap["to_at"], gap["gap_reason"])] == [
+        (s.kind, s.start, s.end, s.proof) for s in inside
+    ]
 
 
 def test_a_group_whose_state_is_not_known_is_unknown_all_along():
