@@ -1,4 +1,4 @@
-"""Log lines to `coordinator_events`: only what a group coordinator's own logger printed, in Kafka's own words."""
+"""Log lines to `coordinator_events`: only what a coordinator's or worker's own logger printed, in Kafka's own words."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class Event(NamedTuple):
     group_id: str | None = None
     generation_id: int | None = None
     member_id: str | None = None
+    client_id: str | None = None
     group_instance_id: str | None = None
     replaced_member_id: str | None = None
     leader_member_id: str | None = None
@@ -59,10 +60,10 @@ class Unreadable(NamedTuple):
 def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable | None:
     """What one line says; None for the many lines that are none of ours.
 
-    A line is a lifecycle line only if its logger is a group coordinator's, its prefix is that coordinator's, and its
-    whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`.
+    A line is a lifecycle line only if its logger is a group coordinator's or a Connect worker's, its prefix is theirs,
+    and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`.
     """
-    if "oordinator" not in line and "GroupMetadata" not in line:
+    if not any(word in line for word in ("oordinator", "GroupMetadata", "DistributedHerder")):
         return None
     parts = layout.pattern.match(line)
     if parts is None:

@@ -1,4 +1,4 @@
-"""What the message of a coordinator's log line says, as columns of `coordinator_events`."""
+"""What the message of a coordinator's or worker's log line says, as columns of `coordinator_events`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from pipelines.line_matching import Template, listed
-from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, EventKind, Wording
+from schemas.coordinator_log import (
+    NEW_WORDINGS,
+    OLD_WORDINGS,
+    WORKER_LOGGERS,
+    WORKER_PREFIX,
+    WORKER_WORDINGS,
+    EventKind,
+    Wording,
+)
 from schemas.coordinator_reasons import (
     CLIENT_REASON,
     FENCING_REASONS,
@@ -39,13 +47,13 @@ _REFINED = {
 
 
 class _Readers:
-    """The wordings of one coordinator by logger and first word; every message of it begins with a fixed word."""
+    """The wordings of one program by logger and first word; every message of it begins with a fixed word."""
 
-    def __init__(self, wordings: Iterable[Wording]) -> None:
+    def __init__(self, wordings: Iterable[Wording], prefix: str = "") -> None:
         self._readers: dict[tuple[str, str], list[tuple[str, Wording, Template]]] = defaultdict(list)
         for wording in wordings:
-            template = Template(wording.text)
-            self._readers[wording.logger, _first_word(wording.text)].append((template.longest, wording, template))
+            template = Template(prefix + wording.text)
+            self._readers[wording.logger, _first_word(template.text)].append((template.longest, wording, template))
 
     def read(self, logger: str, message: str) -> tuple[Wording, dict[str, Any]] | None:
         """The best reading: the most fixed beginning, then the longest group id, then the most fixed text."""
@@ -69,6 +77,8 @@ def _first_word(text: str) -> str:
 
 _OLD = _Readers(OLD_WORDINGS)
 _NEW = _Readers(NEW_WORDINGS)
+_WORKER = _Readers(WORKER_WORDINGS, WORKER_PREFIX)
+_WORKERS = frozenset(WORKER_LOGGERS.values())
 _SERVER = [(Template(text).longest, Template(text), trigger) for text, trigger in SERVER_REASONS]
 _FENCING = [(Template(text), trigger) for text, trigger in FENCING_REASONS]
 
@@ -82,7 +92,9 @@ def read_message(logger: str, printed: str, message: str) -> dict[str, Any] | No
         message: what it printed.
     """
     prefix = _NEW_PREFIX.match(message) if not printed.startswith("kafka.") else None
-    if prefix is not None:
+    if logger in _WORKERS:
+        found = _WORKER.read(logger, message)
+    elif prefix is not None:
         found = _NEW.read(logger, message[prefix.end() :])
     elif printed.startswith("org."):
         return None

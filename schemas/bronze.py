@@ -61,7 +61,7 @@ COORDINATOR_EVENTS = Table(
     layer="bronze",
     key=("cluster", "source_id", "line_no"),
     cluster_by=("cluster", "group_id", "event_at"),
-    comment="Parsed lifecycle lines of group coordinators.",
+    comment="Parsed lifecycle lines of group coordinators and Connect workers.",
     columns=columns("""
         cluster             | STRING    | Name the operator gave this Kafka cluster
         source_id           | STRING    | File name, or topic-partition the line came through
@@ -74,6 +74,7 @@ COORDINATOR_EVENTS = Table(
         group_id            | STRING    | Group the line is about; NULL for lines about a partition
         generation_id       | INT       | Generation or epoch the line names
         member_id           | STRING    | Member the line names (the one that caused it)
+        client_id           | STRING    | client.id of the Connect worker that printed the line
         group_instance_id   | STRING    | Its group.instance.id
         replaced_member_id  | STRING    | Member id that a static member's new process replaced
         leader_member_id    | STRING    | Leader named in the line

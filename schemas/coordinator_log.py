@@ -1,8 +1,9 @@
-"""The lifecycle lines of Kafka's group coordinators: each wording, the versions that print it, the class that prints it.
+"""The lifecycle lines of group coordinators and Connect workers: each wording, the versions that print it, the class that prints it.
 
 Read in Kafka's `GroupCoordinator.scala`, `GroupMetadataManager.scala`, `GroupMetadata.scala` (the coordinator up to
 3.9) and `GroupMetadataManager.java`, `ClassicGroup.java`, `GroupCoordinatorShard.java`, `OffsetMetadataManager.java`,
-`CoordinatorRuntime.java` (from 3.6, the default from 4.0), branches 2.7 to 3.9 and release 4.3.1.
+`CoordinatorRuntime.java` (from 3.6, the default from 4.0), branches 2.7 to 3.9 and release 4.3.1. Kafka Connect's
+workers tell their side in `DistributedHerder.java`, `WorkerCoordinator.java` and `AbstractCoordinator.java`.
 
 Notation of a wording: Kafka's message with `{column}` of `coordinator_events` where an argument stands. `{state}` is a
 state's name, `{_}` any text, `{_n}` a number and `{_w}` a word that no column keeps. `kind/trigger` says what the line
@@ -63,6 +64,14 @@ class EventKind(StrEnum):
     SUBSCRIPTION_UPDATED = "subscription_updated"
     CONVERTED = "converted"
     CONVERSION_REFUSED = "conversion_refused"
+    WORKER_REBALANCING = "worker_rebalancing"
+    WORKER_SYNCED = "worker_synced"
+    WORKER_ASSIGNED = "worker_assigned"
+    WORKER_STARTING = "worker_starting"
+    WORKER_STARTED = "worker_started"
+    WORKER_STOPPED = "worker_stopped"
+    WORKER_STOPPING = "worker_stopping"
+    WORKER_UNREACHABLE = "worker_unreachable"
 
 
 NUMBERS = frozenset(
@@ -89,10 +98,18 @@ NEW_LOGGERS = {
 }
 """Logger to class of the Java coordinator; `generic` is 3.6 only, the runtime moved to `common` in 4.0."""
 
+WORKER_LOGGERS = {
+    f"org.apache.kafka.connect.runtime.distributed.{name}": name for name in ("DistributedHerder", "WorkerCoordinator")
+}
+"""Logger to class of a Connect worker."""
+
+WORKER_PREFIX = "[Worker clientId={client_id}, groupId={group_id}] "
+"""`LogContext` of a worker's herder and coordinator."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """`logger` is the class that prints it, `text` its message without the coordinator's prefix."""
+    """`logger` is the class that prints it, `text` its message without the coordinator's or worker's prefix."""
 
     kind: EventKind
     trigger: Trigger | None
@@ -266,3 +283,17 @@ group_loaded                         | GroupMetadataManager  | 3.6-    | Loaded 
 group_unloaded                       | GroupMetadataManager  | 3.8-    | [GroupId={group_id}] Unloading group metadata for generation {generation_id}.
 group_unloaded                       | GroupMetadataManager  | 3.8-    | [GroupId={group_id}] Unloaded group metadata for group epoch {generation_id}.
 """)
+
+WORKER_WORDINGS = _wordings("""
+worker_rebalancing                   | WorkerCoordinator     | 2.3-    | Rebalance started
+worker_synced                        | WorkerCoordinator     | 2.6-    | Successfully synced group in generation Generation{generationId={generation_id}, memberId='{member_id}', protocol='{_w}'}
+worker_assigned                      | DistributedHerder     | 2.3-    | Joined group at generation {generation_id} with protocol version {_n} and got assignment: {_} with rebalance delay: {duration_ms}
+worker_starting                      | DistributedHerder     | 2.3-    | Starting connectors and tasks using config offset {_n}
+worker_started                       | DistributedHerder     | 2.3-    | Finished starting connectors and tasks
+worker_stopped                       | DistributedHerder     | 2.3-    | Finished stopping tasks in preparation for rebalance
+worker_stopping                      | DistributedHerder     | 2.3-    | Stopping connectors and tasks that are still assigned to this worker.
+worker_unreachable                   | WorkerCoordinator     | 2.3-    | Broker coordinator was unreachable for {duration_ms}ms. Revoking previous assignment {_} to avoid running tasks while not being a member the group
+""")
+"""`WorkerCoordinator` prints what its superclass `AbstractCoordinator` logs."""
+
+WORKER_KINDS = frozenset(wording.kind for wording in WORKER_WORDINGS)

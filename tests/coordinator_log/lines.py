@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pipelines.coordinator_events import Event, Unreadable, parse_line
 from pipelines.log_layouts import layout, zone
-from schemas.coordinator_log import NEW_LOGGERS, OLD_LOGGERS, Wording
+from schemas.coordinator_log import NEW_LOGGERS, OLD_LOGGERS, WORKER_KINDS, WORKER_LOGGERS, WORKER_PREFIX, Wording
 
 GOLDEN = Path(__file__).parent / "golden"
 WORDINGS = [json.loads(line) for line in (GOLDEN / "wordings.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -22,7 +22,7 @@ VALUES = {
     "group_id": "orders",
     "generation_id": "7", "source_partition": "12", "member_count": "3", "static_member_count": "1", "duration_ms": "42",
     "member_id": MEMBER, "replaced_member_id": OTHER, "leader_member_id": OTHER, "member_ids": f"[{MEMBER}, {OTHER}]",
-    "group_instance_id": "rack-a", "reason": "The request timed out.", "client_reason": "the consumer is being closed",
+    "client_id": "connect-1", "group_instance_id": "rack-a", "reason": "The request timed out.", "client_reason": "the consumer is being closed",
     "state": "Stable", "_n": "19", "_w": "classic", "_": "range",
 }  # fmt: skip
 
@@ -44,8 +44,11 @@ def says(event: Event | Unreadable | None) -> dict[str, object]:
 
 def printed(wording: Wording, **values: str) -> str:
     """A wording's line in the default layout; arguments not given have plain values."""
-    message = re.sub(r"\{(\w+)\}", lambda m: (VALUES | values)[m[1]], wording.text)
-    loggers = {name: logger for logger, name in (OLD_LOGGERS | NEW_LOGGERS).items()}
+    text = WORKER_PREFIX + wording.text if wording.kind in WORKER_KINDS else wording.text
+    message = re.sub(r"\{(\w+)\}", lambda m: (VALUES | values)[m[1]], text)
+    loggers = {name: logger for logger, name in (OLD_LOGGERS | NEW_LOGGERS | WORKER_LOGGERS).items()}
+    if wording.kind in WORKER_KINDS:
+        return line(message, loggers[wording.logger])
     if wording.since < "3.6" or "(__consumer_offsets-" in wording.text or wording.until == "3.9":
         logger = f"kafka.coordinator.group.{wording.logger}"
         prefixes = {

@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.coordinator_events import Event
-from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, EventKind
+from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, WORKER_WORDINGS, EventKind
 from schemas.coordinator_reasons import SERVER_REASONS
 from tests.coordinator_log.lines import MEMBER, NEW, WORDINGS, line, parse, printed
 
-ABOUT_GROUPS = [w for w in (*OLD_WORDINGS, *NEW_WORDINGS) if "{group_id}" in w.text and w.kind != EventKind.DELETED]
-KINDS = {w.kind for w in (*OLD_WORDINGS, *NEW_WORDINGS)}
+ALL = (*OLD_WORDINGS, *NEW_WORDINGS, *WORKER_WORDINGS)
+ABOUT_GROUPS = [w for w in ALL if ("{group_id}" in w.text and w.kind != EventKind.DELETED) or w in WORKER_WORDINGS]
+KINDS = {w.kind for w in ALL}
 
 ANY_TEXT = st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), min_size=1, max_size=40)
 FRAGMENTS = st.sampled_from(
@@ -119,7 +120,7 @@ def test_twenty_thousand_mutated_lines_neither_crash_nor_take_long():
     assert worst < 0.1
 
 
-@pytest.mark.parametrize("wording", [*OLD_WORDINGS, *NEW_WORDINGS], ids=lambda w: f"{w.kind}-{w.since}")
+@pytest.mark.parametrize("wording", ALL, ids=lambda w: f"{w.kind}-{w.since}")
 def test_a_line_of_100_kb_made_of_its_own_words_is_read_at_once(wording):
     whole = printed(wording)
     words = whole.partition(" INFO ")[2].rpartition(" (")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pipelines.coordinator_events import Event
-from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, EventKind
+from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, WORKER_WORDINGS, EventKind
 from tests.coordinator_log.lines import GOLDEN, MEMBER, NEW, OTHER, WORDINGS, line, parse, says
 
 NAMES = [f"{i}-{w['versions']}-{w['says']['event_kind']}" for i, w in enumerate(WORDINGS)]
@@ -30,12 +30,12 @@ def test_a_wording_gives_its_columns(golden):
 
 
 def test_every_wording_of_the_table_has_its_golden_line():
-    stated = [(str(w.kind), w.logger) for w in (*OLD_WORDINGS, *NEW_WORDINGS)]
+    stated = [(str(w.kind), w.logger) for w in (*OLD_WORDINGS, *NEW_WORDINGS, *WORKER_WORDINGS)]
     assert stated == [(w["says"]["event_kind"], w["logger"].rpartition(".")[2]) for w in WORDINGS]
 
 
 def test_every_kind_of_event_has_a_wording():
-    assert set(EventKind) == {w.kind for w in (*OLD_WORDINGS, *NEW_WORDINGS)}
+    assert set(EventKind) == {w.kind for w in (*OLD_WORDINGS, *NEW_WORDINGS, *WORKER_WORDINGS)}
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
