@@ -69,6 +69,8 @@ REJOIN_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("cached metadata has changed", Trigger.METADATA_CHANGED),
     ("subscription has changed", Trigger.SUBSCRIPTION_CHANGED),
     ("received assignment does not match the current subscription", Trigger.SUBSCRIPTION_CHANGED),
+    # Kafka Streams: 0 is "at once", so that tasks given up in the first step can go to their new owners.
+    ("triggered followup rebalance scheduled for 0", Trigger.COOPERATIVE_FOLLOWUP),
     ("triggered followup rebalance scheduled for ", Trigger.PROBING),
     ("rebalance enforced by user", Trigger.ENFORCED),
     ("Active tasks corrupted", Trigger.ENFORCED),

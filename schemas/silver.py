@@ -80,8 +80,8 @@ GENERATION_MEMBERS = Table(
         subscribed_topics      | ARRAY<STRING> | Topics subscribed to
         owned                  | {RESOURCES} | Brought into the rebalance
         assigned               | {RESOURCES} | Running once it completed
-        standby                | {RESOURCES} | Streams: standby tasks
-        warmup                 | {RESOURCES} | Streams: warm-up tasks
+        standby                | {RESOURCES} | Streams: standby tasks; of a classic group warm-up tasks too, which its records do not tell apart
+        warmup                 | {RESOURCES} | Streams: warm-up tasks; NULL where standby holds them
         connect_delay_ms       | INT       | Connect: delay handed out with the assignment
         rejoined_at_earliest   | TIMESTAMP | The member did not come into the join phase before
         rejoined_at_latest     | TIMESTAMP | It had come by then

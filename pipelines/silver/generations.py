@@ -11,13 +11,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pipelines.silver.connect import Worker, resources, worker
 from pipelines.silver.history import Position, Record, Resource
+from pipelines.silver.registry import Elected, elected
+from pipelines.silver.streams import Tasks, tasks
 from schemas.states import RebalanceMode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """One member as its generation's record states it; `previous_generation` is None where it states none."""
+    """One member as its generation's record states it; `previous_generation` is None where it states none.
+
+    `worker`, `tasks` and `elected` are what only Connect workers, Streams members and registries state.
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -29,6 +35,9 @@ class Member:
     topics: tuple[str, ...]
     owned: frozenset[Resource] | None
     assigned: frozenset[Resource]
+    worker: Worker | None = None
+    tasks: Tasks | None = None
+    elected: Elected | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +52,10 @@ class Replacement:
 
 @dataclass(slots=True, kw_only=True)
 class Generation:
-    """One generation that completed (W2) or ended empty (W4)."""
+    """One generation that completed (W2) or ended empty (W4).
+
+    `waiting` is work of Connect workers that are gone, while the others wait for them to come back.
+    """
 
     record: Record
     incarnation: int
@@ -56,6 +68,7 @@ class Generation:
     previous: Generation | None
     created: Record | None = None
     mode: RebalanceMode = RebalanceMode.UNKNOWN
+    waiting: frozenset[Resource] = frozenset()
     replacements: list[Replacement] = field(default_factory=list)
 
     @property
@@ -90,6 +103,26 @@ class Generation:
         """Resource → the member that the leader's assignment gave it to."""
         return {resource: m.member_id for m in self.members.values() for resource in m.assigned}
 
+    @property
+    def workers(self) -> list[Worker]:
+        """What Connect's workers state; empty for other groups and where a blob stayed closed."""
+        return [m.worker for m in self.members.values() if m.worker is not None]
+
+    @property
+    def delay_ms(self) -> int:
+        """How long Connect's workers wait before they join again; 0 for other groups."""
+        return max((w.delay_ms for w in self.workers), default=0)
+
+    @property
+    def revoked(self) -> frozenset[Resource]:
+        """What Connect's leader took from workers that stay."""
+        return frozenset(resource for w in self.workers for resource in w.revoked)
+
+    @property
+    def config_offset(self) -> int | None:
+        """How far Connect's configuration topic had been read."""
+        return max((w.config_offset for w in self.workers), default=None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
@@ -109,6 +142,9 @@ class Lives:
     created: list[tuple[int, Record]]
     tombstones: list[tuple[int, Record]]
     incarnation: int
+
+
+BLOBS = ("subscription", "assignment")
 
 
 def lives(records: Iterable[Record], base: Base | None = None) -> Lives:
@@ -147,6 +183,7 @@ def lives(records: Iterable[Record], base: Base | None = None) -> Lives:
             incarnation, last = incarnation + 1, None
         found.incarnation, found.previous = incarnation, last
         found.mode = base.mode if base and record.position == base.position else _mode(found)
+        found.waiting = _waiting(found)
         out.generations.append(found)
         last, created = found, None
     return replace(out, incarnation=incarnation)
@@ -172,9 +209,12 @@ def _generation(record: Record, incarnation: int, previous: Generation | None, c
 
 
 def _member(stated: dict[str, Any]) -> Member:
-    subscription, assignment = stated["subscription"], stated["assignment"]
-    owned = subscription.get("ownedPartitions") if isinstance(subscription, dict) else None
-    previous = subscription.get("generationId") if isinstance(subscription, dict) else None
+    subscription, assignment = (part if isinstance(part, dict) else {} for part in map(stated.get, BLOBS))
+    owned, part = subscription.get("ownedPartitions"), worker(subscription, assignment)
+    if part is None:
+        brought, running = None if owned is None else resources(owned), resources(assignment.get("partitions"))
+    else:
+        brought, running = part.allocation, part.running
     return Member(
         member_id=stated["memberId"],
         group_instance_id=stated.get("groupInstanceId"),
@@ -182,15 +222,14 @@ def _member(stated: dict[str, Any]) -> Member:
         client_host=stated["clientHost"],
         session_timeout_ms=stated["sessionTimeout"],
         rebalance_timeout_ms=stated.get("rebalanceTimeout") or stated["sessionTimeout"],
-        previous_generation=previous,
-        topics=tuple(subscription.get("topics") or ()) if isinstance(subscription, dict) else (),
-        owned=None if owned is None else _resources(owned),
-        assigned=_resources(assignment.get("partitions") if isinstance(assignment, dict) else None),
+        previous_generation=subscription.get("generationId"),
+        topics=tuple(subscription.get("topics") or ()),
+        owned=brought,
+        assigned=running,
+        worker=part,
+        tasks=tasks(assignment),
+        elected=elected(assignment),
     )
-
-
-def _resources(by_name: dict[str, list[int]] | None) -> frozenset[Resource]:
-    return frozenset((name, index) for name, indexes in (by_name or {}).items() for index in indexes)
 
 
 def _replacement(last: Generation, found: Generation) -> Replacement | None:
@@ -206,11 +245,21 @@ def _replacement(last: Generation, found: Generation) -> Replacement | None:
 
 
 def _mode(found: Generation) -> RebalanceMode:
-    """Eager members have revoked everything before they join, cooperative ones list what they still own (KIP-429)."""
     if found.protocol_type == "sr":
         return RebalanceMode.NONE
-    if found.protocol_type != "consumer" or found.is_empty:
+    if found.is_empty:
         return RebalanceMode.UNKNOWN
+    match found.protocol_type:
+        case "connect" if len(found.workers) == len(found.members):
+            return RebalanceMode.INCREMENTAL if any(w.version for w in found.workers) else RebalanceMode.EAGER
+        case "consumer":
+            return _consumer_mode(found)
+        case _:
+            return RebalanceMode.UNKNOWN
+
+
+def _consumer_mode(found: Generation) -> RebalanceMode:
+    """Eager members have revoked everything before they join, cooperative ones list what they still own (KIP-429)."""
     if any(m.owned for m in found.members.values()):
         return RebalanceMode.COOPERATIVE
     previous = found.previous
@@ -221,3 +270,17 @@ def _mode(found: Generation) -> RebalanceMode:
     if any(member_id in before and before[member_id].assigned for member_id in found.members):
         return RebalanceMode.EAGER
     return previous.mode if previous.assignor == found.assignor else RebalanceMode.UNKNOWN
+
+
+def _waiting(found: Generation) -> frozenset[Resource]:
+    """Work that was lost with its worker and is kept for it until the delay is over (KIP-415).
+
+    A delay alone does not tell: since 3.4 it is also handed out to space out revocations, with nothing lost.
+    """
+    previous = found.previous
+    if previous is None or found.delay_ms == 0:
+        return frozenset()
+    lost = {
+        resource for m in previous.final_members.values() if m.member_id not in found.members for resource in m.assigned
+    }
+    return (previous.waiting | lost) - found.owners.keys()

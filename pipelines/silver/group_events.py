@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
+from pipelines.silver import registry, streams
 from pipelines.silver.generations import Generation, Lives, Member, Replacement
 from pipelines.silver.history import Event
 from pipelines.silver.lines import Story
 from pipelines.silver.stops import Work, departure
 from schemas.coordinator_log import EventKind
-from schemas.states import Evidence, GroupEventKind
+from schemas.states import Evidence, GroupEventKind, RebalanceMode
 
 DEPARTURES = {
     EventKind.LEFT: GroupEventKind.LEFT,
@@ -85,10 +87,13 @@ def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterato
     for member_id in sorted(before.keys() - g.members.keys()):
         yield _departure(g, story, before[member_id], done.get(member_id))
     yield from _failed(g, story)
+    yield from _refused(g)
     if g.is_empty:
         yield _row(g.joined_at, GroupEventKind.EMPTY, g.incarnation, evidence=Evidence.OBSERVED, generation=g.number)
     elif previous is not None and not previous.is_empty:
         yield from _changes(g, previous, before)
+    if previous is not None or g.number == 1:
+        yield from _elected(g, previous)
     yield from returns(g)
 
 
@@ -123,7 +128,7 @@ def _departure(g: Generation, story: Story, member: Member, done: Work | None) -
             evidence=Evidence.INFERRED,
             member=member,
             generation=g.number,
-            detail="gone by then; whether it left or was expelled is not recorded",
+            detail=_with_delay("gone by then; whether it left or was expelled is not recorded", g, member),
         )
     kind, evidence = DEPARTURES[EventKind(gone.line.kind)], Evidence.OBSERVED
     detail = gone.line["client_reason"]
@@ -132,7 +137,17 @@ def _departure(g: Generation, story: Story, member: Member, done: Work | None) -
     elif kind == GroupEventKind.LEFT and done is not None and gone.was_poll_timeout(done):
         kind, evidence = GroupEventKind.POLL_TIMEOUT, Evidence.INFERRED
         detail = "left after being silent for its whole max.poll.interval.ms; the client gave no reason"
+    detail = _with_delay(detail, g, member)
     return _row(gone.line.at, kind, g.incarnation, evidence=evidence, member=member, generation=g.number, detail=detail)
+
+
+def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None:
+    """Connect (KIP-415): how much work waits for the worker that is gone, and until when."""
+    waiting = len(member.assigned & g.waiting)
+    if not waiting:
+        return detail
+    until = datetime.fromtimestamp((g.synced_at + g.delay_ms) / 1000, UTC).isoformat(sep=" ", timespec="milliseconds")
+    return "; ".join(filter(None, (detail, f"{waiting} connectors and tasks wait for it until {until}")))
 
 
 def _failed(g: Generation, story: Story) -> Iterator[dict[str, Any]]:
@@ -148,8 +163,47 @@ def _failed(g: Generation, story: Story) -> Iterator[dict[str, Any]]:
         )
 
 
+def _refused(g: Generation) -> Iterator[dict[str, Any]]:
+    """What the leader's assignment states as an error instead of handing out work."""
+    told = {m.tasks.error for m in g.members.values() if m.tasks is not None}
+    elections = {m.elected.error for m in g.members.values() if m.elected is not None}
+    texts = [streams.ERRORS[error] for error in sorted(told) if error in streams.ERRORS]
+    texts += [registry.ERRORS[error] for error in sorted(elections) if error in registry.ERRORS]
+    if any(w.is_refused for w in g.workers):
+        texts.append("the leader had not read the newest connector configuration: nothing was handed out")
+    if not texts:
+        return
+    is_probing = told == {streams.VERSION_PROBING}
+    kind = GroupEventKind.SETTINGS_CHANGED if is_probing else GroupEventKind.FAILED_REBALANCE
+    yield _row(
+        g.synced_at, kind, g.incarnation, evidence=Evidence.OBSERVED, generation=g.number, detail="; ".join(texts)
+    )
+
+
+def _elected(g: Generation, previous: Generation | None) -> Iterator[dict[str, Any]]:
+    """The registry that its group elected, which is not the leader of the Kafka group."""
+    now, before = _election(g), _election(previous)
+    if now is None or (before is not None and before.member_id == now.member_id):
+        return
+    yield _row(
+        g.synced_at,
+        GroupEventKind.LEADER_CHANGED,
+        g.incarnation,
+        evidence=Evidence.OBSERVED,
+        member=g.members.get(now.member_id or ""),
+        generation=g.number,
+        detail=f"elected registry {now.url}" if now.member_id is not None else "no registry elected",
+    )
+
+
+def _election(g: Generation | None) -> registry.Elected | None:
+    """Every member has the same."""
+    return next((m.elected for m in g.members.values() if m.elected is not None), None) if g else None
+
+
 def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> Iterator[dict[str, Any]]:
-    if g.leader != previous.leader and g.leader not in {c.member.member_id for c in previous.replacements}:
+    is_led = g.mode != RebalanceMode.NONE
+    if is_led and g.leader != previous.leader and g.leader not in {c.member.member_id for c in previous.replacements}:
         yield _row(
             g.synced_at,
             GroupEventKind.LEADER_CHANGED,

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from schemas.coordinator_log import WORKER_KINDS
+
 Position = tuple[int, int]
 Resource = tuple[str, int]
 
@@ -103,11 +105,14 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
+    """`events` are the coordinators' lines, `worker_lines` those of Connect workers."""
+
     cluster: str
     group_id: str
     records: list[Record]
     commits: Commits
     events: list[Event]
+    worker_lines: list[Event] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -122,6 +127,11 @@ class History:
         by_position = {(row["log_epoch"], row["source_offset"]): row for row in records}
         # The first place that a line was seen in names it, whatever the order of arrival.
         lines = {(row["event_at"], row["raw"]): row for row in sorted(events, key=_place, reverse=True)}
+        ordered = [
+            Event(at=row["event_at"], precision=row["event_precision_ms"], kind=row["event_kind"], fields=row)
+            # Ties keep the order of the file, where it says more than the clock.
+            for row in sorted(lines.values(), key=lambda row: (row["event_at"], *_place(row)))
+        ]
         return cls(
             cluster=cluster,
             group_id=group_id,
@@ -137,11 +147,8 @@ class History:
                 for position, row in sorted(by_position.items())
             ],
             commits=Commits(runs),
-            events=[
-                Event(at=row["event_at"], precision=row["event_precision_ms"], kind=row["event_kind"], fields=row)
-                # Ties keep the order of the file, where it says more than the clock.
-                for row in sorted(lines.values(), key=lambda row: (row["event_at"], *_place(row)))
-            ],
+            events=[e for e in ordered if e.kind not in WORKER_KINDS],
+            worker_lines=[e for e in ordered if e.kind in WORKER_KINDS],
         )
 
 

@@ -16,6 +16,7 @@ from pipelines.silver.member_rows import member_rows
 from pipelines.silver.stalls import Stall, stalls
 from pipelines.silver.stops import work_by_member
 from pipelines.silver.triggers import cause
+from pipelines.silver.workers import WorkerLog
 from schemas.silver import SILVER
 
 Rows = dict[str, list[dict[str, Any]]]
@@ -31,7 +32,7 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None) -> Ro
     found = lives(history.records, base)
     lines = Lines(history.events)
     told = [(g, lines.story(g)) for g in found.generations]
-    windows = stalls(told, history.commits)
+    windows = stalls(told, history.commits, WorkerLog(history.worker_lines))
     bases = settled(found.generations, windows)
     out: Rows = {table.name: [] for table in SILVER}
     out["group_events"] += lifecycle(found, history.events)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.silver.generations import Generation, Replacement
 from pipelines.silver.history import Commits, Point, Position, Resource
 from pipelines.silver.lines import Story
-from pipelines.silver.stops import Departure, Stop, Work, departed, departure, replaced, stayed, work_by_member
+from pipelines.silver.stops import Departure, Stop, Work, departed, departure, halted, replaced, stayed, work_by_member
+from pipelines.silver.workers import WorkerLog
 from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 END: Position = (1 << 31, 1 << 62)
+
+PIECEMEAL = (RebalanceMode.COOPERATIVE, RebalanceMode.INCREMENTAL)
+"""Members go on with what they keep."""
 
 APPEND_MS = 5_000
 """offsets.commit.timeout.ms: an assignment that is not stored and handed out within it fails the rebalance."""
@@ -19,7 +23,10 @@ APPEND_MS = 5_000
 
 @dataclass(slots=True, kw_only=True)
 class Stall:
-    """One window. `resumed_*` are None while nobody has the resource."""
+    """One window. `resumed_*` are None while nobody has the resource.
+
+    `config_offset` is how far Connect's configuration had been read when the resource still ran.
+    """
 
     incarnation: int
     stopped_by: Position
@@ -34,7 +41,9 @@ class Stall:
     new_owner: str | None = None
     resumed_earliest: int | None = None
     resumed_latest: int | None = None
+    resumed: int | None = None
     first_commit: Point | None = None
+    config_offset: int | None = None
 
     @property
     def is_lost(self) -> bool:
@@ -44,11 +53,11 @@ class Stall:
     @property
     def milliseconds(self) -> tuple[int, int, int] | None:
         """Lower bound, estimate, upper bound; None while nobody has it."""
-        if self.resumed_earliest is None or self.resumed_latest is None:
+        if self.resumed_earliest is None or self.resumed_latest is None or self.resumed is None:
             return None
         return (
             max(0, self.resumed_earliest - self.stop.latest),
-            max(0, self.resumed_earliest - self.stop.estimate),
+            max(0, self.resumed - self.stop.estimate),
             max(0, self.resumed_latest - self.stop.earliest),
         )
 
@@ -63,15 +72,15 @@ class _Held:
 
 
 class _Ownership:
-    def __init__(self, commits: Commits) -> None:
-        self.commits = commits
+    def __init__(self, commits: Commits, workers: WorkerLog) -> None:
+        self.commits, self.workers = commits, workers
         self.held: dict[Resource, _Held] = {}
         self.open: dict[Resource, Stall] = {}
         self.stalls: list[Stall] = []
 
     def stop(
         self, resource: Resource, stop: Stop, cause: StallCause, by: Position, incarnation: int, number: int
-    ) -> None:
+    ) -> Stall:
         held = self.held.pop(resource)
         segment = self.commits.segment(resource, held.position, by)
         stall = Stall(
@@ -86,15 +95,23 @@ class _Ownership:
         )
         self.open[resource] = stall
         self.stalls.append(stall)
+        return stall
 
     def give(
-        self, got: dict[Resource, str], at: int, position: Position, until: Position, limit: int, number: int
+        self,
+        got: dict[Resource, str],
+        at: int,
+        position: Position,
+        until: Position,
+        limit: int,
+        number: int,
+        started: dict[str, int] | None = None,
     ) -> None:
         """Resources that `position` handed out; `until` is the next group record and `limit` a time by which a member
-        must have had them.
+        must have had them. `started`: when a member says that it had started its own.
         """
         firsts = {r: s.first for r in got if (s := self.commits.segment(r, position, until))}
-        proof: dict[str, int] = {}
+        proof: dict[str, int] = dict(started or {})
         for resource, point in firsts.items():
             proof[got[resource]] = min(point.at, proof.get(got[resource], point.at))
         for resource, owner in got.items():
@@ -103,24 +120,32 @@ class _Ownership:
             if stall is None:
                 continue
             stall.resumed_generation, stall.new_owner, stall.first_commit = number, owner, firsts.get(resource)
-            stall.resumed_by, stall.resumed_earliest = position, at
+            stall.resumed_by, stall.resumed_earliest, stall.resumed = position, at, at
             stall.resumed_latest = max(at, min(proof.get(owner, limit), limit))
+            if started and owner in started:
+                stall.resumed = stall.resumed_latest
 
 
-def stalls(told: list[tuple[Generation, Story]], commits: Commits) -> list[Stall]:
+def stalls(told: list[tuple[Generation, Story]], commits: Commits, workers: WorkerLog) -> list[Stall]:
     """Every window of one group, in the order in which the resources stopped."""
-    ownership = _Ownership(commits)
+    ownership = _Ownership(commits, workers)
     incarnation = None
     for index, (g, story) in enumerate(told):
         following = told[index + 1][0] if index + 1 < len(told) else None
-        if g.incarnation != incarnation:
+        if g.incarnation != incarnation or _is_closed(g):
             ownership.held, ownership.open, incarnation = {}, {}, g.incarnation
         _take(ownership, g, story, following)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
         _give(ownership, g, ends[0], following)
         for change, end in zip(g.replacements, ends[1:], strict=True):
             _replace(ownership, g, change, end)
+        _forget_deleted(ownership, g)
     return ownership.stalls
+
+
+def _is_closed(g: Generation) -> bool:
+    """A Connect worker's blob could not be read: what it runs is not known, so nothing is said to have stopped."""
+    return g.protocol_type == "connect" and len(g.workers) < len(g.members)
 
 
 def _take(o: _Ownership, g: Generation, story: Story, following: Generation | None) -> None:
@@ -133,30 +158,50 @@ def _take(o: _Ownership, g: Generation, story: Story, following: Generation | No
     done = work_by_member(previous, o.commits, g.position)
     stops: dict[str, Stop] = {}
     for resource, held in list(o.held.items()):
-        owner = held.owner
+        owner, new = held.owner, owned.get(resource)
         back = owner in g.members
-        keeps = g.mode == RebalanceMode.COOPERATIVE and back
-        if keeps and owned.get(resource) == owner:
+        keeps = g.mode in PIECEMEAL and back
+        if keeps and new == owner:
             continue
-        if keeps:
-            o.stop(resource, _revoked(owner, g, following), StallCause.MOVED, g.position, g.incarnation, g.number)
+        if not back and new is not None and g.mode == RebalanceMode.INCREMENTAL and resource in _brought(g, new):
+            # The worker goes on under another member id: it says itself that this ran all the while.
+            o.held[resource] = replace(held, owner=new)
             continue
         gone = departure(members[owner], story)
-        if owner not in stops:
-            stops[owner] = stayed(owner, done[owner], story, g) if back else departed(gone, done[owner], g)
-        cause = _cause(g, back=back, gone=gone, done=done[owner])
-        o.stop(resource, stops[owner], cause, g.position, g.incarnation, g.number)
+        if keeps:
+            stop, cause = _revoked(owner, g, following, o.workers), StallCause.MOVED
+        else:
+            if owner not in stops:
+                stops[owner] = _stop(owner, gone, done[owner], story, g, o.workers)
+            stop, cause = stops[owner], _cause(g, resource, back=back, gone=gone, done=done[owner])
+        stall = o.stop(resource, stop, cause, g.position, g.incarnation, g.number)
+        stall.config_offset = previous.config_offset
 
 
-def _revoked(owner: str, g: Generation, following: Generation | None) -> Stop:
-    """A cooperative member learns with its assignment what it has to give up, and rejoins when it has."""
+def _brought(g: Generation, member_id: str) -> frozenset[Resource]:
+    return g.members[member_id].owned or frozenset()
+
+
+def _stop(owner: str, gone: Departure, done: Work, story: Story, g: Generation, workers: WorkerLog) -> Stop:
+    if owner in g.members:
+        return stayed(owner, done, story, g)
+    assert g.previous is not None
+    began = workers.stopping(owner, g.previous)
+    return departed(gone, done, g) if began is None else halted(began, gone, g)
+
+
+def _revoked(owner: str, g: Generation, following: Generation | None, workers: WorkerLog) -> Stop:
+    """A member learns with its assignment what it has to give up, and rejoins when it has."""
+    said = workers.revoked(owner, g)
+    if said is not None:
+        return Stop.within(g.synced_at, said, (g.synced_at + said) // 2, Evidence.OBSERVED)
     latest = g.synced_at + APPEND_MS
     if following is not None and owner in following.members:
         latest = min(latest, following.joined_at)
     return Stop.within(g.synced_at, latest, g.synced_at, Evidence.OBSERVED)
 
 
-def _cause(g: Generation, *, back: bool, gone: Departure, done: Work) -> StallCause:
+def _cause(g: Generation, resource: Resource, *, back: bool, gone: Departure, done: Work) -> StallCause:
     if g.is_empty:
         return StallCause.NO_MEMBER
     lost = gone.line is not None and gone.line.kind in (
@@ -168,7 +213,9 @@ def _cause(g: Generation, *, back: bool, gone: Departure, done: Work) -> StallCa
         return StallCause.MEMBER_LOST
     if not back and gone.line is not None and gone.line.kind == EventKind.STATIC_REPLACED:
         return StallCause.STATIC_RESTART
-    return StallCause.MOVED if g.mode == RebalanceMode.COOPERATIVE else StallCause.EAGER_BARRIER
+    if resource in g.waiting:
+        return StallCause.CONNECT_DELAY
+    return StallCause.MOVED if g.mode in PIECEMEAL else StallCause.EAGER_BARRIER
 
 
 def _give(o: _Ownership, g: Generation, until: Position, following: Generation | None) -> None:
@@ -176,7 +223,35 @@ def _give(o: _Ownership, g: Generation, until: Position, following: Generation |
     limit = g.synced_at + APPEND_MS
     if following is not None and following.incarnation == g.incarnation:
         limit = min(limit, max(g.synced_at, following.synced_at))
-    o.give(fresh, g.synced_at, g.position, until, limit, g.number)
+    started = {m: at for m in g.members if (at := o.workers.started(m, g)) is not None}
+    back = {r: stall for r in fresh if (stall := o.open.get(r)) and r in _brought(g, fresh[r])}
+    o.give(fresh, g.synced_at, g.position, until, limit, g.number, started)
+    if g.mode == RebalanceMode.INCREMENTAL:
+        for stall in back.values():
+            _ran_on(stall, g)
+
+
+def _ran_on(stall: Stall, g: Generation) -> None:
+    """A Connect worker came back with what was counted as lost: cut off it ran on, frozen it did not; nothing tells."""
+    stall.stop = replace(stall.stop, evidence=Evidence.INFERRED)
+    stall.resumed_earliest = stall.stop.earliest
+    stall.resumed = stall.resumed_latest = max(g.joined_at, stall.stop.estimate)
+
+
+def _forget_deleted(o: _Ownership, g: Generation) -> None:
+    """Nobody lacks a connector or task that is no more.
+
+    Connect's leader hands out at once whatever is configured and runs nowhere, except what waits for a lost worker and
+    what this very generation revoked. So a resource left over by a leader that had read the configuration at least as
+    far as when it ran is not configured any more (`IncrementalCooperativeAssignor.performTaskAssignment`).
+    """
+    if g.mode != RebalanceMode.INCREMENTAL or any(w.is_refused for w in g.workers):
+        return
+    read = g.config_offset
+    for resource in o.open.keys() - g.waiting - g.revoked:
+        stall = o.open[resource]
+        if read is not None and stall.config_offset is not None and read >= stall.config_offset:
+            o.stalls.remove(o.open.pop(resource))
 
 
 def _replace(o: _Ownership, g: Generation, change: Replacement, until: Position) -> None:

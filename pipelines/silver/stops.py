@@ -184,6 +184,12 @@ def _expired(member: Member, line: Event, done: Work) -> Stop:
     )
 
 
+def halted(began: int, gone: Departure, g: Generation) -> Stop:
+    """A Connect worker that logged when it began to stop all it ran, and left when it had."""
+    until = g.joined_at if gone.line is None else gone.line.until
+    return Stop.within(min(began, until), until, began, Evidence.OBSERVED)
+
+
 def replaced(done: Work, at: int) -> Stop:
     """A static member whose new process came at `at`: it stopped after its last work, politely or not."""
     if done.last is None:

@@ -9,6 +9,9 @@ from pipelines.silver.lines import Story
 from pipelines.silver.stops import HEARTBEAT_MS, Departure, Work, departure
 from schemas.states import Evidence, RebalanceMode, Trigger
 
+CLOCKS_MS = 100
+"""A member waits by its own clock, from a moment that the coordinator's clock does not tell exactly."""
+
 REJOINED = (Trigger.LEADER_REJOINED, Trigger.UNKNOWN)
 
 
@@ -46,7 +49,7 @@ def _stated(g: Generation, story: Story, done: dict[str, Work], trigger: Trigger
         trigger = Trigger.FIRST_MEMBER
     elif trigger in REJOINED and client_reason is None:
         # librdkafka gives no reason: what the records show decides, and says so.
-        refined = _rejoined(g) or (Trigger.METADATA_CHANGED if trigger == Trigger.UNKNOWN else None)
+        refined = _rejoined(g, start.until) or (Trigger.METADATA_CHANGED if trigger == Trigger.UNKNOWN else None)
         if refined is not None:
             trigger, evidence = refined, Evidence.INFERRED
     return Cause(
@@ -59,8 +62,11 @@ def _first_left(g: Generation, story: Story, named: list[str]) -> Departure | No
     return next((departure(before[m], story) for m in named if m in before), None)
 
 
-def _rejoined(g: Generation) -> Trigger | None:
-    """The same members came together again: after giving partitions up, or for another subscription."""
+def _rejoined(g: Generation, began: int) -> Trigger | None:
+    """The same members came together again: after giving partitions up, for another subscription, or as agreed.
+
+    `began`: the rebalance had begun by then.
+    """
     previous = g.previous
     if previous is None:
         return None
@@ -69,7 +75,30 @@ def _rejoined(g: Generation) -> Trigger | None:
         return Trigger.SUBSCRIPTION_CHANGED
     if previous.mode == RebalanceMode.COOPERATIVE and _gave_up(previous):
         return Trigger.COOPERATIVE_FOLLOWUP
+    if previous.mode == RebalanceMode.INCREMENTAL:
+        return _workers_rejoined(g, previous, began)
+    return _streams_rejoined(previous, began)
+
+
+def _workers_rejoined(g: Generation, previous: Generation, began: int) -> Trigger | None:
+    """Connect: the delay for lost work is over, a second step, or another configuration of connectors and tasks."""
+    if previous.waiting and began >= previous.synced_at + previous.delay_ms - CLOCKS_MS:
+        return Trigger.CONNECT_DELAY_EXPIRED
+    backed_off = previous.delay_ms > 0 and not previous.waiting
+    if previous.revoked or backed_off:
+        return Trigger.COOPERATIVE_FOLLOWUP
+    if g.config_offset is not None and previous.config_offset is not None and g.config_offset > previous.config_offset:
+        return Trigger.METADATA_CHANGED
     return None
+
+
+def _streams_rejoined(previous: Generation, began: int) -> Trigger | None:
+    """Streams: the leader told some members when to join again: at once (0), or to see whether tasks have warmed up."""
+    told = [m.tasks.next_rebalance_at for m in previous.final_members.values() if m.tasks is not None]
+    agreed = [at for at in told if at is not None]
+    if 0 in agreed:
+        return Trigger.COOPERATIVE_FOLLOWUP
+    return Trigger.PROBING if agreed and began >= min(agreed) - CLOCKS_MS else None
 
 
 def _gave_up(g: Generation) -> bool:
@@ -96,7 +125,7 @@ def _inferred(g: Generation, story: Story, done: dict[str, Work]) -> Cause:
         )
     if left:
         return _one_left(g, story, sorted(left), done)
-    return Cause(trigger=_rejoined(g) or Trigger.UNKNOWN, evidence=Evidence.INFERRED)
+    return Cause(trigger=_rejoined(g, g.joined_at) or Trigger.UNKNOWN, evidence=Evidence.INFERRED)
 
 
 def _one_left(g: Generation, story: Story, left: list[str], done: dict[str, Work]) -> Cause:

@@ -14,7 +14,7 @@ from pipelines.silver.rows import silver_rows
 from schemas.states import RebalanceMode
 from tests.silver.rebuilding import CAPTURES, batches, histories, silver_of, with_duplicates
 
-NAMES = ("eager_churn", "rolling_restart")
+NAMES = ("eager_churn", "rolling_restart", "connect")
 
 
 def comparable(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[str]]:
