@@ -116,7 +116,7 @@ def _skipped(g: Generation, story: Story) -> int | None:
     if g.previous is None:
         return 0 if g.number == 1 else None
     missing = g.number - g.previous.number - 1
-    if missing == 0 or len({e["generation_id"] for e in story.attempts}) == missing:
+    if missing == 0 or len({e["generation_id"] for e in story.attempts} - {g.number}) == missing:
         return missing
     came_from = [m.previous_generation for m in g.members.values() if m.previous_generation is not None]
     stated = [number for number in came_from if number >= 0]

@@ -25,7 +25,10 @@ DEPARTURES = {
 ANYTIME = {
     EventKind.FENCED: GroupEventKind.FENCED,
     EventKind.GROUP_LOADED: GroupEventKind.COORDINATOR_MOVED,
+    EventKind.COULD_NOT_COMPLETE: GroupEventKind.FAILED_REBALANCE,
+    EventKind.WRITE_FAILED: GroupEventKind.FAILED_REBALANCE,
 }
+NEVER_SYNCED = "members joined, the leader's assignment was never stored"
 
 
 def _row(
@@ -53,8 +56,10 @@ def _row(
     }
 
 
-def lifecycle(lives: Lives, events: list[Event]) -> Iterator[dict[str, Any]]:
-    """`created` and `dead` from records; fencing and coordinator moves, which belong to no generation, from lines."""
+def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Iterator[dict[str, Any]]:
+    """`created` and `dead` from records; what belongs to no generation from lines: fencing, moves of the coordinator,
+    rebalances that failed, among them those `unfinished` ones that no generation followed yet.
+    """
     for incarnation, record in lives.created:
         if record.at is not None:
             yield _row(record.at, GroupEventKind.CREATED, incarnation, evidence=Evidence.OBSERVED, generation=0)
@@ -71,8 +76,35 @@ def lifecycle(lives: Lives, events: list[Event]) -> Iterator[dict[str, Any]]:
                 incarnation,
                 evidence=Evidence.OBSERVED,
                 member_id=event["member_id"] or "",
-                detail=event["reason"],
+                detail=_said(event),
             )
+    for event in unfinished:
+        yield _never_synced(event, lives.generations[-1].incarnation, Evidence.INFERRED)
+
+
+def _said(event: Event) -> str | None:
+    match event.kind:
+        case EventKind.GROUP_LOADED:
+            broker = "a broker" if event["broker_id"] is None else f"broker {event['broker_id']}"
+            return f"{broker} loaded the group and coordinates it"
+        case EventKind.COULD_NOT_COMPLETE:
+            return "no member joined again"
+        case EventKind.WRITE_FAILED:
+            return f"the assignment could not be stored: {event['reason']}"
+    reason: str | None = event["reason"]
+    return reason
+
+
+def _never_synced(line: Event, incarnation: int, evidence: Evidence = Evidence.OBSERVED) -> dict[str, Any]:
+    number: int = line["generation_id"]
+    return _row(
+        line.at,
+        GroupEventKind.FAILED_REBALANCE,
+        incarnation,
+        evidence=evidence,
+        generation=number,
+        detail=NEVER_SYNCED,
+    )
 
 
 def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterator[dict[str, Any]]:
@@ -153,14 +185,7 @@ def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None
 def _failed(g: Generation, story: Story) -> Iterator[dict[str, Any]]:
     """Numbers between two records: attempts whose join phase ended and whose leader never synced."""
     for line in story.attempts:
-        yield _row(
-            line.at,
-            GroupEventKind.FAILED_REBALANCE,
-            g.incarnation,
-            evidence=Evidence.OBSERVED,
-            generation=line["generation_id"],
-            detail="members joined, the leader's assignment was never stored",
-        )
+        yield _never_synced(line, g.incarnation)
 
 
 def _refused(g: Generation) -> Iterator[dict[str, Any]]:

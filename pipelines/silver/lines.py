@@ -29,6 +29,7 @@ class Story:
 
     `preparing` is the start of this very generation, `first_preparing` that of the first attempt since the generation
     before completed (the same unless attempts in between failed); `attempts` are those failed attempts' generations.
+    `failover` is the load of the group by another coordinator while the rebalance ran.
     """
 
     preparing: Event | None = None
@@ -36,6 +37,7 @@ class Story:
     joined: Event | None = None
     synced: Event | None = None
     attempts: tuple[Event, ...] = ()
+    failover: Event | None = None
     departures: tuple[Event, ...] = ()
     arrivals: tuple[Event, ...] = ()
 
@@ -63,19 +65,34 @@ class Lines:
         starts = [e for e in before_join if e.kind == EventKind.PREPARING and (e["generation_id"] or 0) < g.number]
         own = [e for e in starts if e["generation_id"] == g.number - 1]
         same_broker = [e for e in own if joined is not None and e["broker_id"] == joined["broker_id"]]
+        first = next(iter(starts if g.previous else own), None)
         return Story(
             preparing=next(iter(same_broker or own), None),
-            first_preparing=next(iter(starts if g.previous else own), None),
+            first_preparing=first,
             joined=joined,
             synced=_nearest(lines, EventKind.ASSIGNMENT_RECEIVED, g.number, g.synced_at),
             attempts=tuple(
                 e
                 for e in before_join
-                if g.previous and e.kind == EventKind.STABILIZED and g.previous.number < e["generation_id"] < g.number
+                if g.previous and e.kind == EventKind.STABILIZED and g.previous.number < e["generation_id"] <= g.number
+                # A coordinator that fails takes a number with it which was not stored: the next one gives it again.
+                if e["generation_id"] < g.number or e.until < g.joined_at - NEAR_MS
+            ),
+            failover=next(
+                (e for e in before_join if e.kind == EventKind.GROUP_LOADED and first is not None and e.at >= first.at),
+                None,
             ),
             departures=tuple(e for e in lines if e.kind in GONE and e.at <= g.synced_at + 1),
             arrivals=tuple(e for e in before_join if e.kind in ARRIVED),
         )
+
+    def unfinished(self, last: Generation) -> list[Event]:
+        """Attempts after the newest generation of all whose join phase ended, which were not synced and overtaken."""
+        later = self._events[bisect_left(self._times, last.completed_at) :]
+        synced = {e["generation_id"] for e in later if e.kind == EventKind.ASSIGNMENT_RECEIVED}
+        overtaken = max((e.at for e in later if e.kind == EventKind.PREPARING), default=0)
+        ended = [e for e in later if e.kind == EventKind.STABILIZED and e["generation_id"] > last.number]
+        return [e for e in ended if e["generation_id"] not in synced and e.at < overtaken]
 
 
 def _nearest(lines: list[Event], kind: EventKind, number: int, at: int) -> Event | None:

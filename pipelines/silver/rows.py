@@ -35,7 +35,8 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None) -> Ro
     windows = stalls(told, history.commits, WorkerLog(history.worker_lines))
     bases = settled(found.generations, windows)
     out: Rows = {table.name: [] for table in SILVER}
-    out["group_events"] += lifecycle(found, history.events)
+    unfinished = lines.unfinished(found.generations[-1]) if found.generations else []
+    out["group_events"] += lifecycle(found, history.events, unfinished)
     last_owner: dict[Resource, str] = {}
     for (g, story), following in zip_longest(told, found.generations[1:]):
         if g.previous is None:

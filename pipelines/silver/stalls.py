@@ -174,6 +174,8 @@ def _take(o: _Ownership, g: Generation, story: Story, following: Generation | No
             if owner not in stops:
                 stops[owner] = _stop(owner, gone, done[owner], story, g, o.workers)
             stop, cause = stops[owner], _cause(g, resource, back=back, gone=gone, done=done[owner])
+        if story.failover is not None and cause in (StallCause.MOVED, StallCause.EAGER_BARRIER):
+            cause = StallCause.FAILOVER
         stall = o.stop(resource, stop, cause, g.position, g.incarnation, g.number)
         stall.config_offset = previous.config_offset
 

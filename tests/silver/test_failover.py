@@ -1,0 +1,129 @@
+"""A coordinator that fails or is read again makes no rebalance that did not happen, and hides none that failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.silver.handmade import START, broker_line, consumer, generation, member_id, rows, tombstone
+
+A, B = member_id("a"), member_id("b")
+
+
+def preparing(at: int, number: int, *, broker: int = 1) -> Any:
+    reason = f"Adding new member {B} with group instance id null; client reason: not provided"
+    text = f"Preparing to rebalance group orders in state PreparingRebalance with old generation {number} (reason: {reason})."
+    return broker_line(at, text, broker=broker)
+
+
+def stabilized(at: int, number: int, *, broker: int = 1) -> Any:
+    return broker_line(at, f"Stabilized group orders generation {number} with 2 members.", broker=broker)
+
+
+def assigned(at: int, number: int, *, broker: int = 1) -> Any:
+    text = (
+        f"Assignment received from leader {A} for group orders for generation {number}. "
+        "The group has 2 members, 0 of which are static."
+    )
+    return broker_line(at, text, broker=broker)
+
+
+def loaded(at: int, *, broker: int) -> Any:
+    return broker_line(at, "Loaded classic group orders with 1 members.", broker=broker)
+
+
+def events(found: dict[str, Any], kind: str) -> list[tuple[int, int | None, str | None]]:
+    return [
+        (e["event_at"] - START, e["generation_id"], e["detail"]) for e in found["group_events"] if e["kind"] == kind
+    ]
+
+
+ALONE = generation(1, 0, [consumer("a", [0, 1])])
+TWO = generation(2, 9_000, [consumer("a", [0], from_generation=1), consumer("b", [1])])
+
+
+def test_a_loaded_group_is_a_move_of_its_coordinator_and_no_rebalance() -> None:
+    found = rows([ALONE], [loaded(30_000, broker=2)])
+    assert events(found, "coordinator_moved") == [(30_000, None, "broker 2 loaded the group and coordinates it")]
+    assert [r["generation_id"] for r in found["generations"]] == [1]
+    assert found["stalls"] == []
+
+
+def test_a_record_that_is_written_again_is_the_same_generation() -> None:
+    again = ALONE | {"at": START + 30_000}
+    assert rows([ALONE, again])["generations"] == rows([ALONE])["generations"]
+    assert rows([ALONE, again])["stalls"] == []
+
+
+LOST = (
+    preparing(5_000, 1),
+    stabilized(5_100, 2),
+    loaded(7_000, broker=2),
+    preparing(8_000, 1, broker=2),
+    stabilized(9_000, 2, broker=2),
+    assigned(9_005, 2, broker=2),
+)
+
+
+def test_a_number_that_a_failed_coordinator_took_with_it_is_one_generation_and_one_failed_rebalance() -> None:
+    found = rows([ALONE, TWO], LOST)
+    last = found["generations"][-1]
+    assert (last["generation_id"], last["coordinator_id"], last["skipped_generations"]) == (2, 2, 0)
+    assert last["prepared_at"] == START + 8_000
+    assert [(5_100, 2)] == [e[:2] for e in events(found, "failed_rebalance")]
+
+
+def test_a_rebalance_that_a_failover_interrupted_stopped_everybody_since_its_first_start() -> None:
+    found = rows([ALONE, TWO], LOST)
+    assert [(s["cause"], s["stopped_at_earliest"] - START) for s in found["stalls"]] == [("failover", 5_000)] * 2
+
+
+def test_a_number_that_goes_back_begins_anew_without_stops_or_arrivals() -> None:
+    later = generation(7, 9_000, [consumer("a", [0]), consumer("b", [1])])
+    back = generation(5, 60_000, [consumer("a", [0, 1])])
+    found = rows([later, back])
+    assert [(r["incarnation"], r["generation_id"], r["skipped_generations"]) for r in found["generations"]] == [
+        (0, 7, None),
+        (1, 5, None),
+    ]
+    assert found["stalls"] == []
+    assert events(found, "joined") == events(found, "left") == []
+
+
+def test_a_truncated_history_tells_of_no_arrivals_and_no_missing_numbers() -> None:
+    found = rows([generation(40, 0, [consumer("a", [0])]), generation(44, 9_000, [consumer("a", [0])])])
+    assert [r["skipped_generations"] for r in found["generations"]] == [None, None]
+    assert [r["joined_member_ids"] for r in found["generations"]] == [None, []]
+    assert events(found, "joined") == events(found, "failed_rebalance") == []
+
+
+def test_attempts_that_overtake_each_other_are_failed_rebalances_before_any_of_them_completes() -> None:
+    lines = [preparing(1_000, 1), stabilized(1_100, 2), preparing(2_000, 2), stabilized(2_100, 3), preparing(3_000, 3)]
+    found = rows([ALONE], lines)
+    assert [(1_100, 2), (2_100, 3)] == [e[:2] for e in events(found, "failed_rebalance")]
+    assert {e["evidence"] for e in found["group_events"] if e["kind"] == "failed_rebalance"} == {"inferred"}
+
+
+def test_a_generation_whose_record_was_not_read_yet_is_no_failed_rebalance() -> None:
+    lines = [preparing(1_000, 1), stabilized(1_100, 2), assigned(1_105, 2), preparing(2_000, 2)]
+    assert events(rows([ALONE], lines), "failed_rebalance") == []
+
+
+def test_a_rebalance_that_nobody_joined_or_that_could_not_be_stored_failed() -> None:
+    lines = [
+        broker_line(1_000, "Group orders could not complete rebalance because no members rejoined."),
+        broker_line(2_000, "Failed to write empty metadata for group orders: The coordinator is loading."),
+    ]
+    assert [
+        (1_000, "no member joined again"),
+        (2_000, "the assignment could not be stored: The coordinator is loading."),
+    ] == [(at, detail) for at, _, detail in events(rows([ALONE], lines), "failed_rebalance")]
+
+
+def test_a_deleted_group_begins_anew() -> None:
+    found = rows([ALONE, tombstone(5_000), generation(1, 9_000, [consumer("b", [0, 1])])])
+    assert [(r["incarnation"], r["generation_id"]) for r in found["generations"]] == [(0, 1), (1, 1)]
+    assert found["stalls"] == []
+
+
+def test_the_same_lines_of_two_brokers_in_any_order_give_the_same_rows() -> None:
+    assert rows([ALONE, TWO], LOST[::-1]) == rows([ALONE, TWO], [*LOST, *LOST])
