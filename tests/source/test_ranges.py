@@ -61,6 +61,23 @@ def test_records_of_an_open_transaction_are_read(cluster, topic):
     producer.abort_transaction(20)
 
 
+def test_neither_an_open_nor_an_aborted_transaction_hides_what_was_written_behind_it(cluster, topic):
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": topic.servers, "transactional.id": "hanging"})
+    producer.init_transactions(20)
+    producer.begin_transaction()
+    producer.produce(topic.name, b"v", b"k", 0)
+    producer.flush(10)
+    topic.write([commit(1)])
+    assert [(0, 0), (0, 1)] == read(cluster, topic, (0, 0, 2))[0]
+    producer.abort_transaction(20)
+    topic.write([commit(2)])
+    places, gaps = read(cluster, topic, (0, 0, topic.end()))
+    # The aborted record too: a client cannot see what became of it. The marker may come before or after the last one.
+    assert ([(0, 0), (0, 1)], 3, []) == (places[:2], len(places), gaps)
+
+
 @pytest.mark.parametrize(("end", "expected"), [(40, range(25, 40)), (20, ())])
 def test_what_was_deleted_before_it_was_read_is_a_gap(cluster, topic, end, expected):
     topic.write(commit(n) for n in range(40))
