@@ -32,20 +32,18 @@ from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORD
 from schemas.silver import SILVER
 
 SOURCES = ("offsets", "log", "admin")
-WORKER_LAYOUTS = ("connect", "connect-old")
 T = TypeVar("T")
 Rows = dict[str, list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a broker's or a Connect worker's log, and the layouts that its file may have."""
+    """One line of a broker's or a Connect worker's log."""
 
     file: str
     number: int
     text: str
     broker_id: int | None
-    layouts: tuple[str, ...]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,16 +90,14 @@ class Capture:
         return sorted((SourceRecord(*row) for row in zip(*rows, strict=True)), key=lambda r: (r.partition, r.offset))
 
     def lines(self) -> Iterator[Line]:
-        """Lines of the brokers' and the Connect workers' logs; a worker's may have Connect's own layouts."""
-        pattern = self.meta.get("log_pattern", "default")
-        for kind, layouts in (("broker", (pattern,)), ("connect-worker", (pattern, *WORKER_LAYOUTS))):
+        """Lines of the brokers' and the Connect workers' logs."""
+        for kind in ("broker", "connect-worker"):
             for path in sorted(self.folder.glob(f"{kind}-*.log*")):
                 number = path.name.removeprefix(f"{kind}-").split(".", 1)[0]
                 broker_id = int(number) if kind == "broker" and number.isdigit() else None
                 with _open(path) as text:
                     for at, line in enumerate(text, 1):
-                        found = line.rstrip("\r\n")
-                        yield Line(file=path.name, number=at, text=found, broker_id=broker_id, layouts=layouts)
+                        yield Line(file=path.name, number=at, text=line.rstrip("\r\n"), broker_id=broker_id)
 
     def observations(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Line number and object of admin.jsonl."""
@@ -193,11 +189,10 @@ def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any]) -> Rows:
 
 
 def _events(lines: list[Line], cluster: str, meta: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    zone = ZoneInfo(meta.get("log_time_zone", "UTC"))
+    zone, reader = ZoneInfo(meta.get("log_time_zone", "UTC")), layout(meta.get("log_pattern", "default"))
     events, refused = [], []
     for line in lines:
-        tried = (parse_line(line.text, layout(name), zone) for name in line.layouts)
-        found = next((said for said in tried if said is not None), None)
+        found = parse_line(line.text, reader, zone)
         if isinstance(found, Unreadable):
             refused.append(
                 {

@@ -10,6 +10,7 @@ from pipelines.arrow_types import TYPES
 from pipelines.coordinator_messages import read_message
 from pipelines.log_layouts import instant, layout, zone
 from schemas.bronze import COORDINATOR_EVENTS
+from schemas.coordinator_log import WORKER_LOGGERS
 from schemas.states import QuarantineReason
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from pipelines.log_layouts import Layout
+
+WORKER_MARK = "[Worker clientId="
+WORKER_LAYOUTS = (layout("default"), layout("connect"))
+"""What Connect workers use, whatever the brokers whose lines come the same way were told to use."""
 
 UNREADABLE = ("unreadable_reason", "unreadable_detail")
 """Columns of `coordinator_events(...)` beside the table's: set for lines that belong into `quarantine` instead."""
@@ -61,14 +66,16 @@ def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable 
     """What one line says; None for the many lines that are none of ours.
 
     A line is a lifecycle line only if its logger is a group coordinator's or a Connect worker's, its prefix is theirs,
-    and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`.
+    and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`. A worker's
+    line may also have the layout that Kafka ships for workers.
     """
-    if not any(word in line for word in ("oordinator", "GroupMetadata", "DistributedHerder")):
+    if "oordinator" not in line and "GroupMetadata" not in line and "DistributedHerder" not in line:
         return None
-    parts = layout.pattern.match(line)
+    used = [layout, *WORKER_LAYOUTS] if WORKER_MARK in line else [layout]
+    parts = next((found for known in used if (found := known.pattern.match(line))), None)
     if parts is None:
         return None
-    logger = layout.loggers.get(parts["logger"])
+    logger = layout.loggers.get(parts["logger"]) or WORKER_LOGGERS.get(parts["logger"])
     if logger is None:
         return None
     said = read_message(logger, parts["logger"], parts["message"])

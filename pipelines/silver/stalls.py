@@ -14,9 +14,6 @@ from schemas.states import Evidence, RebalanceMode, StallCause
 
 END: Position = (1 << 31, 1 << 62)
 
-PIECEMEAL = (RebalanceMode.COOPERATIVE, RebalanceMode.INCREMENTAL)
-"""Members go on with what they keep."""
-
 APPEND_MS = 5_000
 """offsets.commit.timeout.ms: an assignment that is not stored and handed out within it fails the rebalance."""
 
@@ -76,6 +73,7 @@ class _Ownership:
         self.commits, self.workers = commits, workers
         self.held: dict[Resource, _Held] = {}
         self.open: dict[Resource, Stall] = {}
+        self.closed: dict[Resource, Stall] = {}
         self.stalls: list[Stall] = []
 
     def stop(
@@ -119,11 +117,21 @@ class _Ownership:
             stall = self.open.pop(resource, None)
             if stall is None:
                 continue
+            self.closed[resource] = stall
             stall.resumed_generation, stall.new_owner, stall.first_commit = number, owner, firsts.get(resource)
             stall.resumed_by, stall.resumed_earliest, stall.resumed = position, at, at
             stall.resumed_latest = max(at, min(proof.get(owner, limit), limit))
             if started and owner in started:
                 stall.resumed = stall.resumed_latest
+
+    def never_began(self, resource: Resource) -> None:
+        """Its owner did not learn in time that it was given: whoever missed it went on missing it."""
+        held = self.held.pop(resource)
+        stall = self.closed.pop(resource, None)
+        if stall is not None and stall.resumed_by == held.position:
+            stall.resumed_generation = stall.resumed_by = stall.new_owner = stall.first_commit = None
+            stall.resumed = stall.resumed_earliest = stall.resumed_latest = None
+            self.open[resource] = stall
 
 
 def stalls(told: list[tuple[Generation, Story]], commits: Commits, workers: WorkerLog) -> list[Stall]:
@@ -133,7 +141,7 @@ def stalls(told: list[tuple[Generation, Story]], commits: Commits, workers: Work
     for index, (g, story) in enumerate(told):
         following = told[index + 1][0] if index + 1 < len(told) else None
         if g.incarnation != incarnation or _is_closed(g):
-            ownership.held, ownership.open, incarnation = {}, {}, g.incarnation
+            ownership.held, ownership.open, ownership.closed, incarnation = {}, {}, {}, g.incarnation
         _take(ownership, g, story, following)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
         _give(ownership, g, ends[0], following)
@@ -153,23 +161,17 @@ def _take(o: _Ownership, g: Generation, story: Story, following: Generation | No
     previous = g.previous
     if previous is None:
         return
-    members = previous.final_members
-    owned = g.owners
+    members, owners = previous.final_members, g.owners
     done = work_by_member(previous, o.commits, g.position)
     stops: dict[str, Stop] = {}
     for resource, held in list(o.held.items()):
-        owner, new = held.owner, owned.get(resource)
+        owner, new = held.owner, owners.get(resource)
         back = owner in g.members
-        keeps = g.mode in PIECEMEAL and back
-        if keeps and new == owner:
-            continue
-        if not back and new is not None and g.mode == RebalanceMode.INCREMENTAL and resource in _brought(g, new):
-            # The worker goes on under another member id: it says itself that this ran all the while.
-            o.held[resource] = replace(held, owner=new)
+        if _goes_on(o, g, previous, resource, new):
             continue
         gone = departure(members[owner], story)
-        if keeps:
-            stop, cause = _revoked(owner, g, following, o.workers), StallCause.MOVED
+        if back and _is_piecemeal(g, previous):
+            stop, cause = _revoked(resource, owner, g, following, o.workers), StallCause.MOVED
         else:
             if owner not in stops:
                 stops[owner] = _stop(owner, gone, done[owner], story, g, o.workers)
@@ -178,6 +180,36 @@ def _take(o: _Ownership, g: Generation, story: Story, following: Generation | No
             cause = StallCause.FAILOVER
         stall = o.stop(resource, stop, cause, g.position, g.incarnation, g.number)
         stall.config_offset = previous.config_offset
+
+
+def _is_piecemeal(g: Generation, previous: Generation) -> bool:
+    """Members go on with what they keep. Connect workers of an eager generation have stopped all before they join."""
+    return g.mode == RebalanceMode.COOPERATIVE or (
+        g.mode == RebalanceMode.INCREMENTAL and previous.mode != RebalanceMode.EAGER
+    )
+
+
+def _goes_on(o: _Ownership, g: Generation, previous: Generation, resource: Resource, new: str | None) -> bool:
+    """The resource did not stop for this generation."""
+    owner = o.held[resource].owner
+    if not _is_piecemeal(g, previous):
+        return False
+    if g.mode == RebalanceMode.COOPERATIVE:
+        return new == owner and owner in g.members
+    if owner not in g.members:
+        return _goes_on_renamed(o, g, resource, new)
+    if resource not in _brought(g, owner) and resource not in _brought(previous, owner):
+        o.never_began(resource)
+        return True
+    return new == owner and resource in _brought(g, owner)
+
+
+def _goes_on_renamed(o: _Ownership, g: Generation, resource: Resource, new: str | None) -> bool:
+    """A Connect worker that goes on under another member id says itself that the resource ran all the while."""
+    if new is None or resource not in _brought(g, new):
+        return False
+    o.held[resource] = replace(o.held[resource], owner=new)
+    return True
 
 
 def _brought(g: Generation, member_id: str) -> frozenset[Resource]:
@@ -192,8 +224,12 @@ def _stop(owner: str, gone: Departure, done: Work, story: Story, g: Generation, 
     return departed(gone, done, g) if began is None else halted(began, gone, g)
 
 
-def _revoked(owner: str, g: Generation, following: Generation | None, workers: WorkerLog) -> Stop:
+def _revoked(resource: Resource, owner: str, g: Generation, following: Generation | None, workers: WorkerLog) -> Stop:
     """A member learns with its assignment what it has to give up, and rejoins when it has."""
+    if g.mode == RebalanceMode.INCREMENTAL and resource not in _brought(g, owner):
+        # It gave up by itself, for it had lost sight of the coordinator, and came back without it.
+        assert g.previous is not None
+        return Stop.within(g.previous.synced_at, g.joined_at, g.joined_at, Evidence.INFERRED)
     said = workers.revoked(owner, g)
     if said is not None:
         return Stop.within(g.synced_at, said, (g.synced_at + said) // 2, Evidence.OBSERVED)
@@ -217,7 +253,8 @@ def _cause(g: Generation, resource: Resource, *, back: bool, gone: Departure, do
         return StallCause.STATIC_RESTART
     if resource in g.waiting:
         return StallCause.CONNECT_DELAY
-    return StallCause.MOVED if g.mode in PIECEMEAL else StallCause.EAGER_BARRIER
+    piecemeal = g.previous is not None and _is_piecemeal(g, g.previous)
+    return StallCause.MOVED if piecemeal else StallCause.EAGER_BARRIER
 
 
 def _give(o: _Ownership, g: Generation, until: Position, following: Generation | None) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+from pathlib import Path
+
 import pytest
 
 from pipelines.coordinator_events import Event
 from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, WORKER_WORDINGS, EventKind
 from tests.coordinator_log.lines import GOLDEN, MEMBER, NEW, OTHER, WORDINGS, line, parse, says
 
+CAPTURE = Path(__file__).parents[1] / "captures" / "connect"
 NAMES = [f"{i}-{w['versions']}-{w['says']['event_kind']}" for i, w in enumerate(WORDINGS)]
 
 LAYOUTS = {
@@ -77,3 +81,24 @@ def test_a_recorded_log_of_4_3_gives_exactly_its_lifecycle_lines():
     lifecycle = {text for text in lines if "GroupMetadataManager)" in text or "__consumer_offsets" in text}
     assert {text for text in lifecycle if "since metadata was never loaded" not in text} == {e.raw for e in found}
     assert 39 == len(found)
+
+
+@pytest.mark.parametrize("like", ["default", "connect", "strimzi"])
+def test_a_workers_line_is_read_in_connects_own_layouts_whatever_the_brokers_use(like):
+    for layout_of_workers in ("default", "connect"):
+        for golden in WORDINGS[-len(WORKER_WORDINGS) :]:
+            text = LAYOUTS[layout_of_workers].format(
+                level="INFO", message=golden["message"], logger=golden["logger"], short=""
+            )
+            assert golden["says"] == says(parse(text, like=like))
+
+
+def test_a_recorded_workers_log_gives_its_rounds_in_order():
+    with gzip.open(CAPTURE / "connect-worker-1.log.gz", "rt", encoding="utf-8") as lines:
+        found = [event for text in lines if (event := parse(text.rstrip("\n")))]
+    assert {"mailer-writer-connect"} == {e.group_id for e in found}
+    assert {"mailer-writer-connect-worker-1"} == {e.client_id for e in found}
+    synced = [(e.generation_id, e.member_id[-4:]) for e in found if e.event_kind == EventKind.WORKER_SYNCED]
+    assert synced == [(n, "4a36") for n in (9, 10, 11)] + [(n, "ee66") for n in range(13, 20)]
+    delays = [e.duration_ms for e in found if e.event_kind == EventKind.WORKER_ASSIGNED]
+    assert [40, 0, 0, 3954, 0, 10_000, 0, 0, 0, 0] == delays

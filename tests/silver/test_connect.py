@@ -154,6 +154,13 @@ def test_version_0_stops_everything_in_every_rebalance() -> None:
     assert len(found["stalls"]) == 4
 
 
+def test_the_change_from_eager_to_incremental_still_stops_everything() -> None:
+    old = workers(1, 0, worker("a", given=BOTH, version=0), protocol="default")
+    found = rows([old, workers(2, 9_000, worker("a", ran=BOTH))])
+    assert column(found, "rebalance_mode") == ["eager", "incremental"]
+    assert [s[2:] for s in stalls(found)] == [(StallCause.EAGER_BARRIER, 2, 2)] * 4
+
+
 def test_work_that_went_on_under_a_new_member_id_never_stopped() -> None:
     found = rows(
         [workers(1, 0, worker("a", given=ORDERS), worker("b", given=AUDIT)),
@@ -168,6 +175,33 @@ def test_a_worker_that_comes_back_with_its_work_may_never_have_stopped() -> None
     for stall in found["stalls"]:
         assert (stall["resumed_generation_id"], stall["stopped_ms_min"], stall["evidence"]) == (3, 0, "inferred")
         assert stall["resumed_at_latest"] == START + 25_000
+
+
+def test_work_whose_worker_never_learnt_of_it_is_missed_until_it_is_handed_out_again() -> None:
+    found = rows(
+        [
+            workers(1, 0, worker("a", given=BOTH)),
+            workers(2, 1_000, worker("a", ran=BOTH, revoked=AUDIT), worker("b")),
+            workers(3, 1_500, worker("a", ran=ORDERS), worker("b", ran={}, given=AUDIT)),
+            workers(4, 1_700, worker("a", ran=ORDERS, given=AUDIT), worker("b", ran={})),
+        ]
+    )
+    assert stalls(found) == [("audit", -1, StallCause.MOVED, 2, 4), ("audit", 0, StallCause.MOVED, 2, 4)]
+    assert {s["to_member_id"] for s in found["stalls"]} == {member_id("a")}
+
+
+def test_a_worker_that_gave_its_work_up_by_itself_stopped_before_it_came_back() -> None:
+    found = rows(
+        [
+            workers(1, 0, worker("a", given=ORDERS), worker("b", given=AUDIT)),
+            workers(2, 1_000, worker("a", ran=ORDERS), worker("b", ran=AUDIT)),
+            workers(3, 9_000, worker("a", ran=ORDERS), worker("b", ran={}, given=AUDIT)),
+        ]
+    )
+    assert stalls(found) == [("audit", -1, StallCause.MOVED, 3, 3), ("audit", 0, StallCause.MOVED, 3, 3)]
+    for stall in found["stalls"]:
+        assert (stall["stopped_at_earliest"], stall["stopped_at_latest"]) == (START + 1_005, START + 9_000)
+        assert stall["evidence"] == "inferred"
 
 
 def test_a_blob_that_stays_closed_stops_nothing() -> None:
