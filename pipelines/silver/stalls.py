@@ -20,7 +20,8 @@ APPEND_MS = 5_000
 
 @dataclass(slots=True, kw_only=True)
 class Stall:
-    """One window. `resumed_*` are None while nobody has the resource.
+    """One window. `resumed_*` are None while nobody has the resource; `resumed` is the estimate where that is not the
+    earliest moment.
 
     `config_offset` is how far Connect's configuration had been read when the resource still ran.
     """
@@ -50,11 +51,12 @@ class Stall:
     @property
     def milliseconds(self) -> tuple[int, int, int] | None:
         """Lower bound, estimate, upper bound; None while nobody has it."""
-        if self.resumed_earliest is None or self.resumed_latest is None or self.resumed is None:
+        if self.resumed_earliest is None or self.resumed_latest is None:
             return None
+        resumed = self.resumed_earliest if self.resumed is None else self.resumed
         return (
             max(0, self.resumed_earliest - self.stop.latest),
-            max(0, self.resumed - self.stop.estimate),
+            max(0, resumed - self.stop.estimate),
             max(0, self.resumed_latest - self.stop.earliest),
         )
 
@@ -119,7 +121,7 @@ class _Ownership:
                 continue
             self.closed[resource] = stall
             stall.resumed_generation, stall.new_owner, stall.first_commit = number, owner, firsts.get(resource)
-            stall.resumed_by, stall.resumed_earliest, stall.resumed = position, at, at
+            stall.resumed_by, stall.resumed_earliest = position, at
             stall.resumed_latest = max(at, min(proof.get(owner, limit), limit))
             if started and owner in started:
                 stall.resumed = stall.resumed_latest
