@@ -34,6 +34,7 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None) -> Ro
     told = [(g, lines.story(g)) for g in found.generations]
     windows = stalls(told, history.commits, WorkerLog(history.worker_lines))
     bases = settled(found.generations, windows)
+    windows = [w for w in windows if not w.is_void]
     out: Rows = {table.name: [] for table in SILVER}
     unfinished = lines.unfinished(found.generations[-1]) if found.generations else []
     out["group_events"] += lifecycle(found, history.events, unfinished)

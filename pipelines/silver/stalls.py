@@ -23,7 +23,8 @@ class Stall:
     """One window. `resumed_*` are None while nobody has the resource; `resumed` is the estimate where that is not the
     earliest moment.
 
-    `config_offset` is how far Connect's configuration had been read when the resource still ran.
+    `config_offset` is how far Connect's configuration had been read when the resource still ran; a window `is_void`
+    whose resource was deleted meanwhile, as `resumed_by` shows.
     """
 
     incarnation: int
@@ -42,6 +43,7 @@ class Stall:
     resumed: int | None = None
     first_commit: Point | None = None
     config_offset: int | None = None
+    is_void: bool = False
 
     @property
     def is_lost(self) -> bool:
@@ -282,17 +284,20 @@ def _ran_on(stall: Stall, g: Generation) -> None:
 def _forget_deleted(o: _Ownership, g: Generation) -> None:
     """Nobody lacks a connector or task that is no more.
 
-    Connect's leader hands out at once whatever is configured and runs nowhere, except what waits for a lost worker and
-    what this very generation revoked. So a resource left over by a leader that had read the configuration at least as
-    far as when it ran is not configured any more (`IncrementalCooperativeAssignor.performTaskAssignment`).
+    Connect's leader hands out at once whatever is configured and runs nowhere, except what this very generation revoked
+    and, while a delay runs, what got lost. So a resource left over by a leader that had read the configuration at least
+    as far as when it ran is not configured any more (`IncrementalCooperativeAssignor.performTaskAssignment`).
     """
-    if g.mode != RebalanceMode.INCREMENTAL or any(w.is_refused for w in g.workers):
+    if g.mode != RebalanceMode.INCREMENTAL or g.previous is None or any(w.is_refused for w in g.workers):
         return
-    read = g.config_offset
-    for resource in o.open.keys() - g.waiting - g.revoked:
+    left_over = o.open.keys() - g.revoked
+    if g.delay_ms:
+        left_over &= g.previous.revoked
+    for resource in left_over:
         stall = o.open[resource]
-        if read is not None and stall.config_offset is not None and read >= stall.config_offset:
-            o.stalls.remove(o.open.pop(resource))
+        if g.config_offset is not None and stall.config_offset is not None and g.config_offset >= stall.config_offset:
+            del o.open[resource]
+            stall.is_void, stall.resumed_by = True, g.position
 
 
 def _replace(o: _Ownership, g: Generation, change: Replacement, until: Position) -> None:
