@@ -128,7 +128,7 @@ def history(records: Sequence[Record], lines: Sequence[Line] = ()) -> History:
             "record_kind": "GroupMetadata",
             "member_id": None,
             "is_tombstone": record["value"] is None,
-            "body": {"value": record["value"]},
+            "body": {"key": {"group": GROUP}, "value": record["value"]},
         }
         for offset, record in enumerate(records)
     ]
