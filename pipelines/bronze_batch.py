@@ -170,6 +170,7 @@ def _commits(
         is_tombstone=decoded.is_tombstone[good],
         committed_offset=decoded.committed_offset[good],
         leader_epoch=decoded.leader_epoch[good],
+        topic_id=decoded.topic_id[good],
     )
     return commits, refused
 

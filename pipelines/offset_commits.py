@@ -1,8 +1,9 @@
 """Offset commits folded into runs: the table `offset_commits`.
 
 Consecutive commits of one (group, topic, partition) become one row of their first, last-but-one and last record. A run
-ends at every group record of the same group, at a tombstone, where the ten minutes of its records change, and with the
-call. So the last two commits before and the first one after any group record are exact, however wide the runs are.
+ends at every group record of the same group, at a tombstone, where the topic's id or the ten minutes of its records
+change, and with the call. So the last two commits before and the first one after any group record are exact, however
+wide the runs are.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import pyarrow as pa
 
 from pipelines.arrow_types import row_type
 from pipelines.record_times import record_times
+from pipelines.wire import uuid_text
 from schemas.bronze import OFFSET_COMMITS
 
 if TYPE_CHECKING:
@@ -32,7 +34,8 @@ class Commits:
     """Commits and their tombstones as columns, ascending by offset within each partition.
 
     `position` is the record's place in what was read; `key` an index into the distinct (group, topic, partition).
-    Of a tombstone, `committed_offset` and `leader_epoch` are not looked at.
+    Of a tombstone, `committed_offset`, `leader_epoch` and `topic_id` (16 bytes, zero
+    for none) are not looked at.
     """
 
     position: NDArray[np.int64]
@@ -44,6 +47,7 @@ class Commits:
     is_tombstone: NDArray[np.bool_]
     committed_offset: NDArray[np.int64]
     leader_epoch: NDArray[np.int32]
+    topic_id: NDArray[np.void]
 
     def take(self, order: NDArray[np.int64]) -> Commits:
         return Commits(**{name: getattr(self, name)[order] for name in self.__slots__})
@@ -78,11 +82,20 @@ def runs(
         "before_last_committed_offset": pa.array(commits.committed_offset[before], mask=single),
         "last_committed_offset": pa.array(commits.committed_offset[lasts], mask=deleted),
         "leader_epoch": pa.array(commits.leader_epoch[lasts], mask=deleted),
+        "topic_id": _uuids(commits.topic_id[starts]),
         "commits": lasts - starts + 1,
     }
     kind = row_type(OFFSET_COMMITS)
     arrays = [pa.array(columns[field.name], field.type) for field in kind]
     return pa.StructArray.from_arrays(arrays, fields=list(kind))
+
+
+def _uuids(topic_id: NDArray[np.void]) -> pa.Array:
+    """As text; null where none is stated."""
+    raw = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(topic_id), [None, pa.py_buffer(topic_id.tobytes())])
+    encoded = raw.dictionary_encode()
+    texts = [uuid_text(distinct) if any(distinct) else None for distinct in encoded.dictionary.to_pylist()]
+    return pa.array(texts, pa.string()).take(encoded.indices)
 
 
 def _stable_order(codes: NDArray[np.int32], distinct: int) -> NDArray[np.int64]:
@@ -95,7 +108,8 @@ def _starts(commits: Commits, cuts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where runs begin in commits ordered by key."""
     deleted = commits.is_tombstone
     changed = deleted[1:] | deleted[:-1]
-    for column in (commits.key, commits.log_epoch, commits.timestamp_ms // BUCKET_MS, cuts):
+    ids = commits.topic_id.view(np.int64).reshape(-1, 2).T
+    for column in (commits.key, commits.log_epoch, commits.timestamp_ms // BUCKET_MS, cuts, *ids):
         changed |= column[1:] != column[:-1]
     return np.flatnonzero(np.concatenate(([len(deleted) > 0], changed)))
 

@@ -52,6 +52,7 @@ OFFSET_COMMITS = Table(
         before_last_committed_offset | BIGINT    | Offset committed by the last record but one
         last_committed_offset        | BIGINT    | Offset committed by the last record
         leader_epoch                 | INT       | Leader epoch in the last record; -1 where it states none
+        topic_id                     | STRING    | Id of the topic, the same in all records of the run; NULL where they state none (value versions up to 3)
         commits                      | BIGINT    | Records in the run
     """),
 )

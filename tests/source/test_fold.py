@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.bronze_batch import SourceRecord, bronze_rows
+from pipelines.wire import uuid_text
 from tests.source.offset_records import commit, commit_key, commit_value, deletion, group_record
 
 BUCKET = 600_000
@@ -29,7 +30,7 @@ def test_consecutive_commits_become_one_row_of_first_last_but_one_and_last():
     at = [datetime.fromtimestamp(s, UTC) for s in (1, 3, 4)]
     expected = {
         "cluster": "c", "log_epoch": 0, "source_partition": 0, "group_id": "g", "topic": "orders", "partition": 0,
-        "is_tombstone": False, "commits": 4, "leader_epoch": 7,
+        "is_tombstone": False, "commits": 4, "leader_epoch": 7, "topic_id": None,
         "first_offset": 3, "before_last_offset": 9, "last_offset": 12,
         "first_commit_at": at[0], "before_last_commit_at": at[1], "last_commit_at": at[2],
         "first_committed_offset": 30, "before_last_committed_offset": 90, "last_committed_offset": 120,
@@ -59,6 +60,14 @@ def test_partitions_are_folded_apart():
 def test_ten_minutes_end_a_run():
     history = [commit(0, at_ms=BUCKET - 1), commit(1, at_ms=BUCKET), commit(2, at_ms=BUCKET + 1)]
     assert [(0, None, 0, 1), (1, 1, 2, 2)] == [ends(r) for r in runs(history)]
+
+
+def test_a_topic_made_anew_ends_a_run_and_each_says_its_id():
+    old, new = bytes(15) + b"\x01", bytes(15) + b"\x02"
+    history = [commit(0), commit(1, topic_id=old), commit(2, topic_id=old), commit(3, topic_id=new)]
+    assert [(0, 1, None), (1, 2, uuid_text(old)), (3, 1, uuid_text(new))] == [
+        (r["first_offset"], r["commits"], r["topic_id"]) for r in runs(history)
+    ]
 
 
 def test_a_deleted_offset_is_a_row_of_its_own_without_values():
