@@ -102,11 +102,16 @@ def _by_group(rows: DataFrame) -> DataFrame:
 
 def _touching(table: Table, rows: DataFrame) -> DataFrame:
     # A row without a time may belong anywhere: its group is rebuilt from the start.
-    since = F.coalesce(F.col(TIMES[table.name]), F.timestamp_millis(F.lit(0))).alias("since_at")
+    since = F.coalesce(F.col(TIMES[table.name]), F.timestamp_millis(F.lit(0)))
+    if table is COORDINATOR_RECORDS:
+        # So is a group that uses, or comes to use, another protocol than the classic one (`pipelines.silver.phases`).
+        since = F.when(F.col("record_kind") == "GroupMetadata", since).otherwise(F.timestamp_millis(F.lit(0)))
     is_commit = ~F.col("is_tombstone") if table is OFFSET_COMMITS else F.lit(False)  # noqa: FBT003 - a literal
     last = F.col("last_commit_at") if table is OFFSET_COMMITS else F.lit(None).cast("timestamp")
     chosen = rows.where(F.col("group_id").isNotNull())
-    return chosen.select("cluster", "group_id", since, is_commit.alias("is_commit"), last.alias("last_commit_at"))
+    return chosen.select(
+        "cluster", "group_id", since.alias("since_at"), is_commit.alias("is_commit"), last.alias("last_commit_at")
+    )
 
 
 def _read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:

@@ -17,8 +17,9 @@ def episodes(
 ) -> list[dict[str, Any]]:
     """One episode ends when no new rebalance begins within `quiet_ms` after one completed.
 
-    A start that is only bounded counts at its latest, the end of the join phase: an episode is then rather two than
-    one that hides a pause. `bases` are the generations before, by position, of those that began with nothing open.
+    One that was overtaken before it completed goes on. A start that is only bounded counts at its latest, the end of
+    the join phase: an episode is then rather two than one that hides a pause. `bases` are the generations before, by
+    position, of those that began with nothing open.
     """
     by_generation: dict[tuple[int, int], list[Stall]] = defaultdict(list)
     for window in windows:
@@ -28,7 +29,9 @@ def episodes(
         start = row["prepared_at"] if row["prepared_at"] is not None else row["prepared_at_latest"]
         last = out[-1][-1] if out else None
         goes_on = (
-            last is not None and last["incarnation"] == row["incarnation"] and start - last["completed_at"] <= quiet_ms
+            last is not None
+            and last["incarnation"] == row["incarnation"]
+            and (last["completed_at"] is None or start - last["completed_at"] <= quiet_ms)
         )
         if goes_on:
             out[-1].append(row)
@@ -51,7 +54,7 @@ def _row(rows: list[dict[str, Any]], by_generation: dict[tuple[int, int], list[S
         "started_at_earliest": first["prepared_at_earliest"],
         "started_at_latest": first["prepared_at_latest"],
         "ended_at": last["completed_at"],
-        "generations": len(rows),
+        "generations": sum(row["completed_at"] is not None for row in rows),
         "triggers": list(dict.fromkeys(row["trigger"] for row in rows)),
         "lost_resource_seconds_min": sum(ms[0] for ms in lost) / 1000,
         "lost_resource_seconds": sum(ms[1] for ms in lost) / 1000,

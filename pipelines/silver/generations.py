@@ -147,14 +147,17 @@ class Lives:
 BLOBS = ("subscription", "assignment")
 
 
-def lives(records: Iterable[Record], base: Base | None = None) -> Lives:
+def lives(records: Iterable[Record], base: Base | None = None, incarnation: int = 0) -> Lives:
     """Read the GroupMetadata records of one group, in position order, from the start or from `base` on.
+
+    The first life is `base`'s, or `incarnation`.
 
     A new incarnation begins after a tombstone, and where the number does not go on: a smaller or equal number that is
     neither a static replacement nor the same generation written again by another coordinator.
     """
     out = Lives(generations=[], created=[], tombstones=[], incarnation=0)
-    incarnation, last, created = base.incarnation if base else 0, None, None
+    last, created = None, None
+    incarnation = base.incarnation if base else incarnation
     for record in records:
         if record.kind != "GroupMetadata":
             continue

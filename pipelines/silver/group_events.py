@@ -10,6 +10,7 @@ from pipelines.silver import registry, streams
 from pipelines.silver.generations import Generation, Lives, Member, Replacement
 from pipelines.silver.history import Event
 from pipelines.silver.lines import Story
+from pipelines.silver.modern.epochs import Seat
 from pipelines.silver.stops import Work, departure
 from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, GroupEventKind, RebalanceMode
@@ -31,13 +32,13 @@ ANYTIME = {
 NEVER_SYNCED = "members joined, the leader's assignment was never stored"
 
 
-def _row(
+def event_row(
     at: int,
     kind: GroupEventKind,
     incarnation: int,
     *,
     evidence: Evidence,
-    member: Member | None = None,
+    member: Member | Seat | None = None,
     member_id: str = "",
     generation: int | None = None,
     detail: str | None = None,
@@ -62,15 +63,22 @@ def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Ite
     """
     for incarnation, record in lives.created:
         if record.at is not None:
-            yield _row(record.at, GroupEventKind.CREATED, incarnation, evidence=Evidence.OBSERVED, generation=0)
+            yield event_row(record.at, GroupEventKind.CREATED, incarnation, evidence=Evidence.OBSERVED, generation=0)
     for incarnation, record in lives.tombstones:
         if record.at is not None:
-            yield _row(record.at, GroupEventKind.DEAD, incarnation, evidence=Evidence.OBSERVED)
+            yield event_row(record.at, GroupEventKind.DEAD, incarnation, evidence=Evidence.OBSERVED)
+    yield from lifecycle_lines(events, [(g.joined_at, g.incarnation) for g in lives.generations])
+    for event in unfinished:
+        yield _never_synced(event, lives.generations[-1].incarnation, Evidence.INFERRED)
+
+
+def lifecycle_lines(events: list[Event], lives: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+    """What belongs to no generation; `lives` are begin and incarnation of each."""
     for event in events:
         kind = ANYTIME.get(EventKind(event.kind))
         if kind is not None:
-            incarnation = max((g.incarnation for g in lives.generations if g.joined_at <= event.at), default=0)
-            yield _row(
+            incarnation = max((number for at, number in lives if at <= event.at), default=0)
+            yield event_row(
                 event.at,
                 kind,
                 incarnation,
@@ -78,8 +86,6 @@ def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Ite
                 member_id=event["member_id"] or "",
                 detail=_said(event),
             )
-    for event in unfinished:
-        yield _never_synced(event, lives.generations[-1].incarnation, Evidence.INFERRED)
 
 
 def _said(event: Event) -> str | None:
@@ -97,7 +103,7 @@ def _said(event: Event) -> str | None:
 
 def _never_synced(line: Event, incarnation: int, evidence: Evidence = Evidence.OBSERVED) -> dict[str, Any]:
     number: int = line["generation_id"]
-    return _row(
+    return event_row(
         line.at,
         GroupEventKind.FAILED_REBALANCE,
         incarnation,
@@ -112,7 +118,7 @@ def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterato
     previous = g.previous
     before = previous.final_members if previous else {}
     if previous is None and g.created is None and g.number == 1:
-        yield _row(g.joined_at, GroupEventKind.CREATED, g.incarnation, evidence=Evidence.INFERRED, generation=1)
+        yield event_row(g.joined_at, GroupEventKind.CREATED, g.incarnation, evidence=Evidence.INFERRED, generation=1)
     if previous is not None or g.number == 1:
         for member_id in sorted(g.members.keys() - before.keys()):
             yield _arrival(g, story, g.members[member_id])
@@ -121,7 +127,9 @@ def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterato
     yield from _failed(g, story)
     yield from _refused(g)
     if g.is_empty:
-        yield _row(g.joined_at, GroupEventKind.EMPTY, g.incarnation, evidence=Evidence.OBSERVED, generation=g.number)
+        yield event_row(
+            g.joined_at, GroupEventKind.EMPTY, g.incarnation, evidence=Evidence.OBSERVED, generation=g.number
+        )
     elif previous is not None and not previous.is_empty:
         yield from _changes(g, previous, before)
     if previous is not None or g.number == 1:
@@ -139,7 +147,7 @@ def _arrival(g: Generation, story: Story, member: Member) -> dict[str, Any]:
     line = next((e for e in story.arrivals if e["member_id"] == member.member_id), None)
     started_it = story.preparing is not None and story.preparing["member_id"] == member.member_id
     line = line or (story.preparing if started_it else None)
-    return _row(
+    return event_row(
         g.joined_at if line is None else line.at,
         GroupEventKind.JOINED,
         g.incarnation,
@@ -153,7 +161,7 @@ def _arrival(g: Generation, story: Story, member: Member) -> dict[str, Any]:
 def _departure(g: Generation, story: Story, member: Member, done: Work | None) -> dict[str, Any]:
     gone = departure(member, story)
     if gone.line is None:
-        return _row(
+        return event_row(
             g.joined_at,
             GroupEventKind.LEFT,
             g.incarnation,
@@ -170,7 +178,9 @@ def _departure(g: Generation, story: Story, member: Member, done: Work | None) -
         kind, evidence = GroupEventKind.POLL_TIMEOUT, Evidence.INFERRED
         detail = "left after being silent for its whole max.poll.interval.ms; the client gave no reason"
     detail = _with_delay(detail, g, member)
-    return _row(gone.line.at, kind, g.incarnation, evidence=evidence, member=member, generation=g.number, detail=detail)
+    return event_row(
+        gone.line.at, kind, g.incarnation, evidence=evidence, member=member, generation=g.number, detail=detail
+    )
 
 
 def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None:
@@ -200,7 +210,7 @@ def _refused(g: Generation) -> Iterator[dict[str, Any]]:
         return
     is_probing = told == {streams.VERSION_PROBING}
     kind = GroupEventKind.SETTINGS_CHANGED if is_probing else GroupEventKind.FAILED_REBALANCE
-    yield _row(
+    yield event_row(
         g.synced_at, kind, g.incarnation, evidence=Evidence.OBSERVED, generation=g.number, detail="; ".join(texts)
     )
 
@@ -210,7 +220,7 @@ def _elected(g: Generation, previous: Generation | None) -> Iterator[dict[str, A
     now, before = _election(g), _election(previous)
     if now is None or (before is not None and before.member_id == now.member_id):
         return
-    yield _row(
+    yield event_row(
         g.synced_at,
         GroupEventKind.LEADER_CHANGED,
         g.incarnation,
@@ -229,7 +239,7 @@ def _election(g: Generation | None) -> registry.Elected | None:
 def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> Iterator[dict[str, Any]]:
     is_led = g.mode != RebalanceMode.NONE
     if is_led and g.leader != previous.leader and g.leader not in {c.member.member_id for c in previous.replacements}:
-        yield _row(
+        yield event_row(
             g.synced_at,
             GroupEventKind.LEADER_CHANGED,
             g.incarnation,
@@ -238,7 +248,7 @@ def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> 
             generation=g.number,
         )
     if g.assignor != previous.assignor:
-        yield _row(
+        yield event_row(
             g.synced_at,
             GroupEventKind.SETTINGS_CHANGED,
             g.incarnation,
@@ -249,7 +259,7 @@ def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> 
     for member_id in sorted(g.members.keys() & before.keys()):
         old, new = before[member_id], g.members[member_id]
         if old.topics != new.topics:
-            yield _row(
+            yield event_row(
                 g.synced_at,
                 GroupEventKind.SETTINGS_CHANGED,
                 g.incarnation,
@@ -261,7 +271,7 @@ def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> 
 
 
 def _returned(g: Generation, change: Replacement) -> dict[str, Any]:
-    return _row(
+    return event_row(
         change.record.at if change.record.at is not None else g.synced_at,
         GroupEventKind.STATIC_RETURNED,
         g.incarnation,

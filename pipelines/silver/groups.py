@@ -22,30 +22,37 @@ def group_row(
     history: History, lives: Lives, told: list[tuple[Generation, Story]], base: Base | None
 ) -> list[dict[str, Any]]:
     """At most one row: a group known from log lines alone has none."""
-    span = history.commits.span()
-    times = [r.at for r in history.records if r.at is not None] + list(span or ())
-    if not times and not history.records:
+    if not history.records and history.commits.span() is None:
         return []
     last = told[-1][0] if told else None
     state, since, evidence, opened = _state(history, last)
     kind, protocol = _kind(history, last)
+    return row_of(
+        history,
+        base,
+        incarnation=lives.incarnation,
+        group_type=kind,
+        group_protocol=protocol,
+        assignor=last.assignor if last else None,
+        state=state,
+        state_since_at=since,
+        generation_id=last.number if last else None,
+        member_count=len(last.final_members) if last else None,
+        open_rebalance_since_at=opened,
+        evidence=evidence,
+    )
+
+
+def row_of(history: History, base: Base | None, *, state: GroupState, **known: Any) -> list[dict[str, Any]]:
+    """`known` are the columns that the group's protocol tells."""
+    times = [r.at for r in history.records if r.at is not None] + list(history.commits.span() or ())
     seen = [*times, *(e.at for e in history.events)]
     row = {
-        "incarnation": lives.incarnation,
-        "group_type": kind,
-        "group_protocol": protocol,
-        "assignor": last.assignor if last else None,
-        "state": state,
-        "state_since_at": since,
-        "generation_id": last.number if last else None,
-        "member_count": len(last.final_members) if last else None,
-        "open_rebalance_since_at": opened,
         "first_seen_at": base.first_seen_at if base else min(seen, default=None),
         "last_record_at": max(times, default=None),
         "is_deleted": state == GroupState.DEAD,
-        "evidence": evidence,
     }
-    return [row]
+    return [known | {"state": state} | row]
 
 
 def _kind(history: History, last: Generation | None) -> tuple[GroupType, GroupProtocol | None]:

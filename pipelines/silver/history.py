@@ -43,9 +43,13 @@ class Commits:
 
     def __init__(self, runs: Iterable[Mapping[str, Any]]) -> None:
         points: dict[Resource, set[Point]] = defaultdict(set)
+        self._topics: dict[str, tuple[Position, str]] = {}
         for run in runs:
             if run["is_tombstone"]:
                 continue
+            if run["topic_id"] is not None:
+                stated = ((run["log_epoch"], run["first_offset"]), run["topic"])
+                self._topics[run["topic_id"]] = min(stated, self._topics.get(run["topic_id"], stated))
             for end in ("first", "before_last", "last"):
                 offset, at = run[f"{end}_offset"], run[f"{end}_commit_at"]
                 if offset is not None and at is not None:
@@ -53,6 +57,21 @@ class Commits:
                         Point((run["log_epoch"], offset), at, run[f"{end}_committed_offset"])
                     )
         self._points = {resource: sorted(found) for resource, found in points.items()}
+
+    def renamed(self, topics: Mapping[str, Iterable[str]]) -> Commits:
+        """By other names: those of a name are the first of its `topics` that has commits for the partition."""
+        out = Commits(())
+        partitions = {partition for _, partition in self._points}
+        for name, candidates in topics.items():
+            for partition in partitions:
+                known = next((t for t in candidates if (t, partition) in self._points), None)
+                if known is not None:
+                    out._points[name, partition] = self._points[known, partition]
+        return out
+
+    def topic_names(self, before: Position) -> dict[str, str]:
+        """Topic id → name, as commits before a position state it."""
+        return {topic_id: name for topic_id, (position, name) in self._topics.items() if position < before}
 
     def span(self) -> tuple[int, int] | None:
         """Time of the first and of the last commit of the group."""
@@ -75,7 +94,7 @@ class Commits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One group record (`coordinator_records`)."""
+    """One group record (`coordinator_records`); `expression` is what a ConsumerGroupRegularExpression is about."""
 
     position: Position
     partition: int
@@ -83,6 +102,7 @@ class Record:
     kind: str
     member_id: str | None
     value: dict[str, Any] | None
+    expression: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +163,7 @@ class History:
                     kind=row["record_kind"],
                     member_id=row["member_id"],
                     value=None if row["is_tombstone"] else row["body"]["value"],
+                    expression=row["body"]["key"].get("regularExpression"),
                 )
                 for position, row in sorted(by_position.items())
             ],

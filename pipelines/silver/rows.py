@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
 from typing import Any
 
-from pipelines.silver.episodes import episodes, settled
-from pipelines.silver.generation_rows import generation_row, moved
-from pipelines.silver.generations import Base, Generation, lives
-from pipelines.silver.group_events import lifecycle, of_generation, returns
-from pipelines.silver.groups import group_row
-from pipelines.silver.history import History, Resource
-from pipelines.silver.lines import Lines, Story
-from pipelines.silver.member_rows import member_rows
-from pipelines.silver.stalls import Stall, stalls
-from pipelines.silver.stops import work_by_member
-from pipelines.silver.triggers import cause
-from pipelines.silver.workers import WorkerLog
-from schemas.silver import SILVER
+from pipelines.silver.classic_rows import add_classic
+from pipelines.silver.episodes import episodes
+from pipelines.silver.generations import Base
+from pipelines.silver.history import History
+from pipelines.silver.modern.rows import add_modern
+from pipelines.silver.phases import phases
+from pipelines.silver.stalls import Stall
+from pipelines.silver.timeline import Timeline
+from schemas.states import GroupProtocol
 
 Rows = dict[str, list[dict[str, Any]]]
 
@@ -29,52 +24,27 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None) -> Ro
     those after its completion): the same that the whole history gives, provided that no resource was without an owner
     when the generation after it began and that this generation began an episode (`restarts`).
     """
-    found = lives(history.records, base)
-    lines = Lines(history.events)
-    told = [(g, lines.story(g)) for g in found.generations]
-    windows = stalls(told, history.commits, WorkerLog(history.worker_lines))
-    bases = settled(found.generations, windows)
-    windows = [w for w in windows if not w.is_void]
-    out: Rows = {table.name: [] for table in SILVER}
-    unfinished = lines.unfinished(found.generations[-1]) if found.generations else []
-    out["group_events"] += lifecycle(found, history.events, unfinished)
-    last_owner: dict[Resource, str] = {}
-    for (g, story), following in zip_longest(told, found.generations[1:]):
-        if g.previous is None:
-            last_owner = {}
-        if base is not None and g.position == base.position:
-            moved(g, last_owner)
-            out["group_events"] += returns(g)
-            continue
-        _of_generation(out, history, g, story, following, last_owner)
-    if base is not None:
-        first = found.generations[1].position
-        completed = found.generations[0].completed_at
+    timeline = Timeline.of(history, base)
+    parts = phases(history)
+    for phase, following in zip(parts, [*parts[1:], None], strict=True):
+        if phase.protocol == GroupProtocol.CLASSIC:
+            add_classic(timeline, phase)
+        else:
+            add_modern(timeline, phase, following)
+    out, windows = timeline.out, [w for w in timeline.ownership.stalls if not w.is_void]
+    if base is not None and timeline.base_completed_at is not None and out["generations"]:
+        first = out["generations"][0]["log_epoch"], out["generations"][0]["source_offset"]
         windows = [w for w in windows if w.stopped_by >= first]
-        out["group_events"] = [e for e in out["group_events"] if e["event_at"] > completed]
+        out["group_events"] = [e for e in out["group_events"] if e["event_at"] > timeline.base_completed_at]
     out["stalls"] += [_stall_row(s) for s in windows]
+    # A modern group's records lean on all that came before: it is rebuilt from its first record on.
+    bases = timeline.bases if len(parts) == 1 else {}
     out["rebalances"] += episodes(out["generations"], windows, quiet_ms, bases)
-    out["groups"] += group_row(history, found, told, base)
     out["group_events"] = list({(e["event_at"], e["kind"], e["member_id"]): e for e in out["group_events"]}.values())
     for rows in out.values():
         for row in rows:
             row["cluster"], row["group_id"] = history.cluster, history.group_id
     return out
-
-
-def _of_generation(
-    out: Rows,
-    history: History,
-    g: Generation,
-    story: Story,
-    following: Generation | None,
-    last_owner: dict[Resource, str],
-) -> None:
-    done = work_by_member(g.previous, history.commits, g.position)
-    until = following.joined_at if following and following.incarnation == g.incarnation else None
-    out["generations"].append(generation_row(g, story, cause(g, story, done), done, moved(g, last_owner)))
-    out["generation_members"] += member_rows(g, story, done, until)
-    out["group_events"] += of_generation(g, story, done)
 
 
 def _stall_row(stall: Stall) -> dict[str, Any]:

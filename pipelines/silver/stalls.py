@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from pipelines.silver.generations import Generation, Replacement
@@ -64,7 +65,7 @@ class Stall:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Held:
+class Held:
     """Who has a resource, since which record and when."""
 
     owner: str
@@ -72,19 +73,45 @@ class _Held:
     at: int
 
 
-class _Ownership:
+class Ownership:
+    """Who has what, from one protocol to the next."""
+
     def __init__(self, commits: Commits, workers: WorkerLog) -> None:
         self.commits, self.workers = commits, workers
-        self.held: dict[Resource, _Held] = {}
+        self.incarnation = 0
+        self.held: dict[Resource, Held] = {}
         self.open: dict[Resource, Stall] = {}
         self.closed: dict[Resource, Stall] = {}
         self.stalls: list[Stall] = []
 
+    def begin(self, incarnation: int) -> None:
+        """A new incarnation knows nothing of the one before."""
+        if incarnation != self.incarnation:
+            self.forget()
+            self.incarnation = incarnation
+
+    def forget(self) -> None:
+        """Nobody is known to have, or to lack, anything."""
+        self.held, self.open, self.closed = {}, {}, {}
+
+    def keep(self, members: Collection[str]) -> None:
+        """Nobody else has anything: what is known of others is out of date."""
+        self.held = {resource: held for resource, held in self.held.items() if held.owner in members}
+
     def stop(
-        self, resource: Resource, stop: Stop, cause: StallCause, by: Position, incarnation: int, number: int
+        self,
+        resource: Resource,
+        stop: Stop,
+        cause: StallCause,
+        by: Position,
+        incarnation: int,
+        number: int,
+        *,
+        until: Position | None = None,
     ) -> Stall:
+        """`by` shows the resource gone; commits before `until` (or before `by`) are its owner's."""
         held = self.held.pop(resource)
-        segment = self.commits.segment(resource, held.position, by)
+        segment = self.commits.segment(resource, held.position, until or by)
         stall = Stall(
             incarnation=incarnation,
             stopped_by=by,
@@ -117,7 +144,7 @@ class _Ownership:
         for resource, point in firsts.items():
             proof[got[resource]] = min(point.at, proof.get(got[resource], point.at))
         for resource, owner in got.items():
-            self.held[resource] = _Held(owner=owner, position=position, at=at)
+            self.held[resource] = Held(owner=owner, position=position, at=at)
             stall = self.open.pop(resource, None)
             if stall is None:
                 continue
@@ -138,21 +165,19 @@ class _Ownership:
             self.open[resource] = stall
 
 
-def stalls(told: list[tuple[Generation, Story]], commits: Commits, workers: WorkerLog) -> list[Stall]:
-    """Every window of one group, in the order in which the resources stopped."""
-    ownership = _Ownership(commits, workers)
-    incarnation = None
+def stalls(told: list[tuple[Generation, Story]], ownership: Ownership) -> None:
+    """Adds every window of these generations, in the order in which the resources stopped."""
     for index, (g, story) in enumerate(told):
         following = told[index + 1][0] if index + 1 < len(told) else None
-        if g.incarnation != incarnation or _is_closed(g):
-            ownership.held, ownership.open, ownership.closed, incarnation = {}, {}, {}, g.incarnation
+        ownership.begin(g.incarnation)
+        if _is_closed(g):
+            ownership.forget()
         _take(ownership, g, story, following)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
         _give(ownership, g, ends[0], following)
         for change, end in zip(g.replacements, ends[1:], strict=True):
             _replace(ownership, g, change, end)
         _forget_deleted(ownership, g)
-    return ownership.stalls
 
 
 def _is_closed(g: Generation) -> bool:
@@ -160,7 +185,7 @@ def _is_closed(g: Generation) -> bool:
     return g.protocol_type == "connect" and len(g.workers) < len(g.members)
 
 
-def _take(o: _Ownership, g: Generation, story: Story, following: Generation | None) -> None:
+def _take(o: Ownership, g: Generation, story: Story, following: Generation | None) -> None:
     """Close what its owner gave up for this generation."""
     previous = g.previous
     if previous is None:
@@ -193,7 +218,7 @@ def _is_piecemeal(g: Generation, previous: Generation) -> bool:
     )
 
 
-def _goes_on(o: _Ownership, g: Generation, previous: Generation, resource: Resource, new: str | None) -> bool:
+def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource, new: str | None) -> bool:
     """The resource did not stop for this generation."""
     owner = o.held[resource].owner
     if not _is_piecemeal(g, previous):
@@ -208,7 +233,7 @@ def _goes_on(o: _Ownership, g: Generation, previous: Generation, resource: Resou
     return new == owner and resource in _brought(g, owner)
 
 
-def _goes_on_renamed(o: _Ownership, g: Generation, resource: Resource, new: str | None) -> bool:
+def _goes_on_renamed(o: Ownership, g: Generation, resource: Resource, new: str | None) -> bool:
     """A Connect worker that goes on under another member id says itself that the resource ran all the while."""
     if new is None or resource not in _brought(g, new):
         return False
@@ -261,7 +286,7 @@ def _cause(g: Generation, resource: Resource, *, back: bool, gone: Departure, do
     return StallCause.MOVED if piecemeal else StallCause.EAGER_BARRIER
 
 
-def _give(o: _Ownership, g: Generation, until: Position, following: Generation | None) -> None:
+def _give(o: Ownership, g: Generation, until: Position, following: Generation | None) -> None:
     fresh = {r: owner for r, owner in g.owners.items() if r not in o.held or o.held[r].owner != owner}
     limit = g.synced_at + APPEND_MS
     if following is not None and following.incarnation == g.incarnation:
@@ -281,7 +306,7 @@ def _ran_on(stall: Stall, g: Generation) -> None:
     stall.resumed = stall.resumed_latest = max(g.joined_at, stall.stop.estimate)
 
 
-def _forget_deleted(o: _Ownership, g: Generation) -> None:
+def _forget_deleted(o: Ownership, g: Generation) -> None:
     """Nobody lacks a connector or task that is no more.
 
     Connect's leader hands out at once whatever is configured and runs nowhere, except what this very generation revoked
@@ -300,7 +325,7 @@ def _forget_deleted(o: _Ownership, g: Generation) -> None:
             stall.is_void, stall.resumed_by = True, g.position
 
 
-def _replace(o: _Ownership, g: Generation, change: Replacement, until: Position) -> None:
+def _replace(o: Ownership, g: Generation, change: Replacement, until: Position) -> None:
     """W3: the instance's resources stood still from its last work until the new process came."""
     at = change.record.at if change.record.at is not None else g.synced_at
     mine = [r for r, h in o.held.items() if h.owner == change.old]

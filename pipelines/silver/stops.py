@@ -8,11 +8,11 @@ revocation and on close (`ConsumerCoordinator.onJoinPrepare`): only the last com
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pipelines.silver.generations import Generation, Member
-from pipelines.silver.history import ROUND_MS, Commits, Event, Position, Resource
+from pipelines.silver.history import ROUND_MS, Commits, Event, Position, Resource, Segment
 from pipelines.silver.lines import Story
 from schemas.coordinator_log import EventKind
 from schemas.states import Evidence
@@ -75,7 +75,11 @@ class Work:
 
 def work(commits: Commits, resources: Iterable[Resource], since: int, after: Position, before: Position) -> Work:
     """Commits for `resources` between two group records; `since` is when the member got them."""
-    segments = [s for r in resources if (s := commits.segment(r, after, before))]
+    return work_of([s for r in resources if (s := commits.segment(r, after, before))], since)
+
+
+def work_of(segments: Sequence[Segment], since: int) -> Work:
+    """Of one member, each segment from when it got the resource."""
     if not segments:
         return Work(since=since)
     last = max(s.last.at for s in segments)

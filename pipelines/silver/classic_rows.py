@@ -1,0 +1,104 @@
+"""The rows of one phase under the classic protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from pipelines.silver.episodes import settled
+from pipelines.silver.generation_rows import generation_row, moved
+from pipelines.silver.generations import Base, Generation, Lives, lives
+from pipelines.silver.group_events import event_row, lifecycle, of_generation, returns
+from pipelines.silver.groups import group_row
+from pipelines.silver.lines import Lines, Story
+from pipelines.silver.member_rows import member_rows
+from pipelines.silver.phases import Phase
+from pipelines.silver.stalls import stalls
+from pipelines.silver.stops import work_by_member
+from pipelines.silver.timeline import Timeline
+from pipelines.silver.triggers import Cause, cause
+from schemas.states import Evidence, GroupEventKind, RebalanceMode, Trigger
+
+
+def add_classic(timeline: Timeline, phase: Phase) -> None:
+    """Adds the phase's rows; the record that repeats a converted epoch's number is where they go on from."""
+    converted = _converted(timeline, phase)
+    base = converted or (None if timeline.has_begun else timeline.base)
+    records = phase.records[:-1] if phase.is_handed_on else phase.records
+    starts_anew = timeline.is_alive and base is None
+    found = lives(records, base, timeline.incarnation + starts_anew)
+    lines = Lines(phase.history.events)
+    told = [(g, lines.story(g)) for g in found.generations]
+    if converted is not None:
+        timeline.ownership.keep(found.generations[0].members)
+    stalls(told, timeline.ownership)
+    timeline.bases = settled(found.generations, timeline.ownership.stalls)
+    timeline.out["group_events"] += _lifecycle(phase, found, lines)
+    for (g, story), following in zip_longest(told, found.generations[1:]):
+        if g.previous is None and base is None:
+            timeline.last_owner.clear()
+        if base is not None and g.position == base.position:
+            moved(g, timeline.last_owner)
+            timeline.out["group_events"] += returns(g)
+            timeline.base_completed_at = g.completed_at if base is timeline.base else timeline.base_completed_at
+            continue
+        _of_generation(timeline, phase, g, story, following)
+        if converted is not None and g.previous is not None and g.previous.position == converted.position:
+            _after_conversion(timeline.out["generations"][-1], timeline.members, g)
+    timeline.out["groups"] = group_row(timeline.history, found, told, timeline.base)
+    _hand_on(timeline, found)
+
+
+def _converted(timeline: Timeline, phase: Phase) -> Base | None:
+    """Where the group's members and number went over with it: an empty group's do not."""
+    first = next((r for r in phase.records if r.value is not None), None)
+    if not phase.is_taken_over or first is None or first.value is None or first.value["generation"] == 0:
+        return None
+    return Base(
+        position=first.position, incarnation=timeline.incarnation, mode=RebalanceMode.UNKNOWN, first_seen_at=None
+    )
+
+
+def _lifecycle(phase: Phase, found: Lives, lines: Lines) -> Iterator[dict[str, Any]]:
+    first = phase.records[0] if phase.records else None
+    if phase.is_taken_over and first is not None and first.at is not None:
+        found = replace(found, created=[(i, r) for i, r in found.created if r.position != first.position])
+        incarnation = found.generations[0].incarnation if found.generations else found.incarnation
+        stated = first.value["generation"] if first.value else None
+        yield event_row(first.at, GroupEventKind.DOWNGRADED, incarnation, evidence=Evidence.OBSERVED, generation=stated)
+    unfinished = lines.unfinished(found.generations[-1]) if found.generations else []
+    yield from lifecycle(found, phase.history.events, unfinished)
+
+
+def _of_generation(timeline: Timeline, phase: Phase, g: Generation, story: Story, following: Generation | None) -> None:
+    done = work_by_member(g.previous, timeline.history.commits, g.position)
+    until = following.joined_at if following and following.incarnation == g.incarnation else None
+    if following is None and phase.is_handed_on:
+        until = phase.records[-1].at
+    out = timeline.out
+    out["generations"].append(generation_row(g, story, cause(g, story, done), done, moved(g, timeline.last_owner)))
+    out["generation_members"] += member_rows(g, story, done, until)
+    out["group_events"] += of_generation(g, story, done)
+
+
+def _after_conversion(row: dict[str, Any], before: frozenset[str], g: Generation) -> None:
+    """The last member of the other protocol left, which is why the group was converted and rebalanced."""
+    row["joined_member_ids"] = sorted(g.members.keys() - before)
+    row["left_member_ids"] = sorted(before - g.members.keys())
+    if row["trigger_evidence"] != Evidence.OBSERVED:
+        why = Cause(trigger=Trigger.DOWNGRADE, evidence=Evidence.INFERRED)
+        row["trigger"], row["trigger_evidence"], row["trigger_member_id"] = why.trigger, why.evidence, why.member_id
+
+
+def _hand_on(timeline: Timeline, found: Lives) -> None:
+    timeline.incarnation = found.incarnation
+    last = found.generations[-1] if found.generations else None
+    if last is not None and last.incarnation != found.incarnation:
+        last = None
+    is_new = any(incarnation == found.incarnation for incarnation, _ in found.created)
+    timeline.is_alive = last is not None or is_new
+    timeline.number = last.number if last is not None else (0 if is_new else None)
+    timeline.members = frozenset(last.final_members) if last is not None else frozenset()
+    timeline.has_begun = True

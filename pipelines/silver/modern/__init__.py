@@ -1,0 +1,1 @@
+"""Groups whose coordinator assigns: consumer (KIP-848), streams (KIP-1071) and share (KIP-932) groups."""

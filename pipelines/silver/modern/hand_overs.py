@@ -1,0 +1,142 @@
+"""Stop-the-world windows of modern groups: from a revocation, departure or static absence until somebody has it again.
+
+The bounds are the records' own: what is revoked stops between the record that tells the member so and the one that
+shows it gone, what is handed out starts with the record that does so (`CurrentAssignmentBuilder.java`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from pipelines.silver.history import Position, Resource
+from pipelines.silver.modern.epochs import Begun, Emptied, Got, How, Move, Taken
+from pipelines.silver.modern.exits import Exit, MemberLines, exit_of
+from pipelines.silver.stalls import APPEND_MS, Ownership
+from pipelines.silver.stops import Stop, Work, work_of
+from schemas.states import Evidence, StallCause, Trigger
+
+AT_ONCE_MS = 50
+"""A commit on close and the request that leaves the group follow each other within this."""
+
+Exits = dict[tuple[Position, str], Exit]
+
+
+def hand_overs(moves: list[Move], ownership: Ownership, lines: MemberLines, end: Position) -> Exits:
+    """Adds the windows of one phase, which ends before `end`; returns why each member that went was gone."""
+    exits: Exits = {}
+    for move, until in zip(moves, _ends(moves, end), strict=True):
+        match move:
+            case Begun():
+                ownership.begin(move.incarnation)
+            case Emptied():
+                for stall in ownership.open.values():
+                    stall.cause = StallCause.NO_MEMBER
+            case Got():
+                _give(ownership, move, until)
+            case Taken():
+                found = _take(ownership, move, lines)
+                if found is not None:
+                    exits[move.record.position, move.seat.member_id] = found
+    return exits
+
+
+def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
+    """Of each Got, by resource: where it was taken or given elsewhere next."""
+    following: dict[Resource, Position] = {}
+    out: list[dict[Resource, Position]] = []
+    for move in reversed(moves):
+        out.append({r: following.get(r, end) for r in move.resources} if isinstance(move, Got) else {})
+        if isinstance(move, Got | Taken):
+            following.update(dict.fromkeys(move.resources, move.record.position))
+    return out[::-1]
+
+
+def _give(o: Ownership, move: Got, ends: dict[Resource, Position]) -> None:
+    at = move.record.at or 0
+    o.begin(move.incarnation)
+    by_end: dict[Position, dict[Resource, str]] = defaultdict(dict)
+    for resource in sorted(move.resources):
+        held = o.held.get(resource)
+        if held is not None and held.owner == move.member_id:
+            continue
+        if held is not None:
+            done = _work(o, [resource], move.record.position, at)
+            stop = Stop.within(done.surely, at, at, Evidence.INFERRED)
+            o.stop(resource, stop, StallCause.MOVED, move.record.position, move.incarnation, move.number)
+        by_end[ends[resource]][resource] = move.member_id
+    for until, got in by_end.items():
+        o.give(got, at, move.record.position, until, at + APPEND_MS, move.number)
+
+
+def _take(o: Ownership, move: Taken, lines: MemberLines) -> Exit | None:
+    at = move.record.at or 0
+    owner = move.seat.member_id
+    mine = [r for r in sorted(move.resources) if r in o.held and o.held[r].owner == owner]
+    before = move.until.position if move.until is not None and move.how == How.REVOKED else move.record.position
+    done = _work(o, mine, before, at)
+    gone = None
+    if move.how == How.GONE:
+        gone = exit_of(move.seat, at, done, lines.departure(owner, at))
+        _relabel(o, owner, gone)
+    stop, cause = _stop(move, done, gone)
+    for resource in mine:
+        o.stop(resource, stop, cause, move.record.position, move.incarnation, move.number, until=before)
+    return gone
+
+
+def _work(o: Ownership, mine: list[Resource], before: Position, at: int) -> Work:
+    held = [(r, o.held[r]) for r in mine]
+    segments = [s for r, h in held if (s := o.commits.segment(r, h.position, before))]
+    return work_of(segments, max((h.at for _, h in held), default=at))
+
+
+def _relabel(o: Ownership, owner: str, gone: Exit) -> None:
+    """A static member that was away and did not come back in time: the group waited for it in vain."""
+    for stall in o.open.values():
+        if stall.owner == owner and stall.cause == StallCause.STATIC_RESTART and gone.trigger != Trigger.MEMBER_LEFT:
+            stall.cause = StallCause.MEMBER_LOST
+
+
+def _stop(move: Taken, done: Work, gone: Exit | None) -> tuple[Stop, StallCause]:
+    at = move.record.at or 0
+    match move.how:
+        case How.REVOKED:
+            return _revoked(move, done, at)
+        case How.REPLACED:
+            last = done.stopped if done.last is not None else (done.since + at) // 2
+            return Stop.within(done.surely, at, last or at, Evidence.INFERRED), StallCause.STATIC_RESTART
+        case How.PAUSED:
+            return _politely(done, at), StallCause.STATIC_RESTART
+        case How.REJOINED:
+            return _politely(done, at), StallCause.EAGER_BARRIER
+    if gone is not None and gone.trigger == Trigger.MEMBER_LEFT:
+        return _politely(done, at), StallCause.MOVED
+    interval = 0 if done.before is None or done.last is None else done.last - done.before
+    guess = at if done.last is None else min(at, done.last + interval // 2)
+    is_lost = gone is not None and gone.is_lost
+    return (
+        Stop.within(done.surely, at, guess, Evidence.INFERRED),
+        StallCause.MEMBER_LOST if is_lost else StallCause.MOVED,
+    )
+
+
+def _revoked(move: Taken, done: Work, at: int) -> tuple[Stop, StallCause]:
+    if move.is_expelled:
+        # It never answered: it may have been stuck since before it was told.
+        until = move.until.at if move.until is not None and move.until.at is not None else at
+        guess = done.stopped if done.last is not None else at
+        return Stop.within(min(done.surely, at), until, guess or at, Evidence.INFERRED), StallCause.MEMBER_LOST
+    if move.until is None or move.until.at is None:
+        longest = move.seat.rebalance_timeout_ms or 0
+        return Stop.within(at, at + longest, at, Evidence.BOUNDED), StallCause.MOVED
+    # A client that commits automatically does so on revocation, when it has stopped.
+    guess = done.last if done.last is not None and done.last >= at else move.until.at
+    return Stop.within(at, move.until.at, guess, Evidence.OBSERVED), StallCause.MOVED
+
+
+def _politely(done: Work, at: int) -> Stop:
+    """A client that leaves, or joins again, stops, commits if it does so automatically, and says so at once."""
+    guess = at
+    if done.stopped is not None and (done.dawdled or at - done.stopped <= AT_ONCE_MS):
+        guess = done.stopped
+    return Stop.within(done.surely, at, guess, Evidence.BOUNDED)
