@@ -14,7 +14,8 @@ from pipelines.silver.rows import silver_rows
 from schemas.states import RebalanceMode
 from tests.silver.rebuilding import CAPTURES, batches, histories, silver_of, with_duplicates
 
-NAMES = ("eager_churn", "rolling_restart", "connect")
+CLASSIC = ("eager_churn", "rolling_restart", "connect")
+NAMES = (*CLASSIC, "migration")
 
 
 def comparable(rows: dict[str, list[dict[str, Any]]]) -> dict[str, list[str]]:
@@ -30,7 +31,7 @@ def test_any_batching_order_and_duplication_gives_the_same_rows(name, count, see
 
 
 @pytest.mark.parametrize("quiet_ms", [10, 1_000, 10_000])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", CLASSIC)
 def test_a_rebuild_from_any_settled_episode_gives_the_rows_of_a_whole_rebuild(name, quiet_ms) -> None:
     restarted = 0
     for history in histories(batches(name), Capture(CAPTURES / name).meta):
@@ -43,9 +44,18 @@ def test_a_rebuild_from_any_settled_episode_gives_the_rows_of_a_whole_rebuild(na
     assert restarted > 1
 
 
+def test_a_group_that_ever_left_the_classic_protocol_is_rebuilt_from_its_first_record() -> None:
+    rows = silver_of(batches("migration"), "migration")
+    groups = {row["group_id"] for row in rows["generations"] if row["group_protocol"] == "consumer"}
+    assert {"mig-up", "mig-coop", "mig-empty", "crash", "regex"} == groups
+    assert {None} == {row["base_offset"] for row in rows["rebalances"]}
+
+
 def settled(rows: dict[str, list[dict[str, Any]]]) -> list[tuple[Base, dict[str, Any]]]:
-    """Each episode that began with nothing open, and the generation before it."""
+    """Each episode of a classic group that began with nothing open, and the generation before it."""
     out, of_group = [], rows["generations"]
+    if {row["group_protocol"] for row in of_group} != {"classic"}:
+        return []
     starts = {(e["incarnation"], e["first_generation_id"]) for e in rows["rebalances"]}
     for before, first in pairwise(of_group):
         place = first["log_epoch"], first["source_offset"]

@@ -30,6 +30,10 @@ def classic(summary: dict[str, Any]) -> dict[str, Any]:
     return {name: g for name, g in summary["groups"].items() if g["config"]["protocol"] == "classic"}
 
 
+def of(rows: dict[str, Any], protocol: str) -> list[dict[str, Any]]:
+    return [r for r in rows["generations"] if r["group_protocol"] == protocol]
+
+
 def generations(rows: dict[str, Any], summary: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
     """Every completed generation that happened, with our row for it."""
     ours = {(r["group_id"], r["generation_id"]): r for r in rows["generations"]}
@@ -42,13 +46,13 @@ def generations(rows: dict[str, Any], summary: dict[str, Any]) -> list[tuple[dic
 
 
 def stops(rows: dict[str, Any], summary: dict[str, Any]) -> tuple[list[tuple[float, float, dict[str, Any]]], int]:
-    """Every hand-over that happened with our window for it, nearest first; and how many have none."""
+    """Every hand-over that happened, under any protocol, with our window for it, nearest first; and how many have none."""
     ours: dict[tuple[str, str, int], list[dict[str, Any]]] = defaultdict(list)
     for r in rows["stalls"]:
         if r["resumed_at_latest"] is not None:
             ours[r["group_id"], r["name"], r["index"]].append(r)
     found, missing = [], 0
-    for name, g in classic(summary).items():
+    for name, g in summary["groups"].items():
         for t in g["stops"]:
             # A member that was frozen or blocked learns too late that it lost its partitions.
             a = t["last_message_ms"] if t["end"] in ("lost", "superseded") else t["end_ms"]
@@ -77,8 +81,31 @@ def test_every_completed_generation_is_there_and_none_is_invented(told) -> None:
         for t in g["generations"]
         if t["outcome"] in ("stable", "empty")
     }
-    assert happened >= {(r["group_id"], r["generation_id"]) for r in rows["generations"]}
-    assert len(rows["generations"]) == len(generations(rows, summary))
+    ours = of(rows, "classic")
+    assert happened >= {(r["group_id"], r["generation_id"]) for r in ours}
+    assert len(ours) == len(generations(rows, summary))
+
+
+def test_every_epoch_is_there_at_its_time_and_none_is_invented(told, untold) -> None:
+    for rows, summary in (told, untold):
+        happened = {(n, t["epoch"]): t for n, g in summary["groups"].items() for t in g["epochs"]}
+        ours = {(r["group_id"], r["generation_id"]): r for r in of(rows, "consumer")}
+        assert happened.keys() == ours.keys()
+        for key, t in happened.items():
+            assert abs(ours[key]["joined_at"] - t["bumped_ms"]) <= 15
+            assert (ours[key]["synced_at"] is None) == (t["target_ms"] is None)
+            if t["target_ms"] is not None:
+                assert abs(ours[key]["synced_at"] - t["target_ms"]) <= 15
+
+
+def test_who_joined_left_and_came_back_is_as_the_coordinator_said(told) -> None:
+    rows, summary = told
+    kinds = {"joined": "joined", "left": "left", "left_temporarily": "left", "replaced": "static_returned"}
+    for name, g in summary["groups"].items():
+        if g["config"]["protocol"] == "consumer":
+            said = sorted((kinds[e["what"]], e["member_id"]) for e in g["member_events"])
+            ours = [e for e in rows["group_events"] if e["group_id"] == name and e["kind"] in kinds.values()]
+            assert said == sorted((e["kind"].value, e["member_id"]) for e in ours)
 
 
 def test_members_leader_and_emptiness_are_exact(told) -> None:
@@ -152,5 +179,5 @@ def test_lost_partition_seconds_add_up(told) -> None:
 
 def test_without_the_log_a_start_is_stated_only_where_a_record_states_it(untold) -> None:
     rows, _ = untold
-    stated = {r["generation_id"] for r in rows["generations"] if r["prepared_at"] is not None}
+    stated = {r["generation_id"] for r in of(rows, "classic") if r["prepared_at"] is not None}
     assert stated == {1}
