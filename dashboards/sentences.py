@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from dashboards.lake import Row
 from dashboards.store import Rebalance
-from dashboards.text import amount, between, bounded, clock, count, duration, member_label, span, visible
+from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, member_label, span, visible
 from dashboards.theme import LOOKS, look_of
-from schemas.states import Evidence, GroupType, StallCause, Trigger
+from schemas.states import Evidence, GroupProtocol, GroupType, StallCause, Trigger
 
 TRIGGERS = {
     Trigger.FIRST_MEMBER: "{} was the first to join",
@@ -40,12 +40,25 @@ def unit(group_type: str | None) -> str:
     return next((word for kind, word in UNITS.items() if kind == group_type), "resource")
 
 
-def names(found: Rebalance) -> dict[str, str]:
-    """Member id → short name, for every member that the rebalance's rows name."""
-    rows = [*found.previous_members, *found.members, *(e for e in found.events if e["member_id"])]
+def term(generation: Row) -> str:
+    """What the group's protocol calls a row of `generations`."""
+    return "generation" if generation["group_protocol"] == GroupProtocol.CLASSIC else "epoch"
+
+
+def names(rows: Iterable[Row]) -> dict[str, str]:
+    """Member id → short name, for every member that rows of members or events name."""
     return {
-        r["member_id"]: visible(member_label(r["member_id"], r["group_instance_id"], r["client_id"]), 60) for r in rows
+        r["member_id"]: visible(member_label(r["member_id"], r["group_instance_id"], r["client_id"]), 60)
+        for r in rows
+        if r["member_id"]
     }
+
+
+def moved(generation: Row) -> str:
+    """`4 of 12`; a dash where no assignment was made."""
+    if generation["resources_moved"] is None:
+        return ABSENT
+    return f"{generation['resources_moved']} of {generation['resources_assigned']}"
 
 
 def trigger(generation: Row, known: dict[str, str]) -> str:
@@ -79,11 +92,15 @@ def lost(stalls: Sequence[Row]) -> tuple[float, float, float]:
 
 def rebalance(found: Rebalance) -> str:
     """`m-7 left; everyone waited 24.0 s for m-3; 12 of 12 partitions stopped; 61 partition-seconds lost`."""
-    g, known = found.generation, names(found)
+    g, known = found.generation, names(found.named)
     parts = [trigger(g, known)]
     if g["slowest_member_id"] and g["slowest_waited_ms"] is not None:
         slowest = known.get(g["slowest_member_id"], visible(member_label(g["slowest_member_id"]), 60))
-        parts.append(f"everyone waited {duration(g['slowest_waited_ms'])} for {slowest}")
+        waited = duration(g["slowest_waited_ms"])
+        is_classic = term(g) == "generation"
+        parts.append(
+            f"everyone waited {waited} for {slowest}" if is_classic else f"{slowest} reconciled last, {waited} behind"
+        )
     parts.append(f"it took {took(g)}")
     word = unit(g["group_type"])
     before = found.previous["resources_assigned"] if found.previous else None

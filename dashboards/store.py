@@ -208,6 +208,11 @@ class Rebalance:
     episode: Row | None
 
     @property
+    def named(self) -> list[Row]:
+        """Every row that tells who a member is."""
+        return [*self.previous_members, *self.members, *self.events]
+
+    @property
     def stopped(self) -> list[Row]:
         """Stalls that this rebalance made; not those of static members that came back while its generation held."""
         return [s for s in self.stalls.rows if not self._is_later(s)]

@@ -50,6 +50,8 @@ def member_label(member_id: str, group_instance_id: str | None = None, client_id
         return group_instance_id
     if client_id and member_id.startswith(f"{client_id}-"):
         return f"{client_id}·{member_id[len(client_id) + 1 :][:4]}"
+    if client_id:  # clients of KIP-848 make ids that do not tell whose they are
+        return f"{client_id}·{member_id[:4]}"
     # Kafka makes a member id of the client id, a hyphen and a UUID (36 characters).
     head, tail = member_id[:-37], member_id[-36:]
     return f"{head}·{tail[:4]}" if head and member_id[-37] == "-" else member_id

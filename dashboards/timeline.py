@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dashboards.lake import Row
@@ -237,11 +237,21 @@ class Owned:
     stopped_ms: int
 
 
-def ownership(members: Sequence[Row], stalls: Sequence[Row], window: Window, observed_until: int) -> list[Owned]:
-    """Per resource, in order of name and index; a span's `kind` is the owner's label."""
+def ownership(
+    members: Sequence[Row],
+    stalls: Sequence[Row],
+    window: Window,
+    observed_until: int,
+    epochs: Collection[int] = (),
+) -> list[Owned]:
+    """Per resource, in order of name and index; a span's `kind` is the owner's label.
+
+    Of generations in `epochs` (KIP-848) a member's assignment is what it shall have, and stalls say when it got it.
+    """
+    labels = {m["member_id"]: member_label(m["member_id"], m["group_instance_id"], m["client_id"]) for m in members}
     held: dict[tuple[str, int], list[tuple[int, int | None, str, Row]]] = defaultdict(list)
     for row in members:
-        label = member_label(row["member_id"], row["group_instance_id"], row["client_id"])
+        label = labels[row["member_id"]]
         for resource in row["assigned"] or ():
             held[resource["name"], resource["index"]].append((row["valid_from_at"], row["valid_to_at"], label, row))
     gaps: dict[tuple[str, int], list[Row]] = defaultdict(list)
@@ -252,7 +262,7 @@ def ownership(members: Sequence[Row], stalls: Sequence[Row], window: Window, obs
         cut = sorted(gaps[name, index], key=lambda s: s["stopped_at_latest"])
         spans = [
             clipped
-            for run in _runs(sorted(times, key=lambda t: t[0]), observed_until)
+            for run in _handed_over(_runs(sorted(times, key=lambda t: t[0]), observed_until), cut, labels, epochs)
             for piece in _cut(run, cut)
             if (clipped := _clipped(piece, window))
         ]
@@ -283,6 +293,25 @@ def _runs(times: Sequence[tuple[int, int | None, str, Row]], observed_until: int
             )
         )
     return runs
+
+
+def _handed_over(
+    runs: list[Segment], gaps: Sequence[Row], labels: Mapping[str, str], epochs: Collection[int]
+) -> list[Segment]:
+    """The runs with the borders of epochs where the stalls have them: an epoch's target may come late, or never."""
+    steps = sorted((g for g in gaps if g["generation_id"] in epochs), key=lambda g: g["stopped_at_latest"])
+    if not steps or not runs:
+        return runs
+    first, last = runs[0], runs[-1]
+    out, start, kind = [], first.start, labels.get(steps[0]["from_member_id"], first.kind)
+    for step in steps:
+        back = step["resumed_at_latest"]
+        border = min(last.latest, max(start, step["stopped_at_latest"] if back is None else back))
+        out.append(replace(first, earliest=start, start=start, end=border, latest=border, kind=kind))
+        start, kind = border, labels.get(step["to_member_id"] or "", "")
+    if kind and start < last.latest:
+        out.append(replace(last, earliest=start, start=start, kind=kind))
+    return out
 
 
 def _cut(run: Segment, gaps: Sequence[Row]) -> list[Segment]:

@@ -14,7 +14,7 @@ from dashboards.store import Rebalance
 from dashboards.text import between, duration, figure_text, instant, member_label, visible
 from dashboards.theme import GLYPHS, LOOKS, layout
 from dashboards.timeline import PARTIAL_MODES, Segment
-from schemas.states import Evidence, GroupEventKind, StallCause
+from schemas.states import Evidence, GroupEventKind, GroupProtocol, StallCause
 
 ROW_PX = 22
 MEMBERS_SHOWN, RESOURCES_SHOWN = 40, 60
@@ -47,7 +47,10 @@ def began(generation: Row) -> int:
 def waterfall(found: Rebalance) -> go.Figure:
     g = found.generation
     origin = began(g)
-    lines = [_prepare(g), *_members(found), *_assign(g), *_resources(found)]
+    if g["group_protocol"] == GroupProtocol.CLASSIC:
+        lines = [_prepare(g), *_members(found), *_assign(g), *_resources(found)]
+    else:
+        lines = [*_assign(g), *_reconciled(found), *_resources(found)]
     figure = go.Figure()
     for name, height in dict.fromkeys((line.look, line.height) for line in lines if line.segment is not None):
         look = LOOKS.get(name)
@@ -176,13 +179,35 @@ def _assign(g: Row) -> list[_Line]:
             label="assign",
             look="assigning",
             segment=_segment(g["joined_at"], g["joined_at"], g["synced_at"], g["synced_at"], Evidence.OBSERVED),
-            tip=f"<b>assign</b> {duration(g['sync_ms'])}<br>until the leader's assignment was stored",
+            tip=f"<b>assign</b> {duration(g['sync_ms'])}<br>until the assignment was stored",
         )
     ]
     if g["completed_at"] is not None:
         tip = f"<b>stable</b> {instant(g['completed_at'])} UTC"
         lines.append(
             _Line("stable", "member", None, tip, ((g["completed_at"], "circle", LOOKS["working"].colour, tip),))
+        )
+    return lines
+
+
+def _reconciled(found: Rebalance) -> list[_Line]:
+    """When each member had the assignment that the coordinator made (KIP-848), the last one at the end."""
+    g = found.generation
+    reached = sorted((m for m in found.members if m["reconciled_at"] is not None), key=lambda m: m["reconciled_at"])
+    lines = []
+    for m in reached[-MEMBERS_SHOWN:]:
+        label = member_label(m["member_id"], m["group_instance_id"], m["client_id"])
+        start = g["synced_at"] if g["synced_at"] is not None else g["joined_at"]
+        at = m["reconciled_at"]
+        tip = f"<b>{figure_text(label)}</b> reconciled {duration(max(0, at - start))} after the assignment"
+        lines.append(
+            _Line(
+                label=label,
+                look="member",
+                segment=_segment(start, start, max(start, at), max(start, at), Evidence.OBSERVED),
+                tip=tip,
+                points=((at, "triangle-up", QUIET, tip),),
+            )
         )
     return lines
 

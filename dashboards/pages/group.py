@@ -50,7 +50,9 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     gaps = store.gaps(state.cluster, group, view)
     strip = unread(states(generations.rows, found, events.rows, view, seen.last_at), gaps.rows, view)
     lived = lanes(members.rows, events.rows, view, seen.last_at)
-    owned = ownership(members.rows, stalls.rows, view, _owned_until(found, generations.rows, seen.last_at))
+    until = _owned_until(found, generations.rows, seen.last_at)
+    modern = {g["generation_id"] for g in generations.rows if sentences.term(g) == "epoch"}
+    owned = ownership(members.rows, stalls.rows, view, until, modern)
     hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs)
     parts = [_head(state, group, found, shown)]
@@ -67,7 +69,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             name="group",
             table=_tables(strip, lived, owned, events),
         ),
-        _generations(generations, inside, hrefs),
+        _generations(generations, inside, hrefs, sentences.names([*members.rows, *events.rows])),
     ]
 
 
@@ -204,7 +206,7 @@ def _event(e: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], str]) -> Component:
+def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], str], known: dict[str, str]) -> Component:
     rows = [
         {
             "key": f"{g['incarnation']}-{g['generation_id']}",
@@ -212,27 +214,28 @@ def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], st
             "href": hrefs[g["incarnation"], g["generation_id"]],
             "joined": g["joined_at"],
             "joined_text": instant(g["joined_at"]),
-            "trigger": sentences.trigger(g, {}),
+            "trigger": sentences.trigger(g, known),
             "evidence": g["trigger_evidence"],
             "ms": g["rebalance_ms"] if g["rebalance_ms"] is not None else g["rebalance_ms_max"],
             "took": sentences.took(g),
             "members": g["member_count"],
             "moved": g["resources_moved"],
-            "moved_text": f"{g['resources_moved']} of {g['resources_assigned']}",
+            "moved_text": sentences.moved(g),
             "lost": g["lost"],
             "lost_text": bounded(g["lost"], g["lost_min"], g["lost_max"]) if g["lost_max"] else "none",
             "proof": proof(g),
         }
         for g in inside
     ]
+    term = sentences.term(inside[0]) if inside else "generation"
     more = " The newest are listed." if found.is_capped else ""
     body: Component = (
         grid("generations", COLUMNS, rows, min(40 + 36 * max(2, len(rows)), 620))
         if rows
-        else html.P("No generation in this range.", className="quiet")
+        else html.P(f"No {term} in this range.", className="quiet")
     )
     longest = max((g["rebalance_ms_max"] or 0 for g in inside), default=0)
-    text = f"{count(len(rows), 'generation')}, newest first.{more}"
+    text = f"{count(len(rows), term)}, newest first.{more}"
     if longest:
         text += f" None took longer than {duration(longest)}."
-    return html.Section([html.H2("Generations"), html.P(text, className="summary"), body], className="panel")
+    return html.Section([html.H2(f"{term.capitalize()}s"), html.P(text, className="summary"), body], className="panel")

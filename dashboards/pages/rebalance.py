@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dash import dcc, html
 from dash.development.base_component import Component
 
@@ -32,13 +34,14 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         back = dcc.Link("All groups", href=state.href("fleet"), className="button")
         return [_head(state, group or "", None), empty("missing", "Nothing here yet", text, back)]
     more = len(found.stopped) > RESOURCES_SHOWN or found.stalls.is_capped
+    came = "rejoined" if sentences.term(found.generation) == "generation" else "reconciled"
     note = f" The {RESOURCES_SHOWN} that stood still longest are drawn." if more else ""
     return [
         _head(state, group, found),
         html.P(sentences.rebalance(found), className="sentence"),
         panel(
             "Anatomy",
-            f"Seconds since {instant(_began(found.generation))} UTC.{note} ▲ rejoined, ◇ first commit.",
+            f"Seconds since {instant(_began(found.generation))} UTC.{note} ▲ {came}, ◇ first commit.",
             waterfall(found),
             legend(looks=("stopped", "assigning", "partial")),
             name="rebalance",
@@ -62,7 +65,7 @@ def _head(state: State, group: str, found: Rebalance | None) -> Component:
             href = state.href("rebalance", **here, incarnation=row["incarnation"], generation=row["generation_id"])
             text = f"← {word}" if word == "previous" else f"{word} →"
             steps.append(dcc.Link(text, href=href, className="button"))
-    title = "Rebalance" if state.generation is None else f"Rebalance to generation {state.generation}"
+    title = f"Rebalance to {sentences.term(found.generation)} {state.generation}" if found else "Rebalance"
     return html.Div(
         [
             html.Div(
@@ -91,7 +94,7 @@ def _about(found: Rebalance) -> str:
 
 
 def _why(found: Rebalance) -> Component:
-    g, known = found.generation, sentences.names(found)
+    g, known = found.generation, sentences.names(found.named)
     slowest = known.get(g["slowest_member_id"], visible(g["slowest_member_id"], 120))
     waited = f"{slowest}, {duration(g['slowest_waited_ms'])}" if g["slowest_member_id"] else "not known"
     pairs: list[tuple[str, Cell]] = [
@@ -134,7 +137,7 @@ def _cost(found: Rebalance) -> Component:
             )
             for cause, rows in sorted(causes.items())
         ),
-        ("Moved", f"{g['resources_moved']} of {g['resources_assigned']}"),
+        ("Moved", sentences.moved(g)),
         ("Took", html.Span([sentences.took(g), " ", evidence_mark(g["evidence"])])),
     ]
     if found.restarted:
@@ -145,16 +148,16 @@ def _cost(found: Rebalance) -> Component:
         pairs.append(
             (
                 "Part of an episode",
-                _episode(episode, word),
+                _episode(episode, word, sentences.term(g)),
             )
         )
     return html.Section([html.H2("Cost"), facts(pairs)], className="panel")
 
 
-def _episode(row: Row, word: str) -> str:
+def _episode(row: Row, word: str, term: str) -> str:
     lost = amount(row["lost_resource_seconds"])
     numbers = f"{row['first_generation_id']} to {row['last_generation_id']}"
-    return f"{count(row['generations'], 'generation')}, {numbers}, {lost} {word}-seconds lost"
+    return f"{count(row['generations'], term)}, {numbers}, {lost} {word}-seconds lost"
 
 
 def _phases(found: Rebalance) -> Component:
@@ -167,18 +170,18 @@ def _phases(found: Rebalance) -> Component:
     join = duration(g["join_ms"]) if g["join_ms"] is not None else between(
         g["joined_at"] - g["prepared_at_latest"], g["joined_at"] - g["prepared_at_earliest"]
     )  # fmt: skip
-    return table(
-        ("Phase", "From (UTC)", "To (UTC)", "Length", "Evidence"),
-        [
-            ("prepare", start, instant(g["joined_at"]), join, g["evidence"]),
-            ("assign", instant(g["joined_at"]), instant(g["synced_at"]), duration(g["sync_ms"]), "observed"),
-            ("whole", start, instant(g["completed_at"]), sentences.took(g), g["evidence"]),
-        ],
-    )
+    joined, synced, completed = (instant(g[name]) for name in ("joined_at", "synced_at", "completed_at"))
+    rows: list[Sequence[Cell]] = [("assign", joined, synced, duration(g["sync_ms"]), "observed")]
+    if sentences.term(g) == "generation":
+        rows.insert(0, ("prepare", start, joined, join, g["evidence"]))
+    elif g["completed_at"] is not None and g["synced_at"] is not None:
+        rows.append(("reconcile", synced, completed, duration(g["completed_at"] - g["synced_at"]), "observed"))
+    rows.append(("whole", start, completed, sentences.took(g), g["evidence"]))
+    return table(("Phase", "From (UTC)", "To (UTC)", "Length", "Evidence"), rows)
 
 
 def _moves(found: Rebalance) -> Component:
-    known = sentences.names(found)
+    known = sentences.names(found.named)
     rows = [
         (
             f"{visible(s['name'], 80)}-{s['index']}",
@@ -230,22 +233,28 @@ def _window(earliest: int | None, latest: int | None) -> str:
     return span(instant(earliest)[11:], instant(latest)[11:])
 
 
+def _reached(member: Row) -> str:
+    return ABSENT if member["reconciled_at"] is None else instant(member["reconciled_at"])[11:]
+
+
 def _members(found: Rebalance) -> Component:
     g = found.generation
+    is_classic = sentences.term(g) == "generation"
     rows = [
         (
             visible(member_label(m["member_id"], m["group_instance_id"], m["client_id"]), 80),
             visible(m["member_id"], 90),
             visible(m["client_host"], 60),
             "leader" if m["is_leader"] else "",
-            _window(m["rejoined_at_earliest"], m["rejoined_at_latest"]),
+            _window(m["rejoined_at_earliest"], m["rejoined_at_latest"]) if is_classic else _reached(m),
             len(m["assigned"] or ()),
             duration(m["session_timeout_ms"]),
         )
         for m in found.members[:TABLE_ROWS]
     ]
-    head = ("Member", "Member id", "Host", "", "Rejoined (UTC)", "Assigned", "Session timeout")
+    came = "Rejoined (UTC)" if is_classic else "Reconciled (UTC)"
+    head = ("Member", "Member id", "Host", "", came, "Assigned", "Session timeout")
     static = f"{g['static_member_count']} of them static"
-    summary = f"{count(g['member_count'], 'member')} in generation {g['generation_id']}, {static}."
+    summary = f"{count(g['member_count'], 'member')} in {sentences.term(g)} {g['generation_id']}, {static}."
     body = table(head, rows, empty="The group was empty.")
     return html.Section([html.H2("Members"), html.P(summary, className="summary"), body], className="panel")
