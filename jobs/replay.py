@@ -38,7 +38,7 @@ Rows = dict[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One line of a broker's or a Connect worker's log."""
+    """One line of a broker's, controller's or Connect worker's log."""
 
     file: str
     number: int
@@ -90,11 +90,11 @@ class Capture:
         return sorted((SourceRecord(*row) for row in zip(*rows, strict=True)), key=lambda r: (r.partition, r.offset))
 
     def lines(self) -> Iterator[Line]:
-        """Lines of the brokers' and the Connect workers' logs."""
-        for kind in ("broker", "connect-worker"):
+        """Lines of the brokers', controllers' and Connect workers' logs."""
+        for kind in ("broker", "controller", "connect-worker"):
             for path in sorted(self.folder.glob(f"{kind}-*.log*")):
                 number = path.name.removeprefix(f"{kind}-").split(".", 1)[0]
-                broker_id = int(number) if kind == "broker" and number.isdigit() else None
+                broker_id = int(number) if kind != "connect-worker" and number.isdigit() else None
                 with _open(path) as text:
                     for at, line in enumerate(text, 1):
                         yield Line(file=path.name, number=at, text=line.rstrip("\r\n"), broker_id=broker_id)

@@ -17,6 +17,7 @@ TYPES: dict[str, pa.DataType] = {
     "BINARY": pa.binary(),
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     "ARRAY<STRING>": pa.list_(pa.string()),
+    "ARRAY<INT>": pa.list_(pa.int32()),
     RESOURCES: pa.list_(_RESOURCE),
 }
 

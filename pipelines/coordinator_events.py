@@ -1,4 +1,4 @@
-"""Log lines to `coordinator_events`: only what a coordinator's or worker's own logger printed, in Kafka's own words."""
+"""Log lines to `coordinator_events`: only what Kafka's own loggers printed, in Kafka's own words."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pyarrow as pa
 
 from pipelines.arrow_types import TYPES
+from pipelines.controller_messages import read_controller
 from pipelines.coordinator_messages import read_message
 from pipelines.log_layouts import instant, layout, zone
 from schemas.bronze import COORDINATOR_EVENTS
+from schemas.controller_log import PREFIXES
 from schemas.coordinator_log import WORKER_LOGGERS
 from schemas.states import QuarantineReason
 
@@ -52,6 +54,16 @@ class Event(NamedTuple):
     reason: str | None = None
     client_reason: str | None = None
     duration_ms: int | None = None
+    topic: str | None = None
+    partition: int | None = None
+    topic_id: str | None = None
+    partition_epoch: int | None = None
+    replicas: list[int] | None = None
+    replicas_before: list[int] | None = None
+    adding: list[int] | None = None
+    removing: list[int] | None = None
+    isr: list[int] | None = None
+    leader: int | None = None
     raw: str = ""
 
 
@@ -65,11 +77,11 @@ class Unreadable(NamedTuple):
 def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable | None:
     """What one line says; None for the many lines that are none of ours.
 
-    A line is a lifecycle line only if its logger is a group coordinator's or a Connect worker's, its prefix is theirs,
-    and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`. A worker's
-    line may also have the layout that Kafka ships for workers.
+    A line is one of ours only if its logger is a group coordinator's, a Connect worker's or a controller's, its prefix is
+    theirs, and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`. A
+    worker's line may also have the layout that Kafka ships for workers.
     """
-    if "oordinator" not in line and "GroupMetadata" not in line and "DistributedHerder" not in line:
+    if not any(word in line for word in ("oordinator", "GroupMetadata", "DistributedHerder", "eplica")):
         return None
     used = [layout, *WORKER_LAYOUTS] if WORKER_MARK in line else [layout]
     parts = next((found for known in used if (found := known.pattern.match(line))), None)
@@ -78,7 +90,10 @@ def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable 
     logger = layout.loggers.get(parts["logger"]) or WORKER_LOGGERS.get(parts["logger"])
     if logger is None:
         return None
-    said = read_message(logger, parts["logger"], parts["message"])
+    if logger in PREFIXES:
+        said = read_controller(logger, parts["message"])
+    else:
+        said = read_message(logger, parts["logger"], parts["message"])
     if said is None:
         return None
     at = instant(parts["at"].strip(), zone)

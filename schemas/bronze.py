@@ -62,7 +62,7 @@ COORDINATOR_EVENTS = Table(
     layer="bronze",
     key=("cluster", "source_id", "line_no"),
     cluster_by=("cluster", "group_id", "event_at"),
-    comment="Parsed lifecycle lines of group coordinators and Connect workers.",
+    comment="Parsed lines of group coordinators and Connect workers, and of controllers on partitions' replicas.",
     columns=columns("""
         cluster             | STRING    | Name the operator gave this Kafka cluster
         source_id           | STRING    | File name, or topic-partition the line came through
@@ -86,6 +86,16 @@ COORDINATOR_EVENTS = Table(
         reason              | STRING    | Server's reason text
         client_reason       | STRING    | Client's reason text (KIP-800); NULL where not provided
         duration_ms         | BIGINT    | Duration the line states
+        topic               | STRING    | Topic of the partition that a controller's or state-change line is about
+        partition           | INT       | That partition
+        topic_id            | STRING    | Id of that topic, where the line names it
+        partition_epoch     | INT       | Epoch of the partition's state that the line tells: +1 with each change
+        replicas            | ARRAY<INT> | All replicas after the change, those being added and removed included; NULL where the line does not say
+        replicas_before     | ARRAY<INT> | All replicas before the change, where the line says
+        adding              | ARRAY<INT> | Replicas being added; NULL where the line does not say
+        removing            | ARRAY<INT> | Replicas being removed; NULL where the line does not say
+        isr                 | ARRAY<INT> | In-sync replicas, where the line says
+        leader              | INT       | Leader, where the line says
         raw                 | STRING    | The line
     """),
 )

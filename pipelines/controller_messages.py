@@ -1,0 +1,84 @@
+"""What a line of a controller, or of a broker's state-change log, says of a partition's replicas."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from typing import Any
+
+from schemas.controller_log import CONTROLLER_WORDINGS, PREFIXES, ControllerWording
+
+_LIST = r"\[[\d, ]{0,4000}\]"
+_ARGUMENTS = {
+    "topic": r"(?P<topic>[A-Za-z0-9._-]{1,249}?)",
+    "topic_id": r"(?:Some\()?(?P<topic_id>[A-Za-z0-9_-]{1,32}|None)\)?",
+    "partition": r"(?P<partition>\d{1,9})",
+    "partition_epoch": r"(?P<partition_epoch>\d{1,9})",
+    "fields": r"(?P<fields>[^()]*)",
+    "list": _LIST,
+    "reason": r"(?P<reason>.*)",
+    "_": r".*",
+    "_n": r"-?\d{1,19}",
+    "_w": r"\w{1,32}",
+}
+_ARGUMENTS |= {name: rf"(?P<{name}>{_LIST})" for name in ("isr", "replicas", "replicas_before", "adding", "removing")}
+_ARGUMENTS |= {f"bare_{name}": rf"(?P<{name}>[\d,]{{0,4000}})" for name in ("replicas", "adding", "removing")}
+_FIELD = re.compile(rf"(\w+)=({_LIST}|null|-?\d{{1,10}}|[A-Za-z0-9_-]+)")
+_FIELDS = {
+    "partitionId": "partition",
+    "topicId": "topic_id",
+    "partitionEpoch": "partition_epoch",
+    "replicas": "replicas",
+    "addingReplicas": "adding",
+    "removingReplicas": "removing",
+    "isr": "isr",
+    "leader": "leader",
+}
+_LISTS = ("replicas", "replicas_before", "adding", "removing", "isr")
+_NUMBERS = ("broker_id", "partition", "partition_epoch", "leader")
+_UNKNOWN_TOPIC_ID = ("None", "AAAAAAAAAAAAAAAAAAAAAA")
+
+
+def _reader(wording: ControllerWording) -> re.Pattern[str]:
+    parts = re.split(r"\{(\w+)\}", wording.text)
+    pattern = "".join(_ARGUMENTS[part] if at % 2 else re.escape(part) for at, part in enumerate(parts))
+    return re.compile(rf"(?s){PREFIXES[wording.logger]}{pattern}\Z")
+
+
+_READERS: dict[str, list[tuple[ControllerWording, re.Pattern[str]]]] = defaultdict(list)
+for _wording in CONTROLLER_WORDINGS:
+    _READERS[_wording.logger].append((_wording, _reader(_wording)))
+
+
+def read_controller(logger: str, message: str) -> dict[str, Any] | None:
+    """The columns of `coordinator_events` that a message gives; None unless all of it is one of Kafka's wordings.
+
+    A list is None where the line does not state it (`null` in a change record: it did not change). What stands beside
+    a record (`replicaSet: … -> …`) is the state after it and wins.
+    """
+    for wording, reader in _READERS.get(logger, ()):
+        found = reader.match(message)
+        if found is not None:
+            stated = {name: value for name, value in found.groupdict().items() if value is not None}
+            values = _of_record(stated.pop("fields", "")) | stated
+            return _columns(values) | {"event_kind": wording.kind.value}
+    return None
+
+
+def _of_record(printed: str) -> dict[str, str]:
+    return {_FIELDS[name]: value for name, value in _FIELD.findall(printed) if name in _FIELDS and value != "null"}
+
+
+def _columns(values: dict[str, str]) -> dict[str, Any]:
+    columns: dict[str, Any] = dict(values)
+    for name in _LISTS:
+        if name in values:
+            columns[name] = [int(each) for each in re.findall(r"\d+", values[name])]
+    for name in _NUMBERS:
+        if name in values:
+            columns[name] = int(values[name])
+    if columns.get("leader", 0) < 0:  # -1: none, -2: as before
+        del columns["leader"]
+    if columns.get("topic_id") in _UNKNOWN_TOPIC_ID:
+        del columns["topic_id"]
+    return columns

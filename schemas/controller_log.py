@@ -1,0 +1,80 @@
+"""What controllers and brokers log about the replicas of a partition: each wording, the versions, the class.
+
+Read in Kafka's `ReplicationControlManager.java` (KRaft controllers, from 3.0), `KafkaController.scala` (ZooKeeper
+controllers, 2.4 to 3.9) and `Partition.scala` (`state.change.logger` of every broker), branches 2.4 to 3.9 and logs of
+4.3.1. The first two are in controller.log, the third in state-change.log of the default configuration.
+
+Notation of a wording: Kafka's message with `{name}` where an argument stands, without the prefix that names the
+process. `{topic}` holds what Kafka allows in a topic's name, `{list}` broker ids, `{fields}` a record as Java prints
+it, `{_}` anything. Columns are `coordinator_events`'.
+"""
+
+# ruff: noqa: E501  (one wording a line reads as the table it is)
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class ControllerEventKind(StrEnum):
+    """What a line says happened."""
+
+    PARTITION_CREATED = "partition_created"
+    ASSIGNMENT_CHANGED = "assignment_changed"
+    REASSIGNMENT_CAUGHT_UP = "reassignment_caught_up"
+    REASSIGNMENT_REFUSED = "reassignment_refused"
+    REASSIGNMENTS_ALTERED = "reassignments_altered"
+    REPLICA_STATE = "replica_state"
+
+
+CONTROLLER_LOGGERS = {
+    "org.apache.kafka.controller.ReplicationControlManager": "ReplicationControlManager",
+    "kafka.controller.KafkaController": "KafkaController",
+    "state.change.logger": "logger",
+}
+"""Logger to what `%c{1}` prints of it."""
+
+PREFIXES = {
+    "ReplicationControlManager": r"\[(?:QuorumController id=|Controller )(?P<broker_id>\d{1,9})\] ",
+    "KafkaController": r"\[Controller id=(?P<broker_id>\d{1,9})\] ",
+    "logger": r"\[Broker id=(?P<broker_id>\d{1,9})\] ",
+}
+"""How each begins its messages: with the id of its process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerWording:
+    """`logger` is what `%c{1}` prints, `text` the message without its prefix."""
+
+    kind: ControllerEventKind
+    logger: str
+    since: str
+    until: str | None
+    text: str
+
+
+def _wordings(table: str) -> tuple[ControllerWording, ...]:
+    """One wording a line: `kind | logger | since-until | text`."""
+    return tuple(_wording(*line.strip().split(" | ", 3)) for line in table.strip().splitlines())
+
+
+def _wording(kind: str, logger: str, versions: str, text: str) -> ControllerWording:
+    since, _, until = versions.strip().partition("-")
+    return ControllerWording(
+        kind=ControllerEventKind(kind.strip()), logger=logger.strip(), since=since, until=until or None, text=text
+    )
+
+
+CONTROLLER_WORDINGS = _wordings("""
+partition_created      | ReplicationControlManager | 3.0-    | Replayed PartitionRecord for new partition {topic}-{partition} with topic ID {topic_id} and PartitionRegistration({fields}).
+assignment_changed     | ReplicationControlManager | 3.0-    | Replayed partition assignment change PartitionChangeRecord({fields}) for topic {topic}
+assignment_changed     | ReplicationControlManager | 4.3-    | Replayed partition assignment change PartitionChangeRecord({fields}) for topic {topic}. (isr: {list} -> {isr}, replicaSet: {replicas_before} -> {replicas}, partitionEpoch: {partition_epoch}, leaderEpoch: {_})
+reassignment_refused   | ReplicationControlManager | 3.0-    | Unable to alter partition reassignment for {topic}:{partition} because of an {reason}
+reassignments_altered  | ReplicationControlManager | 3.0-    | Successfully altered {_n} out of {_n} partition reassignment(s).
+assignment_changed     | KafkaController           | 2.4-3.9 | Successfully updated assignment of partition {topic}-{partition} to ReplicaAssignment(replicas={bare_replicas}, addingReplicas={bare_adding}, removingReplicas={bare_removing})
+reassignment_caught_up | KafkaController           | 2.4-3.9 | Target replicas {_} have all caught up with the leader for reassigning partition {topic}-{partition}
+replica_state          | logger                    | 2.4-3.2 | Leader {topic}-{partition} starts at leader epoch {_n} from offset {_n} with high watermark {_n} ISR {isr} addingReplicas {adding} removingReplicas {removing}.{_}
+replica_state          | logger                    | 3.2-    | Leader {topic}-{partition} with topic id {topic_id} starts at leader epoch {_n} from offset {_n} with partition epoch {partition_epoch}, high watermark {_n}, ISR {isr}, adding replicas {adding} and removing replicas {removing}{_}
+replica_state          | logger                    | 3.2-4.0 | Skipped the become-{_w} state change for {topic}-{partition} with topic id {topic_id} and partition state LeaderAndIsrPartitionState({fields}) since it is already {_}
+replica_state          | logger                    | 4.0-    | Skipped the become-{_w} state change for {topic}-{partition} with topic id {topic_id}, partition registration PartitionRegistration({fields}) and isNew={_w} since it is already {_}
+""")
