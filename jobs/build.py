@@ -16,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, table_path
 from jobs.errors import UserError
 from jobs.replace import PRUNED_GROUPS, replace_rows
@@ -157,6 +158,7 @@ def run_rebuild(settings: Settings, _: argparse.Namespace) -> int:
     _known(settings.warehouse)
     spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)
     rebuild_all(spark, settings.warehouse, settings.quiet_ms)
+    rebuild_all_reassignments(spark, settings.warehouse)
     return 0
 
 

@@ -18,7 +18,7 @@ from schemas.tables import Table
 CHANGE = "_change"
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 PRUNED_GROUPS = 500
-"""Up to so many groups are named in a condition, which lets Delta skip the files of all others."""
+"""Up to so many groups, or topics, are named in a condition, which lets Delta skip the files of all others."""
 
 
 def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, table: Table) -> int:
@@ -34,13 +34,14 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
         rows = spark.createDataFrame(changes.drop_columns(CHANGE)).coalesce(1)
         rows.write.format("delta").mode("append").save(path)
         return int(changes.num_rows)
-    groups = changes.select(["cluster", "group_id"]).group_by(["cluster", "group_id"]).aggregate([]).to_pylist()
+    owner = list(table.key[:2])
+    owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
     same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
     values: dict[str, str | Column] = {name: F.col(f"new.{name}") for name in table.names}
     (
         DeltaTable.forPath(spark, path)
         .alias("old")
-        .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + _pruned(groups)))
+        .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + _pruned(owners, owner)))
         .whenMatchedDelete(F.col(f"new.{CHANGE}") == DELETE)
         .whenMatchedUpdate(set=values)
         .whenNotMatchedInsert(F.col(f"new.{CHANGE}") == INSERT, values)
@@ -65,7 +66,7 @@ def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
     return found.cast(new.select(names).schema.append(pa.field(CHANGE, pa.string())))
 
 
-def _pruned(groups: Sequence[dict[str, str]]) -> list[Column]:
-    if len(groups) > PRUNED_GROUPS:
+def _pruned(owners: Sequence[dict[str, str]], names: Sequence[str]) -> list[Column]:
+    if len(owners) > PRUNED_GROUPS:
         return []
-    return [F.col(f"old.{name}").isin(sorted({group[name] for group in groups})) for name in ("cluster", "group_id")]
+    return [F.col(f"old.{name}").isin(sorted({owner[name] for owner in owners})) for name in names]

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs.build import rebuild_touched, touched
+from jobs.build_reassignments import INPUTS, rebuild_touched_reassignments
 from jobs.delta_io import claim, create_tables, table_path
 from jobs.errors import UserError
 from jobs.settings import DEFAULT_CLUSTER, Settings
@@ -29,7 +30,7 @@ from pipelines.bronze_batch import SourceRecord, bronze_rows
 from pipelines.coordinator_events import Unreadable, parse_line
 from pipelines.log_layouts import layout
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import SILVER
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
 SOURCES = ("offsets", "log", "admin")
 T = TypeVar("T")
@@ -123,7 +124,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     batches = split(capture, sources, args.batches, args.seed)
     claim(settings.warehouse, cluster, f"capture {capture.meta.get('scenario', '')} {capture.meta.get('started_ms')}")
     spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)
-    create_tables(spark, settings.warehouse, (*BRONZE, *SILVER))
+    create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     for number, batch in enumerate(batches, 1):
         print(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines", flush=True)
         replay(spark, settings, cluster, capture.meta, batch)
@@ -176,6 +177,7 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
             frames[table.name].write.format("delta").mode("append").save(table_path(settings.warehouse, table))
     new = {t: frames[t.name] for t in (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)}
     rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(new))
+    rebuild_touched_reassignments(spark, settings.warehouse, {t: frames[t.name] for t in INPUTS if rows.get(t.name)})
 
 
 def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any]) -> Rows:

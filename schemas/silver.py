@@ -202,4 +202,62 @@ REBALANCES = Table(
     """),
 )
 
+REASSIGNMENTS = Table(
+    name="reassignments",
+    layer="silver",
+    key=("cluster", "topic", "partition", "started_at"),
+    cluster_by=("cluster", "started_at", "topic"),
+    comment="One row each time a partition was given other replicas, or its replicas another order.",
+    columns=columns("""
+        cluster               | STRING    | Name the operator gave this Kafka cluster
+        topic                 | STRING    | Topic
+        partition             | INT       | Partition
+        started_at            | TIMESTAMP | Start, as the controller logged it; else when it was first seen
+        started_at_earliest   | TIMESTAMP | It did not start before; NULL where it ran already when watching began
+        original_replicas     | ARRAY<INT> | Replicas before, preferred leader first; of one that was replaced under way: before the first; NULL if unknown
+        target_replicas       | ARRAY<INT> | Replicas wanted, preferred leader first; NULL if unknown
+        replicas              | ARRAY<INT> | All replicas as last seen, those being added and removed included
+        adding                | ARRAY<INT> | Replicas that are not in the original set
+        removing              | ARRAY<INT> | Replicas that are not in the target set
+        leader                | INT       | Leader as last seen; after the end: the first leader seen then
+        isr                   | ARRAY<INT> | In-sync replicas, likewise
+        state                 | STRING    | schemas.states.ReassignmentState; NULL where it ended and nothing tells how
+        phase                 | STRING    | schemas.states.ReassignmentPhase: the furthest step of the six that was seen
+        bytes_total           | BIGINT    | Size of the leader's log times the replicas to add, as last seen; NULL if unknown
+        bytes_done            | BIGINT    | Of these, on the replicas being added; NULL if unknown
+        progress              | DOUBLE    | bytes_done / bytes_total, 1 once completed
+        bytes_per_second      | DOUBLE    | Speed over the last 30 s seen; once ended: over all of it
+        eta_at                | TIMESTAMP | Estimated end at that speed; NULL unless it is running and moving
+        stalled_since_at      | TIMESTAMP | Since when no byte has arrived, while stalled
+        last_observed_at      | TIMESTAMP | Last poll or line that says anything of it
+        completed_at          | TIMESTAMP | End, also when it was cancelled or replaced: as logged, else when first seen ended; NULL while it runs
+        completed_at_earliest | TIMESTAMP | It did not end before
+        sources               | ARRAY<STRING> | What told of it: poll, broker_log, controller_log
+        evidence              | STRING    | observed (a line states start and end), bounded, or inferred (only metadata hints at it)
+    """),
+)
+
+REASSIGNMENT_SAMPLES = Table(
+    name="reassignment_samples",
+    layer="silver",
+    key=("cluster", "topic", "partition", "observed_at"),
+    cluster_by=("cluster", "observed_at", "topic"),
+    comment="How far a reassignment was at each poll.",
+    columns=columns("""
+        cluster          | STRING    | Name the operator gave this Kafka cluster
+        topic            | STRING    | Topic
+        partition        | INT       | Partition
+        observed_at      | TIMESTAMP | When the sizes arrived; where none did, the list of reassignments
+        bytes_done       | BIGINT    | On the replicas being added; NULL if unknown
+        bytes_total      | BIGINT    | Size of the leader's log times the replicas to add; NULL if unknown
+        progress         | DOUBLE    | bytes_done / bytes_total
+        bytes_per_second | DOUBLE    | Since the sample before; NULL for the first
+        isr              | ARRAY<INT> | In-sync replicas as last seen by then
+        leader           | INT       | Leader as last seen by then
+    """),
+)
+
 SILVER = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS, GROUPS, REBALANCES)
+
+REASSIGNMENT_TABLES = (REASSIGNMENTS, REASSIGNMENT_SAMPLES)
+"""Built per cluster, from polls and controllers' lines; `SILVER` is built per group."""

@@ -112,6 +112,24 @@ class GroupEventKind(StrEnum):
     SETTINGS_CHANGED = "settings_changed"
 
 
+class ReassignmentState(StrEnum):
+    RUNNING = "running"
+    STALLED = "stalled"
+    COMPLETED = "completed"
+    CANCELLED = "cancelled"
+
+
+class ReassignmentPhase(StrEnum):
+    """The six steps in which people learn a reassignment. KRaft takes the last three at once: then `COMPLETED`."""
+
+    INITIAL = "initial"
+    REPLICAS_ADDED = "replicas_added"
+    CAUGHT_UP = "caught_up"
+    LEADER_MOVED = "leader_moved"
+    ISR_SHRUNK = "isr_shrunk"
+    COMPLETED = "completed"
+
+
 class QuarantineReason(StrEnum):
     """Why an input could not be read: one name for each way to be wrong, and nothing else in `quarantine.reason`."""
 

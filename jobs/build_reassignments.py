@@ -1,0 +1,82 @@
+"""The tables of reassignments from bronze: each cluster that new rows touch is rebuilt from a quiet moment on."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.delta_io import create_tables, table_path
+from jobs.replace import replace_rows
+from pipelines.reassignments.frame import cut, reassignments, since_cut, touching
+from pipelines.silver.frame import rows_of, table_of
+from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
+from schemas.silver import REASSIGNMENT_TABLES, REASSIGNMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from schemas.tables import Table
+
+INPUTS = (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS)
+
+
+def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
+    """Both tables again, from all of bronze; each is replaced in one commit."""
+    create_tables(spark, warehouse, REASSIGNMENT_TABLES)
+    rebuilt = reassignments(*(_read(spark, warehouse, table) for table in INPUTS)).persist()
+    try:
+        for table in REASSIGNMENT_TABLES:
+            table_of(rebuilt, table).write.format("delta").mode("overwrite").save(table_path(warehouse, table))
+    finally:
+        rebuilt.unpersist()
+
+
+def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Mapping[Table, DataFrame]) -> None:
+    """Bring both tables up to date with new bronze rows, which bronze already holds; others than of `INPUTS` count
+    for nothing.
+    """
+    parts = touching(new.get(ADMIN_OBSERVATIONS), new.get(COORDINATOR_EVENTS))
+    if not parts:
+        return
+    earliest = reduce(DataFrame.union, parts).groupBy("cluster").agg(F.min("since_at").alias("since_at")).toArrow()
+    cuts = _cuts(spark, warehouse, dict(zip(*earliest.to_pydict().values(), strict=True)))
+    if not cuts:
+        return
+    inputs = [since_cut(_read(spark, warehouse, table), table, cuts) for table in INPUTS]
+    rebuilt = reassignments(*inputs).toArrow()
+    # Where a rebuild may begin is read from `reassignments`, so that comes last: after a crash the old cut still holds.
+    for table in reversed(REASSIGNMENT_TABLES):
+        old = _read(spark, warehouse, table).where(F.col("cluster").isin(*cuts)).toArrow()
+        path = table_path(warehouse, table)
+        replace_rows(spark, _since(old, table, cuts), _since(rows_of(rebuilt, table), table, cuts), path, table)
+
+
+def _cuts(spark: SparkSession, warehouse: Path, since: dict[str, datetime]) -> dict[str, datetime]:
+    known = _read(spark, warehouse, REASSIGNMENTS).where(F.col("cluster").isin(*since))
+    started = F.coalesce("started_at_earliest", "started_at").alias("started_at")
+    spans = known.select("cluster", started, "completed_at").toArrow().to_pylist()
+    return {
+        cluster: cut(at, [(s["started_at"], s["completed_at"]) for s in spans if s["cluster"] == cluster])
+        for cluster, at in since.items()
+    }
+
+
+def _since(rows: pa.Table, table: Table, cuts: Mapping[str, datetime]) -> pa.Table:
+    time = "started_at" if table is REASSIGNMENTS else "observed_at"
+    kept = [
+        pc.and_(pc.equal(rows["cluster"], cluster), pc.greater_equal(rows[time], at)) for cluster, at in cuts.items()
+    ]
+    return rows.filter(reduce(pc.or_, kept))
+
+
+def _read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
+    return spark.read.format("delta").load(table_path(warehouse, table))

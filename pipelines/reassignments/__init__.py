@@ -1,0 +1,1 @@
+"""Partitions that move between brokers: from polls and controllers' lines to `reassignments`."""

@@ -1,0 +1,121 @@
+"""Spark's shell around `rows.reassignment_rows`: bronze in, one column of rows per table out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from functools import reduce
+from itertools import groupby
+from operator import or_
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from pipelines.arrow_types import instants, row_type
+from pipelines.reassignments.rows import KINDS, reassignment_rows
+from pipelines.reassignments.statements import RULES_MS
+from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
+from schemas.silver import REASSIGNMENT_TABLES
+from schemas.tables import Table
+
+Since = Mapping[str, datetime]
+MARGIN = timedelta(milliseconds=2 * RULES_MS)
+"""Between what is rebuilt and what stays lies so much quiet that no statement of one bears on the other."""
+
+OBSERVED = ("observed_at", "kind", "body")
+LOGGED = (
+    "event_at source_id line_no event_kind broker_id topic partition topic_id partition_epoch replicas replicas_before "
+    "adding removing isr leader"
+).split()
+
+
+def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
+    """Rebuild the clusters whose `admin_observations` and `coordinator_events` are given, each whole or `since` a cut.
+
+    Returns:
+        One column per table, a struct of that table's columns; each row holds one of them, the rest are NULL.
+    """
+    polled = observations.where(F.col("kind").isin(*KINDS)).select("cluster", _struct("seen", OBSERVED, ADMIN_OBSERVATIONS))
+    logged = events.where(F.col("topic").isNotNull()).select("cluster", _struct("line", LOGGED, COORDINATOR_EVENTS))
+    both = polled.unionByName(logged, allowMissingColumns=True)
+    schema = ", ".join(f"{table.name} STRUCT<{_ddl(table)}>" for table in REASSIGNMENT_TABLES)
+    return both.repartition("cluster").sortWithinPartitions("cluster").mapInArrow(_rebuild, schema)
+
+
+def touching(observations: DataFrame | None, events: DataFrame | None) -> list[DataFrame]:
+    """cluster and `since_at` of new bronze rows that may change a reassignment."""
+    out = []
+    if observations is not None:
+        out.append(observations.where(F.col("kind").isin(*KINDS)).select("cluster", F.col("observed_at").alias("since_at")))
+    if events is not None:
+        out.append(events.where(F.col("topic").isNotNull()).select("cluster", F.col("event_at").alias("since_at")))
+    return out
+
+
+def cut(since: datetime, spans: Iterable[tuple[datetime, datetime | None]]) -> datetime:
+    """The latest moment, well before `since`, at which none of the reassignments `spans` (start, end) was under way."""
+    at, left = since - MARGIN, list(spans)
+    while straddling := [span for span in left if span[0] - MARGIN < at and (span[1] is None or span[1] + MARGIN >= at)]:
+        at = min(start for start, _ in straddling) - MARGIN
+        left = [span for span in left if span not in straddling]
+    return at
+
+
+def since_cut(rows: DataFrame, table: Table, cuts: Since) -> DataFrame:
+    """The rows of a bronze table from each cluster's cut on, and the last word on every partition before it."""
+    time, subject = ("observed_at", _topic()) if table is ADMIN_OBSERVATIONS else ("event_at", _subject())
+    after = reduce(or_, [(F.col("cluster") == name) & (F.col(time) >= at) for name, at in cuts.items()])
+    before = rows.where(F.col("cluster").isin(*cuts) & ~after)
+    newest = Window.partitionBy("cluster", *subject).orderBy(F.col(time).desc())
+    last = before.where(_is_of_interest(table)).withColumn("_nth", F.row_number().over(newest)).where("_nth = 1").drop("_nth")
+    return rows.where(after).unionByName(last)
+
+
+def _is_of_interest(table: Table) -> Column:
+    if table is ADMIN_OBSERVATIONS:
+        return F.col("kind").isin(*KINDS)
+    return F.col("topic").isNotNull()
+
+
+def _topic() -> list[Column]:
+    return [F.col("kind"), F.get_json_object("body", "$.topic")]
+
+
+def _subject() -> list[Column]:
+    """A leader's line does not name the replicas, so the last one that does is kept beside it."""
+    return [F.col("topic"), F.col("partition"), F.col("replicas").isNotNull()]
+
+
+def _struct(name: str, fields: Iterable[str], table: Table) -> Column:
+    times = instants(table)
+    return F.struct(*(F.unix_millis(f).alias(f) if f in times else F.col(f) for f in fields)).alias(name)
+
+
+def _ddl(table: Table) -> str:
+    return ", ".join(f"`{c.name}`: {c.type}" for c in table.columns)
+
+
+def _rebuild(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = (row for batch in batches for row in batch.to_pylist())
+    for cluster, found in groupby(rows, key=lambda row: row["cluster"]):
+        of_cluster = list(found)
+        observations = [row["seen"] | {"body": json.loads(row["seen"]["body"])} for row in of_cluster if row["seen"]]
+        lines = [row["line"] for row in of_cluster if row["line"]]
+        yield _batch(reassignment_rows(cluster, observations, lines))
+
+
+def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
+    """One row a table row: the table's own column holds it, the others are null."""
+    total, before, columns = sum(map(len, rows.values())), 0, []
+    for table in REASSIGNMENT_TABLES:
+        mine = [_microseconds(row, table) for row in rows[table.name]]
+        columns.append(pa.array([None] * before + mine + [None] * (total - before - len(mine)), type=row_type(table)))
+        before += len(mine)
+    return pa.RecordBatch.from_arrays(columns, names=[table.name for table in REASSIGNMENT_TABLES])
+
+
+def _microseconds(row: dict[str, Any], table: Table) -> dict[str, Any]:
+    return row | {name: row[name] * 1000 for name in instants(table) if row.get(name) is not None}

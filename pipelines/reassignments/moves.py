@@ -1,0 +1,192 @@
+"""From statements on one partition to its reassignments: when each began, what it wanted, how it ended.
+
+Kafka's words (KIP-455): while it runs, a partition's replicas are the target followed by those to remove
+(`PartitionReassignmentReplicas`); the target is the replicas without `removing`, and what a cancellation goes back to
+is the replicas without `adding`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from pipelines.reassignments.statements import Brokers, Source, Statement
+from schemas.states import Evidence, ReassignmentState
+
+
+@dataclass(slots=True, kw_only=True)
+class Move:
+    """One reassignment; times in ms. `is_stated` and `is_end_stated`: a line of a log gives that very moment."""
+
+    started_at: int
+    started_at_earliest: int | None
+    is_stated: bool
+    original: Brokers | None
+    target: Brokers | None
+    replicas: Brokers
+    adding: Brokers = ()
+    removing: Brokers = ()
+    is_hint: bool = False
+    last_at: int = 0
+    ended_at: int | None = None
+    ended_at_earliest: int | None = None
+    is_end_stated: bool = False
+    outcome: ReassignmentState | None = None
+    sources: set[Source] = field(default_factory=set)
+
+    @property
+    def base(self) -> set[int]:
+        """What a cancellation goes back to."""
+        return set(self.replicas) - set(self.adding)
+
+    @property
+    def evidence(self) -> Evidence:
+        if self.is_hint:
+            return Evidence.INFERRED
+        stated = self.is_stated and (self.ended_at is None or self.is_end_stated)
+        return Evidence.OBSERVED if stated else Evidence.BOUNDED
+
+
+def moves(said: Iterable[Statement]) -> list[Move]:
+    """The reassignments that the statements on one partition, in time order, tell of."""
+    partition = _Partition()
+    for statement in said:
+        partition.hear(statement)
+    return partition.moves
+
+
+class _Partition:
+    """What is known so far. `settled`: replicas while no reassignment runs; `since`: when they last were seen so."""
+
+    def __init__(self) -> None:
+        self.moves: list[Move] = []
+        self._topic_id: str | None = None
+        self._settled: Brokers | None = None
+        self._since: int | None = None
+        self._running: Move | None = None
+        self._untold: Move | None = None  # has ended, nobody has said yet with which replicas
+
+    def hear(self, said: Statement) -> None:
+        if said.topic_id is not None:
+            if self._topic_id not in (None, said.topic_id):
+                self._recreated(said)
+            self._topic_id = said.topic_id
+        running = self._running
+        adding = said.adding if said.adding is not None else running.adding if running else ()
+        removing = said.removing if said.removing is not None else running.removing if running else ()
+        if adding or removing:
+            self._ongoing(said, adding, removing)
+        else:
+            self._at_rest(said)
+
+    def _ongoing(self, said: Statement, adding: Brokers, removing: Brokers) -> None:
+        running = self._running
+        replicas = said.replicas or (running.replicas if running else None)
+        if replicas is None:  # a leader's line names neither the replicas nor the target
+            return
+        target = None if said.is_hint else tuple(b for b in replicas if b not in removing)
+        if self._untold:
+            self._settle(self._untold, tuple(b for b in replicas if b not in adding), is_ordered=False)
+        if running and set(running.replicas) == set(replicas) and running.target in (target, None):
+            running.adding, running.removing, running.target = adding, removing, target
+            running.is_hint = running.is_hint and said.is_hint
+        else:
+            if running:
+                self._end(running, said)
+                reached = set(replicas) - set(adding) == set(running.target or ()) != running.base
+                running.outcome = ReassignmentState.COMPLETED if reached else ReassignmentState.CANCELLED
+                self._settled = running.target if reached else running.original
+            running = self._begin(said, replicas, target, adding, removing)
+        running.last_at = said.at
+        running.sources.add(said.source)
+
+    def _begin(
+        self, said: Statement, replicas: Brokers, target: Brokers | None, adding: Brokers, removing: Brokers
+    ) -> Move:
+        before = self._running.ended_at_earliest if self._running else self._since
+        original = self._settled or said.replicas_before
+        is_stated = said.source > Source.POLL and (
+            said.source == Source.CONTROLLER_LOG or self._settled is not None or self._running is not None
+        )
+        move = Move(
+            started_at=said.at,
+            started_at_earliest=said.at if is_stated else before,
+            is_stated=is_stated,
+            original=original or tuple(b for b in replicas if b not in adding),
+            target=target,
+            replicas=replicas,
+            adding=adding,
+            removing=removing,
+            is_hint=said.is_hint,
+        )
+        self.moves.append(move)
+        self._running = move
+        return move
+
+    def _at_rest(self, said: Statement) -> None:
+        replicas = said.replicas
+        if self._running:
+            running = self._running
+            self._end(running, said)
+            self._running, self._untold = None, running
+            if replicas is None and said.source == Source.CONTROLLER_LOG:
+                replicas = running.replicas
+        if self._untold and replicas is not None:
+            self._settle(self._untold, replicas)
+        elif replicas is not None:
+            if self._settled is not None and self._settled != replicas:
+                self._at_once(said.at, self._since, replicas, said.source)
+            self._settled = replicas
+        self._since = said.at
+
+    def _end(self, move: Move, said: Statement) -> None:
+        move.is_end_stated = said.source > Source.POLL
+        move.ended_at = said.at
+        move.ended_at_earliest = said.at if move.is_end_stated else move.last_at
+        move.last_at = said.at
+        move.sources.add(said.source)
+
+    def _settle(self, move: Move, replicas: Brokers, *, is_ordered: bool = True) -> None:
+        """Tell from the replicas it left how a move ended; others than its own are those of a further one."""
+        self._untold = None
+        known = set(replicas)
+        if move.target is None:
+            move.target = replicas
+        if known == set(move.target) and known != set(move.original or ()):
+            move.outcome = ReassignmentState.COMPLETED
+        else:
+            move.outcome = ReassignmentState.CANCELLED
+            if known not in (move.base, set(move.original or ())) and move.ended_at is not None and is_ordered:
+                self._settled = move.original
+                self._at_once(move.ended_at, move.ended_at_earliest, replicas, max(move.sources))
+        self._settled = replicas if is_ordered else move.original
+
+    def _at_once(self, at: int, earliest: int | None, replicas: Brokers, source: Source) -> None:
+        """A change that was over when it was seen: an order, fewer replicas, or quicker than the polls."""
+        before = self._settled or ()
+        is_stated = source > Source.POLL
+        self.moves.append(
+            Move(
+                started_at=at,
+                started_at_earliest=at if is_stated else earliest,
+                is_stated=is_stated,
+                original=self._settled,
+                target=replicas,
+                replicas=replicas,
+                adding=tuple(b for b in replicas if b not in before),
+                removing=tuple(b for b in before if b not in replicas),
+                last_at=at,
+                ended_at=at,
+                ended_at_earliest=at if is_stated else earliest,
+                is_end_stated=is_stated,
+                outcome=ReassignmentState.COMPLETED,
+                sources={source},
+            )
+        )
+
+    def _recreated(self, said: Statement) -> None:
+        """Another topic of the same name: nothing that was known holds."""
+        if self._running:
+            self._end(self._running, said)
+            self._running.outcome = ReassignmentState.CANCELLED
+        self._running = self._untold = self._settled = self._since = None

@@ -1,0 +1,235 @@
+"""From what polls and logs say of one cluster to the rows of `reassignments` and `reassignment_samples`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from pipelines.reassignments.moves import Move, moves
+from pipelines.reassignments.progress import (
+    SPEED_WINDOW_MS,
+    Sample,
+    Sizes,
+    Standings,
+    phase,
+    samples,
+    speed,
+    stalled_since,
+)
+from pipelines.reassignments.statements import Brokers, Polled, standings, statements
+from schemas.silver import REASSIGNMENT_SAMPLES, REASSIGNMENTS
+from schemas.states import ReassignmentState
+
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
+Key = tuple[str, int]
+
+KINDS = ("reassignments", "topic", "log_dirs")
+"""Kinds of `admin_observations` that tell of reassignments. A failed call tells nothing: bounds widen by themselves."""
+
+
+def reassignment_rows(cluster: str, observations: Iterable[Row], events: Iterable[Row]) -> Rows:
+    """Rows by table name, in no order that the input has; the same input in any order and number gives the same.
+
+    Args:
+        cluster: its name.
+        observations: rows of `admin_observations` with `observed_at` in ms and `body` decoded.
+        events: rows of `coordinator_events` with `event_at` in ms; lines without a partition are ignored.
+    """
+    seen = _Seen.of(observations)
+    lines: dict[Key, list[Row]] = defaultdict(list)
+    for event in events:
+        if event["topic"] is not None and event["partition"] is not None:
+            lines[event["topic"], event["partition"]].append(event)
+    out: Rows = {REASSIGNMENTS.name: [], REASSIGNMENT_SAMPLES.name: []}
+    for key in sorted(seen.moving() | _moving(lines)):
+        for move, following in _with_next(_moves(seen, key, lines[key])):
+            row, taken = _row(seen, key, lines[key], move, following)
+            place = {"cluster": cluster, "topic": key[0], "partition": key[1]}
+            out[REASSIGNMENTS.name].append(place | row)
+            out[REASSIGNMENT_SAMPLES.name] += [place | each for each in _sample_rows(taken)]
+    return out
+
+
+@dataclass(slots=True, kw_only=True)
+class _Seen:
+    """The polls of a cluster in time order; each answer counted once, however often it was delivered."""
+
+    lists: list[tuple[int, dict[Key, Row]]] = field(default_factory=list)
+    topics: dict[str, list[tuple[int, str | None, dict[int, Row]]]] = field(default_factory=dict)
+    sizes: list[tuple[int, frozenset[int], dict[Key, dict[int, int]]]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, observations: Iterable[Row]) -> _Seen:
+        lists: dict[int, dict[Key, Row]] = {}
+        topics: dict[str, dict[int, tuple[str | None, dict[int, Row]]]] = defaultdict(dict)
+        sizes: dict[int, tuple[frozenset[int], dict[Key, dict[int, int]]]] = {}
+        for seen in sorted(observations, key=lambda o: (o["observed_at"], o["kind"], repr(o["body"]))):
+            at, body = seen["observed_at"], seen["body"]
+            match seen["kind"]:
+                case "reassignments":
+                    lists[at] = {(each["topic"], each["partition"]): each for each in body["ongoing"]}
+                case "topic":
+                    parts = {each["partition"]: each for each in body["partitions"]}
+                    topics[body["topic"]][at] = (body.get("topic_id"), parts)
+                case "log_dirs":
+                    sizes[at] = frozenset(body["brokers"]), _sizes(body["replicas"])
+        return cls(
+            lists=sorted(lists.items(), key=lambda each: each[0]),
+            topics={topic: [(at, *told) for at, told in sorted(said.items())] for topic, said in topics.items()},
+            sizes=[(at, *told) for at, told in sorted(sizes.items(), key=lambda each: each[0])],
+        )
+
+    def moving(self) -> set[Key]:
+        """Partitions that were listed, or described with other replicas than before."""
+        found = {key for _, listed in self.lists for key in listed}
+        for topic, said in self.topics.items():
+            for (_, _, before), (_, _, after) in pairwise(said):
+                found |= {
+                    (topic, number)
+                    for number in before.keys() & after.keys()
+                    if before[number]["replicas"] != after[number]["replicas"]
+                }
+        return found
+
+    def of_partition(self, key: Key) -> Polled:
+        topic, number = key
+        described = self.topics.get(topic, ())
+        return Polled(
+            lists=[(at, listed.get(key)) for at, listed in self.lists],
+            topics=[(at, topic_id, parts[number]) for at, topic_id, parts in described if number in parts],
+        )
+
+    def sizes_of(self, key: Key) -> list[Sizes]:
+        return [Sizes(at=at, answered=answered, by_broker=logs.get(key, {})) for at, answered, logs in self.sizes]
+
+
+def _sizes(replicas: Iterable[Row]) -> dict[Key, dict[int, int]]:
+    """Of future replicas, which move between directories of one broker, nothing."""
+    out: dict[Key, dict[int, int]] = defaultdict(dict)
+    for each in replicas:
+        if not each.get("future"):
+            out[each["topic"], each["partition"]][each["broker"]] = each["size"]
+    return out
+
+
+def _moving(lines: dict[Key, list[Row]]) -> set[Key]:
+    """Partitions with a line that states a reassignment, or lines that state different replicas."""
+    return {
+        key
+        for key, said in lines.items()
+        if any(e["adding"] or e["removing"] for e in said)
+        or len({tuple(e["replicas"]) for e in said if e["replicas"] is not None}) > 1
+    }
+
+
+def _moves(seen: _Seen, key: Key, lines: Sequence[Row]) -> list[Move]:
+    return moves(statements(seen.of_partition(key), lines))
+
+
+def _with_next(found: Sequence[Move]) -> list[tuple[Move, Move | None]]:
+    return list(zip(found, [*found[1:], None], strict=True))
+
+
+def _row(seen: _Seen, key: Key, lines: Sequence[Row], move: Move, following: Move | None) -> tuple[Row, list[Sample]]:
+    polled = seen.of_partition(key)
+    standing = Standings(standings(polled, lines))
+    adding, removing = _difference(move)
+    listed = [at for at, entry in polled.lists if entry is not None]
+    taken = samples(move, adding, listed, seen.sizes_of(key), standing) if adding and not _at_once(move) else []
+    last = _last(standing, move, following)
+    row = {
+        "started_at": move.started_at,
+        "started_at_earliest": move.started_at_earliest,
+        "original_replicas": _listed(move.original),
+        "target_replicas": _listed(move.target),
+        "replicas": list(move.target or move.replicas)
+        if move.outcome == ReassignmentState.COMPLETED
+        else list(move.replicas),
+        "adding": list(adding),
+        "removing": list(removing),
+        "leader": last.leader if last else None,
+        "isr": _listed(last.isr) if last else None,
+        "phase": phase(move, adding, standing).value,
+        "last_observed_at": max([move.last_at, *(s.at for s in taken)]),
+        "completed_at": move.ended_at,
+        "completed_at_earliest": move.ended_at_earliest,
+        "sources": sorted(source.name.lower() for source in move.sources),
+        "evidence": move.evidence.value,
+    }
+    return row | _progress(move, adding, taken), taken
+
+
+def _at_once(move: Move) -> bool:
+    return move.ended_at == move.started_at
+
+
+def _difference(move: Move) -> tuple[Brokers, Brokers]:
+    """Against where it began: a reassignment that replaces another finds some of its own replicas there already."""
+    if move.original is None or move.target is None:
+        return move.adding, move.removing
+    return (
+        tuple(sorted(set(move.target) - set(move.original))),
+        tuple(sorted(set(move.original) - set(move.target))),
+    )
+
+
+def _last(standing: Standings, move: Move, following: Move | None) -> Any:
+    """The last that is known while it runs; of one that ended, the first after its end."""
+    if move.ended_at is None:
+        known = standing.between(move.started_at, None)
+        return known[-1] if known else None
+    end = following.started_at if following else None
+    after = [each for each in standing.between(move.ended_at, end) if each.at >= move.ended_at]
+    return after[0] if after else standing.at(move.ended_at)
+
+
+def _progress(move: Move, adding: Brokers, taken: Sequence[Sample]) -> Row:
+    sized = [s for s in taken if s.total is not None]
+    total = sized[-1].total if sized else None if adding else 0
+    done = sized[-1].done if sized else None if adding else 0
+    since = None
+    state = move.outcome
+    fraction = sized[-1].share if sized else None
+    if state == ReassignmentState.COMPLETED:
+        done, fraction = total, 1.0
+    elif move.ended_at is None:
+        since = stalled_since(taken)
+        state = ReassignmentState.RUNNING if since is None else ReassignmentState.STALLED
+    pace = speed(taken, SPEED_WINDOW_MS if move.ended_at is None else None)
+    eta = None
+    if state == ReassignmentState.RUNNING and pace and pace > 0 and total is not None and done is not None:
+        eta = sized[-1].at + round((total - done) * 1000 / pace)
+    return {
+        "state": state.value if state else None,
+        "bytes_total": total,
+        "bytes_done": done,
+        "progress": fraction,
+        "bytes_per_second": pace,
+        "eta_at": eta,
+        "stalled_since_at": since,
+    }
+
+
+def _sample_rows(taken: Sequence[Sample]) -> list[Row]:
+    out = []
+    for before, each in zip([None, *taken], taken, strict=False):
+        out.append(
+            {
+                "observed_at": each.at,
+                "bytes_done": each.done,
+                "bytes_total": each.total,
+                "progress": each.share,
+                "bytes_per_second": speed([before, each], None) if before else None,
+                "isr": _listed(each.standing.isr) if each.standing else None,
+                "leader": each.standing.leader if each.standing else None,
+            }
+        )
+    return out
+
+
+def _listed(brokers: Brokers | None) -> list[int] | None:
+    return None if brokers is None else list(brokers)

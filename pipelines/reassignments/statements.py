@@ -1,0 +1,194 @@
+"""What each source says of one partition's replicas, made comparable: statements, in time order, contradictions out.
+
+A line of the controller states a change and its moment. A broker's state-change line states the same a little later.
+A poll states what was so at some moment before its answer arrived, and may be answered from a state already past.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Any
+
+from schemas.controller_log import ControllerEventKind
+
+Brokers = tuple[int, ...]
+
+RULES_MS = 2_000
+"""So near to a line of the log, what a lesser source says of the assignment is not taken: clocks and answers lag."""
+
+
+class Source(IntEnum):
+    """The higher one knows better."""
+
+    POLL = 0
+    BROKER_LOG = 1
+    CONTROLLER_LOG = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """The assignment at `at` (ms). None: not said; in a controller's line: as before.
+
+    `is_hint`: nobody listed reassignments, but the partition has replicas it had not, and they are not in sync.
+    """
+
+    at: int
+    source: Source
+    replicas: Brokers | None = None
+    replicas_before: Brokers | None = None
+    adding: Brokers | None = None
+    removing: Brokers | None = None
+    topic_id: str | None = None
+    epoch: int | None = None
+    is_hint: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Leader and in-sync replicas at `at` (ms); None: not said."""
+
+    at: int
+    leader: int | None
+    isr: Brokers | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polled:
+    """What polls saw of one partition. `lists`: every answered list of reassignments as (time, its entry or None);
+    `topics`: (time, topic id, its entry in the topic's description).
+    """
+
+    lists: Sequence[tuple[int, dict[str, Any] | None]]
+    topics: Sequence[tuple[int, str | None, dict[str, Any]]]
+
+
+def statements(polled: Polled, events: Iterable[dict[str, Any]]) -> list[Statement]:
+    """All that bears on the assignment, in time order, each source silent where a better one has just spoken."""
+    logged = _logged(events)
+    said = [*logged, *_listed(polled.lists), *_described(polled)]
+    spoken = {source: sorted(s.at for s in logged if s.source == source) for source in Source}
+    kept = [
+        s for s in said if not any(_near(spoken[better], s.at) for better in Source if better > s.source)
+    ]  # fmt: skip
+    return sorted(kept, key=lambda s: (s.at, -s.source, not (s.adding or s.removing), s.replicas or ()))
+
+
+def standings(polled: Polled, events: Iterable[dict[str, Any]]) -> list[Standing]:
+    """All that tells of leader and in-sync replicas, in time order; of one moment, what polls say comes last."""
+    logged = [
+        Standing(at=e["event_at"], leader=_leader(e), isr=_brokers(e["isr"]))
+        for e in sorted(events, key=lambda e: (e["event_at"], e["partition_epoch"] or 0, repr(e["isr"])))
+        if e["isr"] is not None or e["leader"] is not None
+    ]
+    described = [
+        Standing(at=at, leader=entry.get("leader"), isr=_brokers(entry.get("isr"))) for at, _, entry in polled.topics
+    ]
+    return sorted([*logged, *described], key=lambda s: s.at)
+
+
+def _near(times: Sequence[int], at: int) -> bool:
+    return bisect_left(times, at - RULES_MS) < bisect_right(times, at + RULES_MS)
+
+
+def _logged(events: Iterable[dict[str, Any]]) -> list[Statement]:
+    """One statement an epoch, at the time of its first line; a line that tells an older epoch is late, or replayed."""
+    by_epoch: dict[tuple[str | None, Any], Statement] = {}
+    for event in sorted(events, key=lambda e: (e["event_at"], -_source(e), e["source_id"], e["line_no"])):
+        if event["event_kind"] == ControllerEventKind.REASSIGNMENT_CAUGHT_UP:
+            continue
+        said = _line(event)
+        mark = (said.topic_id, said.epoch if said.epoch is not None else (said.at, said.replicas, said.adding))
+        known = by_epoch.get(mark)
+        by_epoch[mark] = said if known is None else _merged(known, said)
+    out: list[Statement] = []
+    newest: dict[str | None, int] = {}
+    for said in sorted(by_epoch.values(), key=lambda s: s.at):
+        if said.epoch is not None:
+            if said.epoch < newest.get(said.topic_id, -1):
+                continue
+            newest[said.topic_id] = said.epoch
+        out.append(said)
+    return out
+
+
+def _merged(first: Statement, other: Statement) -> Statement:
+    """Two lines of one epoch: the time of the first, the word of the better, and what either leaves out."""
+    better, lesser = (other, first) if other.source > first.source else (first, other)
+    names = ("replicas", "replicas_before", "adding", "removing")
+    stated = {name: value for name in names if (value := getattr(better, name)) is not None}
+    filled = {name: getattr(lesser, name) for name in names if name not in stated}
+    return replace(better, at=first.at, **filled)
+
+
+def _line(event: dict[str, Any]) -> Statement:
+    return Statement(
+        at=event["event_at"],
+        source=_source(event),
+        replicas=_brokers(event["replicas"]),
+        replicas_before=_brokers(event["replicas_before"]),
+        adding=_brokers(event["adding"]),
+        removing=_brokers(event["removing"]),
+        topic_id=event["topic_id"],
+        epoch=event["partition_epoch"],
+    )
+
+
+def _source(event: dict[str, Any]) -> Source:
+    is_broker = event["event_kind"] == ControllerEventKind.REPLICA_STATE
+    return Source.BROKER_LOG if is_broker else Source.CONTROLLER_LOG
+
+
+def _leader(event: dict[str, Any]) -> int | None:
+    """`Leader T-P starts at …` is printed by the leader itself, and by nobody else."""
+    if event["leader"] is None and event["event_kind"] == ControllerEventKind.REPLICA_STATE:
+        return int(event["broker_id"]) if event["replicas"] is None else None
+    return None if event["leader"] is None else int(event["leader"])
+
+
+def _listed(lists: Iterable[tuple[int, dict[str, Any] | None]]) -> list[Statement]:
+    return [
+        Statement(at=at, source=Source.POLL, adding=(), removing=())
+        if entry is None
+        else Statement(
+            at=at,
+            source=Source.POLL,
+            replicas=_brokers(entry["replicas"]),
+            adding=_brokers(entry["adding"]) or (),
+            removing=_brokers(entry["removing"]) or (),
+        )
+        for at, entry in lists
+    ]
+
+
+def _described(polled: Polled) -> list[Statement]:
+    """Descriptions say neither adding nor removing: between two lists without the partition, its replicas are settled.
+
+    Beside a list with it they are settled only if they are not the full set that is being reassigned. Without any
+    list, replicas that are new and not in sync are a hint.
+    """
+    times = [at for at, _ in polled.lists]
+    out: list[Statement] = []
+    settled: Brokers | None = None
+    for at, topic_id, entry in polled.topics:
+        replicas = _brokers(entry["replicas"]) or ()
+        said = Statement(at=at, source=Source.POLL, replicas=replicas, adding=(), removing=(), topic_id=topic_id)
+        following = bisect_left(times, at)
+        beside = [polled.lists[index][1] for index in (following - 1, following) if 0 <= index < len(times)]
+        if any(entry is not None and set(entry["replicas"]) == set(replicas) for entry in beside):
+            continue
+        if all(entry is not None for entry in beside) and beside:
+            continue  # one reassignment replaced another
+        fresh = tuple(sorted(set(replicas) - set(settled or replicas)))
+        if not beside and fresh and not set(fresh) <= set(entry.get("isr") or ()):
+            said = replace(said, adding=fresh, is_hint=True)
+        else:
+            settled = replicas
+        out.append(said)
+    return out
+
+
+def _brokers(listed: Iterable[int] | None) -> Brokers | None:
+    return None if listed is None else tuple(listed)
