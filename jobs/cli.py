@@ -17,6 +17,7 @@ COMMANDS = {
     "up": ("jobs.up", "run"),
     "ingest": ("jobs.ingest", "run"),
     "build": ("jobs.build", "run"),
+    "poll": ("jobs.poll", "run"),
     "replay": ("jobs.replay", "run"),
     "rebuild": ("jobs.build", "run_rebuild"),
     "serve": ("jobs.serve", "run"),
@@ -66,6 +67,7 @@ def parser() -> argparse.ArgumentParser:
     for name, text in (
         ("ingest", "read Kafka and log files into bronze"),
         ("build", "make silver from what bronze has gained"),
+        ("poll", "ask the brokers for groups, topics and reassignments, and keep the answers"),
     ):
         job = add(name, text, kafka)
         job.add_argument("--once", action="store_true", help="stop when everything that is there has been done")

@@ -43,10 +43,21 @@ class Broker:
         with Broker(folder, overrides={"group.initial.rebalance.delay.ms": 0}) as broker:
             Consumer({"bootstrap.servers": broker.bootstrap_servers, ...})
 
-    `overrides` are broker properties. The same folder started again is the same cluster with its data.
+    `overrides` are broker properties. The same folder started again is the same cluster with its data. `joins` names a
+    started broker whose cluster this one enters, without being a controller itself; `node_id` is then another one.
     """
 
-    def __init__(self, directory: Path, *, overrides: Mapping[str, object] | None = None, heap: str = "320m") -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        overrides: Mapping[str, object] | None = None,
+        heap: str = "320m",
+        node_id: int = 1,
+        joins: Broker | None = None,
+    ) -> None:
+        self.node_id = node_id
+        self._joins = joins
         self.directory = directory.resolve()
         self.log_file = self.directory / "server.log"
         self._overrides = dict(overrides or {})
@@ -106,14 +117,22 @@ class Broker:
         logging.write_text(LOGGING.format(log_file=self.log_file), encoding="utf-8")
         return properties
 
+    @property
+    def cluster_id(self) -> str:
+        """Kafka's id of the cluster; there is one once the broker was started."""
+        stated = (self.directory / "data" / "meta.properties").read_text(encoding="utf-8")
+        return next(line for line in stated.splitlines() if line.startswith("cluster.id=")).partition("=")[2]
+
     def _settings(self) -> dict[str, object]:
-        controller = f"127.0.0.1:{self._controller_port}"
+        voter = self._joins or self
+        controller = f"127.0.0.1:{voter._controller_port}"
+        own = f",CONTROLLER://{controller}" if voter is self else ""
         return {
-            "process.roles": "broker,controller",
-            "node.id": 1,
-            "controller.quorum.voters": f"1@{controller}",
+            "process.roles": "broker,controller" if voter is self else "broker",
+            "node.id": self.node_id,
+            "controller.quorum.voters": f"{voter.node_id}@{controller}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"PLAINTEXT://{self.bootstrap_servers},CONTROLLER://{controller}",
+            "listeners": f"PLAINTEXT://{self.bootstrap_servers}{own}",
             "advertised.listeners": f"PLAINTEXT://{self.bootstrap_servers}",
             "log.dirs": self.directory / "data",
             "auto.create.topics.enable": "false",
@@ -138,7 +157,8 @@ class Broker:
         return [java(), *options, f"-Dlog4j2.configurationFile={logging}", "-cp", classpath, main_class, *arguments]
 
     def _format(self, properties: Path) -> None:
-        cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        new_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        cluster_id = self._joins.cluster_id if self._joins else new_id
         command = self._java("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", properties)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

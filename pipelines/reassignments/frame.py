@@ -26,10 +26,23 @@ MARGIN = timedelta(milliseconds=2 * RULES_MS)
 """Between what is rebuilt and what stays lies so much quiet that no statement of one bears on the other."""
 
 OBSERVED = ("observed_at", "kind", "body")
-LOGGED = (
-    "event_at source_id line_no event_kind broker_id topic partition topic_id partition_epoch replicas replicas_before "
-    "adding removing isr leader"
-).split()
+LOGGED = [
+    "event_at",
+    "source_id",
+    "line_no",
+    "event_kind",
+    "broker_id",
+    "topic",
+    "partition",
+    "topic_id",
+    "partition_epoch",
+    "replicas",
+    "replicas_before",
+    "adding",
+    "removing",
+    "isr",
+    "leader",
+]
 
 
 def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
@@ -38,7 +51,9 @@ def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
     Returns:
         One column per table, a struct of that table's columns; each row holds one of them, the rest are NULL.
     """
-    polled = observations.where(F.col("kind").isin(*KINDS)).select("cluster", _struct("seen", OBSERVED, ADMIN_OBSERVATIONS))
+    polled = observations.where(F.col("kind").isin(*KINDS)).select(
+        "cluster", _struct("seen", OBSERVED, ADMIN_OBSERVATIONS)
+    )
     logged = events.where(F.col("topic").isNotNull()).select("cluster", _struct("line", LOGGED, COORDINATOR_EVENTS))
     both = polled.unionByName(logged, allowMissingColumns=True)
     schema = ", ".join(f"{table.name} STRUCT<{_ddl(table)}>" for table in REASSIGNMENT_TABLES)
@@ -46,10 +61,12 @@ def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
 
 
 def touching(observations: DataFrame | None, events: DataFrame | None) -> list[DataFrame]:
-    """cluster and `since_at` of new bronze rows that may change a reassignment."""
+    """Cluster and `since_at` of new bronze rows that may change a reassignment."""
     out = []
     if observations is not None:
-        out.append(observations.where(F.col("kind").isin(*KINDS)).select("cluster", F.col("observed_at").alias("since_at")))
+        out.append(
+            observations.where(F.col("kind").isin(*KINDS)).select("cluster", F.col("observed_at").alias("since_at"))
+        )
     if events is not None:
         out.append(events.where(F.col("topic").isNotNull()).select("cluster", F.col("event_at").alias("since_at")))
     return out
@@ -58,7 +75,9 @@ def touching(observations: DataFrame | None, events: DataFrame | None) -> list[D
 def cut(since: datetime, spans: Iterable[tuple[datetime, datetime | None]]) -> datetime:
     """The latest moment, well before `since`, at which none of the reassignments `spans` (start, end) was under way."""
     at, left = since - MARGIN, list(spans)
-    while straddling := [span for span in left if span[0] - MARGIN < at and (span[1] is None or span[1] + MARGIN >= at)]:
+    while straddling := [
+        span for span in left if span[0] - MARGIN < at and (span[1] is None or span[1] + MARGIN >= at)
+    ]:
         at = min(start for start, _ in straddling) - MARGIN
         left = [span for span in left if span not in straddling]
     return at
@@ -70,7 +89,12 @@ def since_cut(rows: DataFrame, table: Table, cuts: Since) -> DataFrame:
     after = reduce(or_, [(F.col("cluster") == name) & (F.col(time) >= at) for name, at in cuts.items()])
     before = rows.where(F.col("cluster").isin(*cuts) & ~after)
     newest = Window.partitionBy("cluster", *subject).orderBy(F.col(time).desc())
-    last = before.where(_is_of_interest(table)).withColumn("_nth", F.row_number().over(newest)).where("_nth = 1").drop("_nth")
+    last = (
+        before.where(_is_of_interest(table))
+        .withColumn("_nth", F.row_number().over(newest))
+        .where("_nth = 1")
+        .drop("_nth")
+    )
     return rows.where(after).unionByName(last)
 
 

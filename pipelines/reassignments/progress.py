@@ -44,7 +44,9 @@ class Sample:
         return self.done / self.total if self.total else 1.0
 
 
-def samples(move: Move, adding: Brokers, lists: Sequence[int], sizes: Sequence[Sizes], standing: Standings) -> list[Sample]:
+def samples(
+    move: Move, adding: Brokers, lists: Sequence[int], sizes: Sequence[Sizes], standing: Standings
+) -> list[Sample]:
     """One sample for each answer while it ran: of sizes, else of the list alone."""
     end = move.ended_at
     spans = [at for at in lists if move.started_at <= at and (end is None or at < end)]

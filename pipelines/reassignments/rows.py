@@ -131,7 +131,7 @@ def _moves(seen: _Seen, key: Key, lines: Sequence[Row]) -> list[Move]:
 
 
 def _with_next(found: Sequence[Move]) -> list[tuple[Move, Move | None]]:
-    return list(zip(found, [*found[1:], None], strict=True))
+    return [(move, found[at + 1] if at + 1 < len(found) else None) for at, move in enumerate(found)]
 
 
 def _row(seen: _Seen, key: Key, lines: Sequence[Row], move: Move, following: Move | None) -> tuple[Row, list[Sample]]:

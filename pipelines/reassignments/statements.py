@@ -17,7 +17,7 @@ from schemas.controller_log import ControllerEventKind
 Brokers = tuple[int, ...]
 
 RULES_MS = 2_000
-"""So near to a line of the log, what a lesser source says of the assignment is not taken: clocks and answers lag."""
+"""So near to a line of the log, a lesser source that contradicts or repeats it is not heard: clocks and answers lag."""
 
 
 class Source(IntEnum):
@@ -69,10 +69,8 @@ def statements(polled: Polled, events: Iterable[dict[str, Any]]) -> list[Stateme
     """All that bears on the assignment, in time order, each source silent where a better one has just spoken."""
     logged = _logged(events)
     said = [*logged, *_listed(polled.lists), *_described(polled)]
-    spoken = {source: sorted(s.at for s in logged if s.source == source) for source in Source}
-    kept = [
-        s for s in said if not any(_near(spoken[better], s.at) for better in Source if better > s.source)
-    ]  # fmt: skip
+    spoken = {source: sorted((s for s in logged if s.source == source), key=_time) for source in Source}
+    kept = [s for s in said if not any(_overruled(s, spoken[better]) for better in Source if better > s.source)]
     return sorted(kept, key=lambda s: (s.at, -s.source, not (s.adding or s.removing), s.replicas or ()))
 
 
@@ -89,8 +87,24 @@ def standings(polled: Polled, events: Iterable[dict[str, Any]]) -> list[Standing
     return sorted([*logged, *described], key=lambda s: s.at)
 
 
-def _near(times: Sequence[int], at: int) -> bool:
-    return bisect_left(times, at - RULES_MS) < bisect_right(times, at + RULES_MS)
+def _overruled(said: Statement, better: Sequence[Statement]) -> bool:
+    """Right after a line the answer may be from before it; right before one, the same change by another clock."""
+    first, next_, last = (
+        bisect_left(better, said.at - RULES_MS, key=_time),
+        bisect_right(better, said.at, key=_time),
+        bisect_right(better, said.at + RULES_MS, key=_time),
+    )
+    return first < next_ or any(_is_same(said, line) for line in better[next_:last])
+
+
+def _is_same(said: Statement, line: Statement) -> bool:
+    if bool(said.adding or said.removing) != bool(line.adding or line.removing):
+        return False
+    return None in (said.replicas, line.replicas) or said.replicas == line.replicas
+
+
+def _time(said: Statement) -> int:
+    return said.at
 
 
 def _logged(events: Iterable[dict[str, Any]]) -> list[Statement]:

@@ -1,0 +1,225 @@
+"""`regroup poll`: what the Admin API shows, as rows of `admin_observations`, and the reassignments made of them."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.admin_poll import PERMISSIONS, Poller
+from jobs.build_reassignments import rebuild_touched_reassignments
+from jobs.delta_io import append, claim, create_tables, table_path
+from jobs.errors import UserError
+from jobs.kafka_client import cluster_id
+from jobs.spark import session
+from pipelines.arrow_types import row_type
+from pipelines.coverage import Span
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
+from schemas.silver import REASSIGNMENT_TABLES
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from contextlib import AbstractContextManager
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from jobs.admin_poll import Observation
+    from jobs.settings import Cluster, Settings
+    from schemas.tables import Table
+
+COVERED = "poll"
+"""`coverage.source` of what was polled; offsets there are milliseconds since the epoch."""
+
+
+def run(settings: Settings, args: argparse.Namespace) -> int:
+    """Poll every cluster until stopped; with `--once` each once.
+
+    Raises:
+        UserError: no cluster is named or reached, or the warehouse is another cluster's.
+    """
+    if not settings.clusters:
+        raise UserError("No Kafka cluster is named: give --bootstrap-servers HOST:PORT, or --config with [clusters].")
+    for cluster in settings.clusters:
+        claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
+    spark = session("regroup poll", cores=settings.cores, driver_memory=settings.driver_memory)
+    create_tables(spark, settings.warehouse, (*BRONZE, *REASSIGNMENT_TABLES))
+    building = threading.Lock()
+    with ExitStack() as stack:
+        follows = []
+        for cluster in settings.clusters:
+            poller = Poller(cluster.client())
+            stack.callback(poller.close)
+            follows.append(Following(spark=spark, settings=settings, cluster=cluster, poller=poller, building=building))
+        if args.once:
+            for following in follows:
+                following.once()
+            return 0
+        stopped = threading.Event()
+        threads = [threading.Thread(target=following.until, args=[stopped], daemon=True) for following in follows]
+        for thread in threads:
+            thread.start()
+        try:
+            while all(thread.is_alive() for thread in threads):
+                stopped.wait(1)
+        finally:
+            stopped.set()
+            for thread in threads:
+                thread.join()
+        for following in follows:
+            following.raise_failure()
+    return 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Following:
+    """One cluster, polled and written. `say` hears one sentence for each permission that is missing."""
+
+    spark: SparkSession
+    settings: Settings
+    cluster: Cluster
+    poller: Poller
+    building: AbstractContextManager[object] = field(default_factory=nullcontext)
+    say: Callable[[str], None] = print
+    _app_id: str = field(default_factory=lambda: f"poll-{uuid.uuid4().hex}")
+    _version: int = 0
+    _pending: list[Observation] = field(default_factory=list)
+    _spans: list[Span] = field(default_factory=list)
+    _covered_to: int | None = None
+    _named: set[str] = field(default_factory=set)
+    _failure: BaseException | None = None
+    _is_idle: bool = False
+
+    def until(self, stopped: threading.Event) -> None:
+        """Look until `stopped`, and write beside it, so that looks keep their pace; a failure is kept for
+        `raise_failure`.
+        """
+        writing: Future[None] | None = None
+        written = float("-inf")
+        try:
+            with ThreadPoolExecutor(1) as writer:
+                while not stopped.is_set():
+                    began = time.monotonic()
+                    self.look()
+                    if (writing is None or writing.done()) and began - written >= self.settings.trigger_seconds:
+                        if writing is not None:
+                            writing.result()
+                        writing, written = writer.submit(self.write, *self._taken()), began
+                    stopped.wait(max(0.0, self.poller.pause_s - (time.monotonic() - began)))
+                writer.submit(self.write, *self._taken()).result()
+        except BaseException as error:  # noqa: BLE001 - raised again where it can be told
+            self._failure = error
+
+    def once(self) -> None:
+        """Look and write."""
+        self.look()
+        self.write(*self._taken())
+
+    def raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def look(self) -> None:
+        """One look at the cluster, kept until it is written."""
+        began = _now_ms()
+        if self._covered_to is None:
+            self._covered_to = began
+            if (before := self._last_covered()) is not None:
+                self._spans.append(_span(before, began, gap="nobody polled"))
+        self._pending += (seen := self.poller.look())
+        for call, why in self.poller.errors.items():
+            self._name(call, why)
+        failed = self.poller.errors.get("describe_cluster")
+        span = _span(self._covered_to, _now_ms(), gap=f"no broker answered: {failed}" if failed else None)
+        span.records = 0 if failed else len(seen)
+        self._spans.append(span)
+        self._covered_to = span.to_offset
+
+    def _taken(self) -> tuple[list[Observation], list[Span]]:
+        taken = self._pending, _joined(self._spans)
+        self._pending, self._spans = [], []
+        return taken
+
+    def write(self, seen: list[Observation], spans: list[Span]) -> None:
+        """What was seen, once; then the reassignments anew, if it bears on any."""
+        self._version += 1
+        frame = self._append(ADMIN_OBSERVATIONS, [observation_row(self.cluster.name, each) for each in seen])
+        # Last: what coverage says was seen is in the table.
+        self._append(COVERAGE, [span.row(self.cluster.name, COVERED) for span in spans])
+        if frame is not None and self._bears_on_reassignments(seen):
+            with self.building:
+                rebuild_touched_reassignments(self.spark, self.settings.warehouse, {ADMIN_OBSERVATIONS: frame})
+
+    def _bears_on_reassignments(self, seen: list[Observation]) -> bool:
+        """An empty list of reassignments after an empty one changes no row."""
+        was_idle, self._is_idle = self._is_idle, not any(each.get("ongoing") for each in seen)
+        return not (was_idle and self._is_idle) or any(each["kind"] == "topic" for each in seen)
+
+    def _append(self, table: Table, rows: list[dict[str, Any]]) -> DataFrame | None:
+        if not rows:
+            return None
+        array = pa.array(rows, type=row_type(table))
+        frame = self.spark.createDataFrame(pa.Table.from_struct_array(array)).coalesce(1)
+        append(frame, table_path(self.settings.warehouse, table), app_id=self._app_id, version=self._version)
+        return frame
+
+    def _last_covered(self) -> int | None:
+        """Where an earlier poll of this cluster ended."""
+        spans = self.spark.read.format("delta").load(table_path(self.settings.warehouse, COVERAGE))
+        mine = spans.where((F.col("cluster") == self.cluster.name) & (F.col("source") == COVERED))
+        found = mine.agg(F.max("to_offset")).first()
+        return None if found is None or found[0] is None else int(found[0])
+
+    def _name(self, call: str, why: str) -> None:
+        name = call.partition(" ")[0]
+        if name in self._named:
+            return
+        self._named.add(name)
+        needs = PERMISSIONS.get(name)
+        advice = f": grant {needs}" if needs and "uthoriz" in why else ""
+        self.say(f"The poll of {self.cluster.name} does without {call} ({why}){advice}.")
+
+
+def observation_row(cluster: str, seen: Observation) -> dict[str, Any]:
+    """An observation as a row of `admin_observations`."""
+    subject = seen.get("group_id") or seen.get("topic") or seen.get("broker") or seen.get("call") or ""
+    return {
+        "cluster": cluster,
+        "observed_at": datetime.fromtimestamp(seen["observed_at_ms"] / 1000, UTC),
+        "source": seen["source"],
+        "kind": seen["kind"],
+        "subject": f"{subject} {seen.get('subject', '')}".strip(),
+        "body": json.dumps(seen, separators=(",", ":")),
+    }
+
+
+def _span(start: int, end: int, *, gap: str | None) -> Span:
+    return Span(
+        partition=-1, log_epoch=0, from_offset=start, to_offset=end, gap_reason=gap, first_ms=start, last_ms=end
+    )
+
+
+def _joined(spans: list[Span]) -> list[Span]:
+    """Adjoining spans of one kind as one: a row for each write, not for each look."""
+    out: list[Span] = []
+    for span in spans:
+        if out and out[-1].gap_reason == span.gap_reason and out[-1].to_offset == span.from_offset:
+            out[-1].to_offset, out[-1].last_ms = span.to_offset, span.last_ms
+            out[-1].records += span.records
+        else:
+            out.append(span)
+    return out
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)
