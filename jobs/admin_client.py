@@ -62,8 +62,8 @@ def connect(options: Mapping[str, str]) -> Client:
     except (KafkaError, OSError) as error:
         servers = options.get("bootstrap.servers", "")
         raise UserError(
-            f"No Kafka broker answers the poll at {servers} ({_said(error)}): check --bootstrap-servers, the network and "
-            "the security options in the settings file."
+            f"No Kafka broker answers the poll at {servers} ({_said(error)}): check --bootstrap-servers, the network "
+            "and the security options in the settings file."
         ) from None
 
 

@@ -12,6 +12,7 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
@@ -166,7 +167,7 @@ class Poller:
             return
         answered, replicas = [], []
         for broker in self._brokers:
-            found, why = attempt(lambda b=broker: self._client.describe_log_dirs(dict(self._moving), brokers=[b]))
+            found, why = attempt(partial(self._client.describe_log_dirs, dict(self._moving), brokers=[broker]))
             refusal = why or next((name for d in _dirs(found) if (name := refused(d["error_code"]))), None)
             if refusal is not None:
                 self._failed("describe_log_dirs", refusal, f"broker {broker}")
@@ -202,7 +203,7 @@ class Poller:
         """Groups of every protocol type and state; members of those that can be described."""
         listed: list[dict[str, Any]] = []
         for broker in self._brokers:
-            found, why = attempt(lambda b=broker: self._client.list_groups(broker_ids=[b]))
+            found, why = attempt(partial(self._client.list_groups, broker_ids=[broker]))
             if why is not None:
                 self._failed("list_groups", why, f"broker {broker}")
                 continue

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.build_reassignments import rebuild_all_reassignments
+from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, table_path
 from jobs.errors import UserError
 from jobs.replace import PRUNED_GROUPS, replace_rows
@@ -25,7 +25,7 @@ from jobs.spark import session
 from pipelines.silver.frame import rows_of, silver, since_base, table_of
 from pipelines.silver.restarts import committing, replaced, restarts
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import GROUPS, REBALANCES, SILVER, STALLS
+from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
 from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
@@ -129,7 +129,7 @@ def _among(groups: Sequence[Group]) -> Column:
 def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     """Follow bronze and rebuild what changes; with `once` until everything that is there has been built."""
     warehouse = settings.warehouse
-    create_tables(spark, warehouse, (*BRONZE, *SILVER))
+    create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     new = {table: spark.readStream.format("delta").load(table_path(warehouse, table)) for table in INPUTS}
     rows = [_touching(table, frame) for table, frame in new.items()]
 
@@ -142,7 +142,8 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
         .option("checkpointLocation", str(checkpoint_path(warehouse, "build")))
     )
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
-    writer.trigger(**trigger).start().awaitTermination()
+    for query in (writer.trigger(**trigger).start(), start_reassignments(spark, warehouse, trigger)):
+        query.awaitTermination()
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:

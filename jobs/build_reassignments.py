@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.delta_io import create_tables, table_path
+from jobs.delta_io import checkpoint_path, create_tables, table_path
 from jobs.replace import replace_rows
 from pipelines.reassignments.frame import cut, reassignments, since_cut, touching
 from pipelines.silver.frame import rows_of, table_of
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
     from schemas.tables import Table
 
@@ -45,9 +46,25 @@ def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Map
     for nothing.
     """
     parts = touching(new.get(ADMIN_OBSERVATIONS), new.get(COORDINATOR_EVENTS))
-    if not parts:
-        return
-    earliest = reduce(DataFrame.union, parts).groupBy("cluster").agg(F.min("since_at").alias("since_at")).toArrow()
+    if parts:
+        rebuild_since(spark, warehouse, reduce(DataFrame.union, parts))
+
+
+def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
+    """Follow bronze and rebuild what changes."""
+    new = (spark.readStream.format("delta").load(table_path(warehouse, table)) for table in INPUTS)
+    return (
+        reduce(DataFrame.union, touching(*new))
+        .writeStream.foreachBatch(lambda batch, _: rebuild_since(batch.sparkSession, warehouse, batch))
+        .option("checkpointLocation", str(checkpoint_path(warehouse, "build-reassignments")))
+        .trigger(**trigger)
+        .start()
+    )
+
+
+def rebuild_since(spark: SparkSession, warehouse: Path, touched: DataFrame) -> None:
+    """Rebuild what may have changed by the rows that `touched` names: cluster, `since_at`."""
+    earliest = touched.groupBy("cluster").agg(F.min("since_at").alias("since_at")).toArrow()
     cuts = _cuts(spark, warehouse, dict(zip(*earliest.to_pydict().values(), strict=True)))
     if not cuts:
         return

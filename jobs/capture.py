@@ -1,4 +1,4 @@
-"""`regroup capture`: the offsets topic of a live cluster as a capture folder, to attach to an incident or replay."""
+"""`regroup capture`: a live cluster's offsets topic and polls as a capture folder, to attach or replay."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import KafkaException
 
+from jobs.admin_poll import MOVING_S, Poller
 from jobs.errors import UserError
 from jobs.kafka_client import admin, topic_ends, unreachable
 from jobs.kafka_read import Range, RangeReader
@@ -38,7 +39,7 @@ NO_TIMESTAMP, CREATE_TIME = -1, 0
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Watch for `--duration` seconds (Ctrl-C ends it early), then write everything the topic holds.
+    """Watch for `--duration` seconds (Ctrl-C ends it early), polling, then write everything the topic holds.
 
     Raises:
         UserError: the folder is in use, the cluster does not answer, or the topic does not exist.
@@ -49,17 +50,31 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     started_ms = _now_ms()
     _ends(cluster)
     print(f"recording {cluster.name} for {args.duration:.0f} s", flush=True)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        time.sleep(args.duration)
+        _poll(cluster, folder / "admin.jsonl", args.duration)
     except KeyboardInterrupt:
         print("ended early", flush=True)
     ends = _ends(cluster)
-    folder.mkdir(parents=True, exist_ok=True)
     records, gaps = _write(cluster, ends, folder / "offsets.parquet")
     meta = _meta(cluster, ends, started_ms=started_ms, records=records, complete=not gaps)
     (folder / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
     print(f"{records} records in {folder}")
     return 0
+
+
+def _poll(cluster: Cluster, path: Path, duration_s: float) -> None:
+    """What the Admin API shows meanwhile; always at the pace of a running reassignment, so that none is too quick."""
+    poller = Poller(cluster.client())
+    until = time.monotonic() + duration_s
+    try:
+        with path.open("w", encoding="utf-8") as out:
+            while time.monotonic() < until:
+                began = time.monotonic()
+                out.writelines(json.dumps(seen, separators=(",", ":")) + "\n" for seen in poller.look())
+                time.sleep(max(0.0, min(began + MOVING_S, until) - time.monotonic()))
+    finally:
+        poller.close()
 
 
 def _ends(cluster: Cluster) -> TopicEnds:

@@ -7,7 +7,6 @@ import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -54,31 +53,56 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
     spark = session("regroup poll", cores=settings.cores, driver_memory=settings.driver_memory)
     create_tables(spark, settings.warehouse, (*BRONZE, *REASSIGNMENT_TABLES))
-    building = threading.Lock()
-    with ExitStack() as stack:
-        follows = []
-        for cluster in settings.clusters:
-            poller = Poller(cluster.client())
-            stack.callback(poller.close)
-            follows.append(Following(spark=spark, settings=settings, cluster=cluster, poller=poller, building=building))
-        if args.once:
-            for following in follows:
-                following.once()
-            return 0
-        stopped = threading.Event()
-        threads = [threading.Thread(target=following.until, args=[stopped], daemon=True) for following in follows]
-        for thread in threads:
-            thread.start()
-        try:
-            while all(thread.is_alive() for thread in threads):
-                stopped.wait(1)
-        finally:
-            stopped.set()
-            for thread in threads:
-                thread.join()
-        for following in follows:
-            following.raise_failure()
+    if args.once:
+        for following in _follow(spark, settings, print, threading.Lock()):
+            following.once()
+        return 0
+    stopped = threading.Event()
+    followed = start(spark, settings, stopped, say=print, building=threading.Lock())
+    try:
+        while not stopped.wait(1):
+            for following in followed:
+                following.raise_failure()
+    finally:
+        stopped.set()
+        for following in followed:
+            following.join()
     return 0
+
+
+def start(
+    spark: SparkSession,
+    settings: Settings,
+    stopped: threading.Event,
+    *,
+    say: Callable[[str], None],
+    building: AbstractContextManager[object],
+) -> list[Following]:
+    """Poll each cluster in a thread of its own until `stopped`. `building` is held while reassignments are built.
+
+    Raises:
+        UserError: a cluster is not reached, or an option has no counterpart.
+    """
+    followed = _follow(spark, settings, say, building)
+    for following in followed:
+        following.start(stopped)
+    return followed
+
+
+def _follow(
+    spark: SparkSession, settings: Settings, say: Callable[[str], None], building: AbstractContextManager[object]
+) -> list[Following]:
+    return [
+        Following(
+            spark=spark,
+            settings=settings,
+            cluster=cluster,
+            poller=Poller(cluster.client()),
+            say=say,
+            building=building,
+        )
+        for cluster in settings.clusters
+    ]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -89,8 +113,8 @@ class Following:
     settings: Settings
     cluster: Cluster
     poller: Poller
-    building: AbstractContextManager[object] = field(default_factory=nullcontext)
-    say: Callable[[str], None] = print
+    building: AbstractContextManager[object]
+    say: Callable[[str], None]
     _app_id: str = field(default_factory=lambda: f"poll-{uuid.uuid4().hex}")
     _version: int = 0
     _pending: list[Observation] = field(default_factory=list)
@@ -99,6 +123,15 @@ class Following:
     _named: set[str] = field(default_factory=set)
     _failure: BaseException | None = None
     _is_idle: bool = False
+    _thread: threading.Thread | None = None
+
+    def start(self, stopped: threading.Event) -> None:
+        self._thread = threading.Thread(target=self.until, args=[stopped], daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        if self._thread is not None:
+            self._thread.join()
 
     def until(self, stopped: threading.Event) -> None:
         """Look until `stopped`, and write beside it, so that looks keep their pace; a failure is kept for
@@ -119,11 +152,16 @@ class Following:
                 writer.submit(self.write, *self._taken()).result()
         except BaseException as error:  # noqa: BLE001 - raised again where it can be told
             self._failure = error
+        finally:
+            self.poller.close()
 
     def once(self) -> None:
         """Look and write."""
-        self.look()
-        self.write(*self._taken())
+        try:
+            self.look()
+            self.write(*self._taken())
+        finally:
+            self.poller.close()
 
     def raise_failure(self) -> None:
         if self._failure is not None:

@@ -9,14 +9,15 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from jobs import ingest
+from jobs import ingest, poll
 from jobs.build import rebuild_touched, touched
+from jobs.build_reassignments import rebuild_touched_reassignments
 from jobs.delta_io import create_tables
 from jobs.jars import jars
 from jobs.lab.lab import Lab
@@ -25,7 +26,7 @@ from jobs.processes import Supervised
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import SILVER
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import Table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -47,14 +48,18 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
         address = _pages(settings, stack)
         say(f"Pages: {address} (they fill as history is read)")
         spark = session("regroup up", cores=settings.cores, driver_memory=settings.driver_memory)
-        create_tables(spark, settings.warehouse, (*BRONZE, *SILVER))
+        create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
         say(f"Spark and the tables in {settings.warehouse} are ready")
         stopped = _on_signal()
-        queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say))
+        building = threading.Lock()
+        queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say, building))
+        polls = poll.start(spark, settings, stopped, say=say, building=building)
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
                 ingest.wait(queries)
+            for following in polls:
+                following.raise_failure()
         say("Stopping")
         spark.sparkContext.setLogLevel("OFF")
         stack.pop_all().close()
@@ -108,11 +113,16 @@ def _pages(settings: Settings, stack: ExitStack) -> str:
     return f"http://{settings.host}:{port}/"
 
 
-def _built(spark: SparkSession, settings: Settings, say: _Stages) -> ingest.OnBatch:
+def _built(
+    spark: SparkSession, settings: Settings, say: _Stages, building: AbstractContextManager[object]
+) -> ingest.OnBatch:
+    """`building` is held while reassignments are built: polls build them too."""
     rows = 0
 
     def build(new: Mapping[Table, DataFrame]) -> None:
         nonlocal rows
+        with building:
+            rebuild_touched_reassignments(spark, settings.warehouse, new)
         history = {table: frame for table, frame in new.items() if table in HISTORY}
         if not history:
             return

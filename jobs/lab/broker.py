@@ -62,7 +62,7 @@ class Broker:
         self.log_file = self.directory / "server.log"
         self._overrides = dict(overrides or {})
         self._heap = heap
-        self._port, self._controller_port = _free_ports(2)
+        self._port, self.controller_port = _free_ports(2)
         self._process: Supervised | None = None
 
     @property
@@ -125,7 +125,7 @@ class Broker:
 
     def _settings(self) -> dict[str, object]:
         voter = self._joins or self
-        controller = f"127.0.0.1:{voter._controller_port}"
+        controller = f"127.0.0.1:{voter.controller_port}"
         own = f",CONTROLLER://{controller}" if voter is self else ""
         return {
             "process.roles": "broker,controller" if voter is self else "broker",
