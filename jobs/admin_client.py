@@ -13,6 +13,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError, for_code
 
 from jobs.errors import UserError
+from jobs.kafka_client import cluster_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -40,6 +41,15 @@ ANSWER_WITHIN_MS = 10_000
 class Client(KafkaAdminClient):  # type: ignore[misc]
     """The admin client; groups are described with the members' blobs as bytes, whatever protocol they speak."""
 
+    @classmethod
+    def _describe_configs_process_responses(cls, responses: Any, config_filter: Any = "modified") -> dict[str, Any]:
+        # The original takes a refusal for a broker without settings.
+        for result in (each for response in responses for each in response.results):
+            if result.error_code:
+                raise for_code(result.error_code)(result.error_message)
+        settings: dict[str, Any] = super()._describe_configs_process_responses(responses, config_filter)
+        return settings
+
     def _describe_groups_process_response(self, response: Any) -> dict[str, Any]:
         # The original takes every blob for a consumer's, and fails on a Connect worker's.
         return {group.group_id: group.to_dict() for group in response.groups}
@@ -57,8 +67,11 @@ def connect(options: Mapping[str, str]) -> Client:
     Raises:
         UserError: an option has no counterpart, or no broker answers.
     """
+    config = translated(options)
+    # kafka-python leaves a thread and sockets behind when nobody answers, so librdkafka asks first.
+    cluster_id(options)
     try:
-        return Client(client_id="regroup-poll", **translated(options))
+        return Client(client_id="regroup-poll", **config)
     except (KafkaError, OSError) as error:
         servers = options.get("bootstrap.servers", "")
         raise UserError(

@@ -1,0 +1,154 @@
+"""The poll as a job: into bronze and silver, once each, with what it may not see named."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+
+import pytest
+from confluent_kafka import Consumer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
+
+from jobs.admin_client import translated
+from jobs.admin_poll import Poller
+from jobs.delta_io import create_tables, table_path
+from jobs.errors import UserError
+from jobs.lab.broker import Broker
+from jobs.poll import Following, observation_row
+from jobs.settings import Cluster, Settings
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
+from schemas.silver import REASSIGNMENT_TABLES
+
+
+@pytest.fixture(scope="module")
+def grouped(brokers):
+    """A cluster with a topic and a group of one consumer."""
+    options = {"bootstrap.servers": brokers[0].bootstrap_servers}
+    admin = AdminClient(options | {"log_level": 0})
+    admin.create_topics([NewTopic("read", 2, 1)])["read"].result(20)
+    consumer = Consumer(options | {"group.id": "readers", "client.id": "reader"})
+    consumer.subscribe(["read"])
+    while not consumer.assignment():
+        consumer.poll(0.1)
+    yield options
+    consumer.close()
+
+
+def test_a_look_tells_groups_members_topic_ids_and_settings(grouped) -> None:
+    poller = Poller(grouped)
+    seen = poller.look()
+    assert {} == poller.errors
+    (group,) = (each for each in seen if each["kind"] == "group" and each["group_id"] == "readers")
+    assert ("consumer", "range") == (group["protocol_type"], group["assignor"])
+    assert [("reader", [["read", 0], ["read", 1]])] == [(m["client_id"], m["assignment"]) for m in group["members"]]
+    (topic,) = (each for each in seen if each["kind"] == "topic" and each["topic"] == "read")
+    assert 2 == len(topic["partitions"])
+    assert 22 == len(topic["topic_id"])
+    (settings,) = (each["settings"] for each in seen if each["kind"] == "broker_settings")
+    assert "5000" == settings["group.consumer.heartbeat.interval.ms"]
+    again = poller.look()
+    assert ["reassignments"] == [each["kind"] for each in again], "what has not changed is not told again"
+    poller.close()
+
+
+def test_every_observation_is_one_row_and_what_was_not_polled_is_a_gap(grouped, spark, warehouse) -> None:
+    cluster = Cluster(name="kafka", bootstrap_servers=grouped["bootstrap.servers"])
+    settings = Settings(warehouse=warehouse, clusters=(cluster,), trigger_seconds=0.1)
+    create_tables(spark, warehouse, (*BRONZE, *REASSIGNMENT_TABLES))
+    said: list[str] = []
+    told = []
+    for _ in range(2):
+        poller = Poller(grouped)
+        looked = poller.look
+
+        def look(looked=looked) -> list:
+            told.extend(seen := looked())
+            return seen
+
+        poller.look = look
+        following = Following(
+            spark=spark, settings=settings, cluster=cluster, poller=poller, building=threading.Lock(), say=said.append
+        )
+        following.once()
+    rows = spark.read.format("delta").load(table_path(warehouse, ADMIN_OBSERVATIONS)).toArrow().to_pylist()
+    assert sorted(observation_row("kafka", each)["body"] for each in told) == sorted(row["body"] for row in rows)
+    key = ("observed_at", "source", "kind", "subject")
+    assert len(rows) == len({tuple(row[name] for name in key) for row in rows})
+    assert all(json.loads(row["body"])["kind"] == row["kind"] for row in rows)
+    spans = spark.read.format("delta").load(table_path(warehouse, COVERAGE)).sort("from_offset").toArrow().to_pylist()
+    assert [(False, None), (True, "nobody polled"), (False, None)] == [(s["is_gap"], s["gap_reason"]) for s in spans]
+    assert all(a["to_offset"] == b["from_offset"] for a, b in itertools.pairwise(spans))
+    assert [] == said
+
+
+def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> None:
+    overrides = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    with Broker(tmp_path, overrides=overrides) as broker:
+        options = {"bootstrap.servers": broker.bootstrap_servers}
+        admin = AdminClient(options | {"log_level": 0})
+        admin.create_topics([NewTopic("seen", 1, 1)])["seen"].result(20)
+        rules = [
+            AclBinding(
+                ResourceType.BROKER,
+                "kafka-cluster",
+                ResourcePatternType.LITERAL,
+                "User:ANONYMOUS",
+                "*",
+                operation,
+                kind,
+            )
+            for operation, kind in (
+                (AclOperation.CLUSTER_ACTION, AclPermissionType.ALLOW),
+                (AclOperation.DESCRIBE, AclPermissionType.DENY),
+            )
+        ]
+        for done in admin.create_acls(rules).values():
+            done.result(10)
+        poller = Poller(options)
+        seen = poller.look()
+        poller.close()
+    assert {"list_partition_reassignments", "describe_configs"} == set(poller.errors)
+    assert all("uthoriz" in why for why in poller.errors.values()), poller.errors
+    assert ["seen"] == [each["topic"] for each in seen if each["kind"] == "topic"]
+    assert {"list_partition_reassignments", "describe_configs"} == {
+        each["call"] for each in seen if each["kind"] == "error"
+    }
+
+
+def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch) -> None:
+    monkeypatch.setattr("jobs.kafka_client.ANSWER_WITHIN_S", 0.3)
+    with pytest.raises(UserError, match=r"No Kafka broker answers at 127\.0\.0\.1:1 "):
+        Poller({"bootstrap.servers": "127.0.0.1:1"})
+
+
+def test_security_options_mean_the_same_to_both_clients() -> None:
+    found = translated(
+        {
+            "bootstrap.servers": "a:1", "security.protocol": "sasl_ssl", "sasl.mechanisms": "scram-sha-512",
+            "sasl.username": "u", "sasl.password": "p", "ssl.ca.location": "/ca", "fetch.wait.max.ms": "5",
+            "ssl.endpoint.identification.algorithm": "none",
+        }
+    )  # fmt: skip
+    wanted = {
+        "bootstrap_servers": "a:1", "security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": "u", "sasl_plain_password": "p", "ssl_cafile": "/ca", "ssl_check_hostname": False,
+    }  # fmt: skip
+    assert wanted == {name: value for name, value in found.items() if name in wanted}
+    assert "fetch.wait.max.ms" not in found
+
+
+def test_a_security_option_that_has_no_counterpart_is_refused() -> None:
+    with pytest.raises(UserError, match=r"cannot use the Kafka option ssl\.ca\.pem"):
+        translated({"ssl.ca.pem": "-----BEGIN"})
