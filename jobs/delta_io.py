@@ -62,6 +62,8 @@ def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:
 def create_tables(spark: SparkSession, warehouse: str | Path, tables: Iterable[Table]) -> None:
     """Create the tables that are not there yet, with comments, NOT NULL keys, clustering and plain reader features.
 
+    A table of an earlier Regroup gets the columns it lacks; their values are NULL in the rows it has.
+
     Raises:
         UserError: a table was written by a newer Regroup.
     """
@@ -72,6 +74,7 @@ def create_tables(spark: SparkSession, warehouse: str | Path, tables: Iterable[T
 def _create(spark: SparkSession, path: str, table: Table) -> None:
     if deltalake.DeltaTable.is_deltatable(path):
         _refuse_newer(path)
+        _add_columns(spark, path, table)
         return
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
     for column in table.columns:
@@ -91,6 +94,16 @@ def _refuse_newer(path: str) -> None:
             f"The table {path} has schema version {found}, written by a newer Regroup than this one (which knows "
             f"{SCHEMA_VERSION}): update Regroup, or choose another --warehouse."
         )
+
+
+def _add_columns(spark: SparkSession, path: str, table: Table) -> None:
+    known = {found.name for found in deltalake.DeltaTable(path).schema().fields}
+    missing = [column for column in table.columns if column.name not in known]
+    if missing:
+        added = ", ".join(
+            f"`{c.name}` {c.type} COMMENT '{c.comment.replace(chr(39), chr(92) + chr(39))}'" for c in missing
+        )
+        spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({added})")
 
 
 def append(frame: DataFrame, path: str, *, app_id: str, version: int) -> None:

@@ -19,9 +19,10 @@ from jobs.jars import jars
 from jobs.java import java_home
 from jobs.settings import Cluster, Settings
 from schemas.bronze import BRONZE
-from schemas.silver import SILVER
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
 OFFSETS = "__consumer_offsets"
+TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES)
 TIMEOUT_S = 10.0
 
 
@@ -76,12 +77,12 @@ def _told(subject: str, answer: Callable[[], str]) -> Finding:
 
 
 def _warehouse(warehouse: Path) -> Finding:
-    known = [t.name for t in (*BRONZE, *SILVER) if Path(table_path(warehouse, t), "_delta_log").is_dir()]
+    known = [t.name for t in TABLES if Path(table_path(warehouse, t), "_delta_log").is_dir()]
     nearest = next(p for p in (warehouse.absolute(), *warehouse.absolute().parents) if p.exists())
     if not os.access(nearest, os.W_OK):
         advice = f"Make {nearest} writable for this user, or name another folder with --warehouse."
         return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} cannot be written", advice=advice)
-    found = f"{warehouse}, {len(known)} of {len(BRONZE) + len(SILVER)} tables"
+    found = f"{warehouse}, {len(known)} of {len(TABLES)} tables"
     return Finding(subject="warehouse", is_ok=True, found=found)
 
 

@@ -69,7 +69,7 @@ COORDINATOR_EVENTS = Table(
         line_no             | BIGINT    | Line number (from 1) in that file, or offset in that partition
         event_at            | TIMESTAMP | Time printed in the line
         event_precision_ms  | INT       | The event happened within [event_at, event_at + event_precision_ms)
-        event_kind          | STRING    | What the line says: see schemas.coordinator_log.EventKind
+        event_kind          | STRING    | What the line says: see schemas.coordinator_log.EventKind and schemas.controller_log
         broker_id           | INT       | Broker that printed it, where known
         source_partition    | INT       | Partition of __consumer_offsets named in the line, where one is
         group_id            | STRING    | Group the line is about; NULL for lines about a partition

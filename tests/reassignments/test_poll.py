@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
+from dataclasses import replace
 
 import pytest
 from confluent_kafka import Consumer
@@ -152,3 +153,12 @@ def test_security_options_mean_the_same_to_both_clients() -> None:
 def test_a_security_option_that_has_no_counterpart_is_refused() -> None:
     with pytest.raises(UserError, match=r"cannot use the Kafka option ssl\.ca\.pem"):
         translated({"ssl.ca.pem": "-----BEGIN"})
+
+
+def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(spark, warehouse) -> None:
+    earlier = replace(COVERAGE, columns=COVERAGE.columns[:8])
+    create_tables(spark, warehouse, [earlier])
+    create_tables(spark, warehouse, [COVERAGE])
+    found = spark.read.format("delta").load(table_path(warehouse, COVERAGE)).schema
+    assert list(COVERAGE.names) == found.names
+    assert COVERAGE.columns[-1].comment == found["quarantined"].metadata["comment"]
