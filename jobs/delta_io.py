@@ -100,9 +100,8 @@ def _add_columns(spark: SparkSession, path: str, table: Table) -> None:
     known = {found.name for found in deltalake.DeltaTable(path).schema().fields}
     missing = [column for column in table.columns if column.name not in known]
     if missing:
-        added = ", ".join(
-            f"`{c.name}` {c.type} COMMENT '{c.comment.replace(chr(39), chr(92) + chr(39))}'" for c in missing
-        )
+        comments = [c.comment.replace("'", "\\'") for c in missing]
+        added = ", ".join(f"`{c.name}` {c.type} COMMENT '{text}'" for c, text in zip(missing, comments, strict=True))
         spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({added})")
 
 

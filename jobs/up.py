@@ -19,6 +19,7 @@ from jobs import ingest, poll
 from jobs.build import rebuild_touched, touched
 from jobs.build_reassignments import rebuild_touched_reassignments
 from jobs.delta_io import create_tables
+from jobs.errors import UserError
 from jobs.jars import jars
 from jobs.lab.lab import Lab
 from jobs.pages import free_port
@@ -53,7 +54,7 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
         stopped = _on_signal()
         building = threading.Lock()
         queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say, building))
-        polls = poll.start(spark, settings, stopped, say=say, building=building)
+        polls = _polls(spark, settings, stopped, say, building)
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
@@ -111,6 +112,21 @@ def _pages(settings: Settings, stack: ExitStack) -> str:
     pages = Supervised([*command, "--host", settings.host, "--port", str(port)], output=warehouse.parent / "pages.log")
     stack.callback(pages.stop)
     return f"http://{settings.host}:{port}/"
+
+
+def _polls(
+    spark: SparkSession,
+    settings: Settings,
+    stopped: threading.Event,
+    say: _Stages,
+    building: AbstractContextManager[object],
+) -> list[poll.Following]:
+    """What polls; nothing where that is impossible, since nothing else needs it."""
+    try:
+        return poll.start(spark, settings, stopped, say=say, building=building)
+    except UserError as error:
+        say(f"Going on without polls: {error}")
+        return []
 
 
 def _built(

@@ -88,13 +88,15 @@ def standings(polled: Polled, events: Iterable[dict[str, Any]]) -> list[Standing
 
 
 def _overruled(said: Statement, better: Sequence[Statement]) -> bool:
-    """Right after a line the answer may be from before it; right before one, the same change by another clock."""
-    first, next_, last = (
+    """Right after a line the answer may be from before it; right before one, the same change by another clock. Where
+    both state an epoch, that tells.
+    """
+    first, last = (
         bisect_left(better, said.at - RULES_MS, key=_time),
-        bisect_right(better, said.at, key=_time),
         bisect_right(better, said.at + RULES_MS, key=_time),
     )
-    return first < next_ or any(_is_same(said, line) for line in better[next_:last])
+    near = [line for line in better[first:last] if None in (said.epoch, line.epoch)]
+    return any(line.at <= said.at or _is_same(said, line) for line in near)
 
 
 def _is_same(said: Statement, line: Statement) -> bool:

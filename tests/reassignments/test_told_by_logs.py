@@ -74,3 +74,9 @@ def test_the_log_gives_the_start_and_the_poll_the_end_where_the_log_stops() -> N
 def test_a_leaders_line_names_no_replicas_and_begins_nothing() -> None:
     said = line(5, "replica_state", adding=[3], removing=[], isr=[1, 0, 2], broker_id=1)
     assert [] == told([said])
+
+
+def test_an_epoch_tells_a_change_right_after_another_from_a_late_line() -> None:
+    created = CREATED | {"event_at": 29_500}
+    order = line(30, "replica_state", replicas=[2, 0, 1], adding=[], removing=[], partition_epoch=1, broker_id=2)
+    assert [(30_000, [2, 0, 1])] == told([created, order], keys=("started_at", "target_replicas"))
