@@ -18,14 +18,19 @@ from waitress import create_server
 
 from dashboards.components import empty
 from dashboards.lake import Lake, LocalLake
-from dashboards.pages import fleet, group, rebalance
+from dashboards.pages import fleet, group, reassignments, rebalance
 from dashboards.security import harden
 from dashboards.store import Span, Store
 from dashboards.text import duration, instant
 from dashboards.urlstate import parse, window
 
 LOG = logging.getLogger(__name__)
-PAGES = {"fleet": fleet.render, "group": group.render, "rebalance": rebalance.render}
+PAGES = {
+    "fleet": fleet.render,
+    "group": group.render,
+    "rebalance": rebalance.render,
+    "reassignments": reassignments.render,
+}
 TICK_MS = 5_000
 STALE_MS = 60_000
 """A newest record older than this is told: either nothing was written, or nobody reads."""
@@ -86,6 +91,7 @@ def _shell() -> Component:
             html.Header(
                 [
                     dcc.Link([html.Span(className="mark"), "Regroup"], href="/", className="brand"),
+                    dcc.Link("Reassignments", href="/reassignments", className="button"),
                     html.Div(id="freshness", className="freshness", role="status"),
                     html.Div(id="search"),
                     html.Button("Theme", id="theme", className="button", title="Theme: system, light or dark (T)"),

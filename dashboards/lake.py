@@ -16,9 +16,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from schemas.bronze import COVERAGE
-from schemas.silver import SILVER
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
-TABLES = (*SILVER, COVERAGE)
+TABLES = (*SILVER, *REASSIGNMENT_TABLES, COVERAGE)
 Row = dict[str, Any]
 Parameter = str | int | datetime | Sequence[str]
 

@@ -21,6 +21,7 @@ MEMBER_ROWS = 20_000
 STALL_ROWS = 5_000
 EVENT_ROWS = 2_000
 CELL_ROWS = 20_000
+MOVE_ROWS = 500
 
 SPAN = """
 SELECT min(first_seen_at) AS first_at, max(last_record_at) AS last_at, count(*) AS groups,
@@ -30,7 +31,7 @@ SELECT min(first_seen_at) AS first_at, max(last_record_at) AS last_at, count(*) 
 FROM groups LIMIT $cap
 """
 
-COVERED = "SELECT max(to_at) AS last_at FROM coverage WHERE NOT is_gap LIMIT $cap"
+COVERED = "SELECT max(to_at) AS last_at FROM coverage WHERE NOT is_gap AND source <> 'poll' LIMIT $cap"
 
 TOTALS = """
 SELECT (SELECT count(*) FROM generations WHERE joined_at >= $start AND joined_at < $end) AS rebalances,
@@ -175,6 +176,29 @@ ORDER BY event_at, kind, member_id
 LIMIT $cap
 """
 
+REASSIGNMENTS = """
+WITH moved AS (
+    SELECT *, coalesce(completed_at, last_observed_at) AS until_at FROM reassignments
+    WHERE started_at < $end AND coalesce(completed_at, last_observed_at) >= $start
+), met AS (
+    SELECT moved.cluster, moved.topic, moved.partition, moved.started_at,
+           list(DISTINCT made.group_id ORDER BY made.group_id) AS groups,
+           count(DISTINCT (made.group_id, made.incarnation, made.generation_id)) AS rebalances
+    FROM moved
+    JOIN generations made ON made.cluster = moved.cluster
+        AND made.joined_at >= moved.started_at AND made.joined_at <= moved.until_at
+    JOIN generation_members member ON member.cluster = made.cluster AND member.group_id = made.group_id
+        AND member.incarnation = made.incarnation AND member.generation_id = made.generation_id
+    WHERE list_contains([r.name for r in member.assigned], moved.topic)
+       OR (moved.topic = '__consumer_offsets' AND made.source_partition = moved.partition)
+    GROUP BY ALL
+)
+SELECT moved.*, coalesce(met.groups, []) AS groups, coalesce(met.rebalances, 0) AS rebalances
+FROM moved LEFT JOIN met USING (cluster, topic, partition, started_at)
+ORDER BY moved.completed_at IS NOT NULL, moved.started_at DESC, moved.cluster, moved.topic, moved.partition
+LIMIT $cap
+"""
+
 EPISODE = """
 SELECT * FROM rebalances
 WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
@@ -273,6 +297,13 @@ class Store:
             groups=[group for _, group in groups],
             **_within(window),
         )
+
+    def reassignments(self, window: Window) -> Rows:
+        """Reassignments under way in the window, those that run first; `groups` and `rebalances`: generations of groups
+        that consume the topic, or are coordinated by the partition, made while it ran.
+        """
+        tables = ("reassignments", "generations", "generation_members")
+        return self._lake.query(REASSIGNMENTS, tables, MOVE_ROWS, _within(window))
 
     def group(self, cluster: str, group: str) -> Row | None:
         rows = self._ask(GROUP, ("groups",), 1, cluster=cluster, group=group)

@@ -19,7 +19,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from schemas.bronze import COVERAGE
-from schemas.silver import SILVER
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
 
 CLUSTER = "prod-eu"
@@ -31,6 +31,7 @@ TYPES = {
     "BOOLEAN": pa.bool_(),
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     "ARRAY<STRING>": pa.list_(pa.string()),
+    "ARRAY<INT>": pa.list_(pa.int32()),
     RESOURCES: pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())])),
 }
 
@@ -42,7 +43,7 @@ def schema(table: Table) -> pa.Schema:
 
 
 def write(warehouse: Path, rows: Rows, mode: str = "append") -> None:
-    for table in (*SILVER, COVERAGE):
+    for table in (*SILVER, *REASSIGNMENT_TABLES, COVERAGE):
         shape = schema(table)
         data = [
             {
@@ -342,12 +343,33 @@ def coverage(now: int) -> Rows:
     return {"coverage": [row]}
 
 
+def moves(now: int) -> Rows:
+    """Of topic `orders`: one partition runs, one is stalled, one was cancelled, one ended and nobody knows how."""
+    first = {
+        "cluster": CLUSTER, "topic": "orders", "partition": 0, "started_at": now - 40 * 60_000,
+        "started_at_earliest": now - 40 * 60_000 - 900, "original_replicas": [1, 0, 2], "target_replicas": [2, 3, 5],
+        "replicas": [2, 3, 5, 0, 1], "adding": [3, 5], "removing": [0, 1], "leader": 1, "isr": [0, 1, 2],
+        "state": "running", "phase": "replicas_added", "bytes_total": 80_000_000, "bytes_done": 20_000_000,
+        "progress": 0.25, "bytes_per_second": 1_300_000.0, "eta_at": now + 46_000, "last_observed_at": now,
+        "sources": ["poll"], "evidence": "bounded",
+    }  # fmt: skip
+    stalled = {
+        "partition": 1, "state": "stalled", "stalled_since_at": now - 90_000, "eta_at": None, "bytes_per_second": 0.0,
+        "phase": "caught_up",
+    }  # fmt: skip
+    ended = {"completed_at": now - 20 * 60_000, "completed_at_earliest": now - 20 * 60_000 - 900, "eta_at": None}
+    cancelled = ended | {"partition": 2, "state": "cancelled", "started_at_earliest": None}
+    unknown = {"partition": 3, "state": None, "bytes_total": None, "bytes_done": None, "bytes_per_second": None}
+    return {"reassignments": [first, first | stalled, first | cancelled, first | ended | unknown]}
+
+
 def everyday(now: int) -> Rows:
     return merge(
         {},
         *(story(now) for story in (churny, guessed, cooperative, static, nightly, stuck, unknown)),
         churny(now - 60_000, "imports-joiner", "imports", "imports"),
         coverage(now),
+        moves(now),
     )
 
 

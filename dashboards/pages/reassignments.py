@@ -1,0 +1,143 @@
+"""Reassignments: which partitions move between brokers, how far each is, and which groups rebalanced meanwhile."""
+
+from __future__ import annotations
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboards.components import Cell, empty, evidence_mark, ranges, table, tile
+from dashboards.lake import Row
+from dashboards.store import Store
+from dashboards.text import ABSENT, count, duration, instant, visible
+from dashboards.urlstate import ALL, State, window
+from schemas.states import ReassignmentPhase, ReassignmentState
+
+STEPS = {
+    ReassignmentPhase.INITIAL: "initial",
+    ReassignmentPhase.REPLICAS_ADDED: "replicas added",
+    ReassignmentPhase.CAUGHT_UP: "caught up",
+    ReassignmentPhase.LEADER_MOVED: "leader moved",
+    ReassignmentPhase.ISR_SHRUNK: "ISR shrunk",
+    ReassignmentPhase.COMPLETED: "completed",
+}
+"""The six steps in which people learn a reassignment; KRaft takes the last three at once."""
+
+HEAD = (
+    "Partition", "Cluster", "Replicas", "State", "Step", "Bytes", "Speed", "Estimated end (UTC)", "Started (UTC)",
+    "Took", "Rebalances meanwhile", "Evidence",
+)  # fmt: skip
+GROUPS_NAMED = 3
+
+
+def render(store: Store, state: State, now: int) -> list[Component]:
+    seen = store.span()
+    view, shown = window(state, now, (seen.first_at, seen.last_at) if seen else None)
+    head = html.Div([html.H1("Reassignments"), ranges(state, shown)], className="head")
+    found = store.reassignments(view)
+    if not found.rows:
+        return [head, _none(store, state)]
+    capped = f"The {len(found.rows):,} newest are listed. " if found.is_capped else ""
+    return [
+        head,
+        _tiles(found.rows),
+        html.Section(
+            [
+                html.H2("Partitions"),
+                html.P(
+                    f"{capped}Running ones first. A poll bounds start and end; the controller's log states them.",
+                    className="summary",
+                ),
+                table(HEAD, [_cells(state, row) for row in found.rows]),
+            ],
+            className="panel",
+        ),
+    ]
+
+
+def _none(store: Store, state: State) -> Component:
+    if "reassignments" not in store.versions():
+        return empty("missing", "Nothing here yet", "No poll and no controller's log has been read yet.")
+    return empty(
+        "nothing",
+        "No reassignment seen in this range",
+        "Without a poll (“regroup poll”, or “up”) and without the controller's log none could have been seen.",
+        dcc.Link("Show all data", href=state.href("reassignments", from_=ALL, to=""), className="button"),
+    )
+
+
+def _tiles(rows: list[Row]) -> Component:
+    running = [row for row in rows if row["completed_at"] is None]
+    stalled = sum(row["state"] == ReassignmentState.STALLED for row in running)
+    known = [row for row in running if row["bytes_total"] is not None and row["bytes_done"] is not None]
+    left = sum(row["bytes_total"] - row["bytes_done"] for row in known)
+    note = f"size of {len(running) - len(known):,} unknown" if len(known) < len(running) else "over all running ones"
+    return html.Div(
+        [
+            tile("Running, as last seen", f"{len(running):,}", f"{stalled:,} of them stalled", loud=stalled > 0),
+            tile("Bytes to move", size(left) if known else ABSENT, note if running else "none runs"),
+            tile("Reassignments", f"{len(rows):,}", "in this range"),
+        ],
+        className="tiles",
+    )
+
+
+def _cells(state: State, row: Row) -> list[Cell]:
+    took = row["completed_at"] - row["started_at"] if row["completed_at"] else None
+    return [
+        f"{visible(row['topic'], 60)}-{row['partition']}",
+        visible(row["cluster"], 40),
+        f"{_brokers(row['original_replicas'])} → {_brokers(row['target_replicas'])}",
+        _state(row),
+        f"{STEPS[ReassignmentPhase(row['phase'])]} ({list(ReassignmentPhase).index(row['phase']) + 1} of 6)",
+        _bytes(row),
+        ABSENT if row["bytes_per_second"] is None else f"{size(row['bytes_per_second'])}/s",
+        instant(row["eta_at"])[:19],
+        _bounded_start(row),
+        duration(took),
+        _groups(state, row),
+        evidence_mark(row["evidence"]),
+    ]
+
+
+def _state(row: Row) -> str:
+    if row["stalled_since_at"] is not None:
+        return f"stalled for {duration(row['last_observed_at'] - row['stalled_since_at'])}"
+    return visible(row["state"], 20) if row["state"] else "ended, outcome not observed"
+
+
+def _bytes(row: Row) -> str:
+    if row["bytes_done"] is None or row["bytes_total"] is None:
+        return "not known"
+    return f"{size(row['bytes_done'])} of {size(row['bytes_total'])} ({row['progress']:.0%})"
+
+
+def _bounded_start(row: Row) -> str:
+    started, earliest = row["started_at"], row["started_at_earliest"]
+    if earliest == started:
+        return instant(started)[:23]
+    if earliest is None:
+        return f"before {instant(started)[:19]}"
+    return f"{instant(started)[:19]} or up to {duration(started - earliest)} before"
+
+
+def _groups(state: State, row: Row) -> Component:
+    links: list[Component | str] = [f"{count(row['rebalances'], 'rebalance')} "] if row["rebalances"] else [ABSENT]
+    for group in row["groups"][:GROUPS_NAMED]:
+        href = state.href("group", cluster=row["cluster"], group=group)
+        links += [dcc.Link(visible(group, 40), href=href), " "]
+    if len(row["groups"]) > GROUPS_NAMED:
+        links.append(f"and {len(row['groups']) - GROUPS_NAMED:,} more groups")
+    return html.Span(links)
+
+
+def _brokers(listed: list[int] | None) -> str:
+    return "not known" if listed is None else ", ".join(map(str, listed))
+
+
+def size(number: float) -> str:
+    """`812 B`, `80.2 MB`: powers of 1,000."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(number) < 999.5:
+            return f"{number:,.0f} B" if unit == "B" else f"{number:,.1f} {unit}"
+        number /= 1000
+    return f"{number:,.1f} TB"
