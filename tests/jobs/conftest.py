@@ -15,7 +15,7 @@ from jobs.lab.broker import Broker
 from jobs.replay import Capture, replay, split
 from jobs.settings import Cluster, Settings
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import SILVER
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from tests.silver.rebuilding import CAPTURES
 
 NAME, CLUSTER = "eager_churn", "kafka"
@@ -31,7 +31,7 @@ def silver(warehouse: Path) -> dict[str, list[str]]:
 def replayed(spark, warehouse: Path, *, batches: int, seed: int | None) -> dict[str, list[str]]:
     """The recorded history through `replay`, in so many batches."""
     capture = Capture(CAPTURES / NAME)
-    create_tables(spark, warehouse, (*BRONZE, *SILVER))
+    create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     settings = Settings(warehouse=warehouse)
     for batch in split(capture, ("offsets", "log"), batches, seed):
         replay(spark, settings, CLUSTER, capture.meta, batch)
