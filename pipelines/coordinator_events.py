@@ -77,8 +77,8 @@ class Unreadable(NamedTuple):
 def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable | None:
     """What one line says; None for the many lines that are none of ours.
 
-    A line is one of ours only if its logger is a group coordinator's, a Connect worker's or a controller's, its prefix is
-    theirs, and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`. A
+    A line is one of ours only if its logger is a group coordinator's, a Connect worker's or a controller's, its prefix
+    is theirs, and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`. A
     worker's line may also have the layout that Kafka ships for workers.
     """
     if not any(word in line for word in ("oordinator", "GroupMetadata", "DistributedHerder", "eplica")):
