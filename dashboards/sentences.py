@@ -20,7 +20,7 @@ TRIGGERS = {
     Trigger.SYNC_TIMEOUT: "{} did not ask for its assignment in time",
     Trigger.LEADER_REJOINED: "the leader {} rejoined",
     Trigger.SUBSCRIPTION_CHANGED: "{} changed its subscription",
-    Trigger.METADATA_CHANGED: "the subscribed topics changed",
+    Trigger.METADATA_CHANGED: "the metadata changed (topics, partitions or connectors)",
     Trigger.COOPERATIVE_FOLLOWUP: "follow-up: what was given up before was handed out",
     Trigger.STATIC_MEMBER_CHANGED: "the static member {} came back changed",
     Trigger.ASSIGNMENT_FAILED: "the assignment could not be stored",

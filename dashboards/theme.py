@@ -7,6 +7,7 @@ which restyles a drawn figure when the theme changes.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from hashlib import blake2s
 from typing import Any
@@ -110,6 +111,17 @@ HUES = ("#5B8DB8", "#B98A4E", "#6FA287", "#A9799F", "#8A8F5A", "#7C83B5", "#B27A
 def hue(identity: str) -> str:
     """The same colour for the same name, everywhere and always."""
     return HUES[blake2s(identity.encode("utf-8", "surrogatepass"), digest_size=2).digest()[0] % len(HUES)]
+
+
+def hues(identities: Iterable[str]) -> dict[str, str]:
+    """`hue` of each, except that those shown together differ for as long as there are colours."""
+    out: dict[str, str] = {}
+    for identity in dict.fromkeys(identities):
+        start = HUES.index(hue(identity))
+        order = [*HUES[start:], *HUES[:start]]
+        taken = list(out.values())
+        out[identity] = min(order, key=taken.count)
+    return out
 
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"

@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from dashboards.figures.bars import bars, dotted_edges, thinned
 from dashboards.lake import Row
 from dashboards.text import between, clock, duration, figure_text, instant, member_label, span, visible
-from dashboards.theme import GLYPHS, LOOKS, LOUD, TIME_AXIS, hue, layout
+from dashboards.theme import GLYPHS, LOOKS, LOUD, TIME_AXIS, hues, layout
 from dashboards.timeline import Lane, Owned, Segment
 from dashboards.urlstate import Window
 from schemas.states import Evidence, GroupEventKind
@@ -40,8 +40,9 @@ def group_figure(
     events: Sequence[Row],
     window: Window,
     hrefs: Mapping[tuple[int, int], str],
+    unit: str = "partition",
 ) -> Drawn:
-    """`hrefs`: (incarnation, generation) → address of its rebalance."""
+    """`hrefs`: (incarnation, generation) → address of its rebalance; `unit`: what the group hands out."""
     fine = window.width / FINE
     lanes = lanes[: min(LANES_SHOWN, thinned([lane.lives for lane in lanes], BARS_SHOWN, fine))]
     # Where not all fit, those that stood still longest are worth their place.
@@ -51,7 +52,7 @@ def group_figure(
     sections = [
         ("State", STRIP_PX),
         ("Members", LANE_PX * len(lanes)),
-        ("Owner of each partition", RIBBON_PX * len(owned)),
+        (f"Owner of each {unit}", RIBBON_PX * len(owned)),
     ]
     sections = [(title, px) for title, px in sections if px]
     figure = go.Figure()
@@ -199,13 +200,14 @@ def event_tip(e: Row) -> str:
 def _ribbon(figure: go.Figure, owned: Sequence[Owned], window: Window, axis: str) -> None:
     if not owned:
         return
+    colours = hues(sorted({held.kind for o in owned for held in o.spans}))
     figure.add_trace(
         bars(
             [
                 (
                     y,
                     held,
-                    hue(held.kind),
+                    colours[held.kind],
                     figure_text(held.kind, 18) if held.end - held.start > window.width * 0.04 else "",
                     [_owner_tip(o, held), ""],
                 )
@@ -241,16 +243,14 @@ def _axes(
     ticks = {
         "State": {"range": [0, 2], "showticklabels": False},
         "Members": _rows([visible(lane.label, LABEL) for lane in lanes]),
-        "Owner of each partition": _rows(
-            [f"{visible(o.name, LABEL - 1 - len(str(o.index)))}-{o.index}" for o in owned]
-        ),
     }
+    owners = _rows([f"{visible(o.name, LABEL - 1 - len(str(o.index)))}-{o.index}" for o in owned])
     out["annotations"], top = [], plot
     for number, (title, px) in enumerate(sections, start=1):
         name = "yaxis" if number == 1 else f"yaxis{number}"
         out[name] = {
             "domain": [max(0.0, (top - px) / plot), top / plot], "fixedrange": True, "zeroline": False,
-            "showgrid": False, "ticks": "", **ticks[title],
+            "showgrid": False, "ticks": "", **ticks.get(title, owners),
         }  # fmt: skip
         out["annotations"].append(
             {"text": f"<b>{title}</b>", "xref": "paper", "yref": "paper", "x": 0, "y": top / plot, "xshift": -120,

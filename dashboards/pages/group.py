@@ -54,7 +54,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     modern = {g["generation_id"] for g in generations.rows if sentences.term(g) == "epoch"}
     owned = ownership(members.rows, stalls.rows, view, until, modern)
     hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
-    drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs)
+    unit = sentences.unit(found["group_type"])
+    drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit)
     parts = [_head(state, group, found, shown)]
     if not inside:
         parts.append(_quiet(state, found, seen, view))

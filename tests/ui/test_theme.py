@@ -129,3 +129,10 @@ def test_every_grade_of_evidence_is_explained():
 def test_a_name_keeps_its_hue():
     assert theme.hue("billing-1") == theme.hue("billing-1")
     assert {theme.hue(str(i)) for i in range(200)} == set(theme.HUES)
+
+
+def test_names_shown_together_differ_while_there_are_hues():
+    names = [f"billing-{i}" for i in range(len(theme.HUES) + 1)]
+    found = theme.hues(names)
+    assert set(theme.HUES) == set(found.values())
+    assert found[names[0]] == theme.hue(names[0])
