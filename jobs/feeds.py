@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from jobs.kafka_source import Feed
+from jobs.log_source import LogFeed
 from pipelines import event_batch
 from pipelines.bronze_batch import TOPIC, bronze, count
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
@@ -47,6 +48,11 @@ def events(cluster: Cluster, *, tasks: int) -> Feed:
         max_offsets_per_trigger=cluster.max_offsets_per_trigger,
         tasks=tasks,
     )
+
+
+def logs(cluster: Cluster) -> LogFeed:
+    """The cluster's log files on this machine."""
+    return LogFeed(cluster=cluster.name, logs=cluster.logs)
 
 
 def _offsets(cluster: str, records: Records, spans: Mapping[int, Span]) -> dict[str, pa.StructArray]:

@@ -15,9 +15,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.checkpoint import Checkpoint
 from jobs.delta_io import append, checkpoint_path, claim, create_tables, table_path
 from jobs.errors import UserError
-from jobs.feeds import events, offsets
+from jobs.feeds import events, logs, offsets
 from jobs.kafka_client import cluster_id
-from jobs.kafka_source import read_stream
+from jobs.kafka_source import Feed
 from jobs.resume import resume
 from jobs.spark import session
 from schemas.bronze import BRONZE, COVERAGE
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from jobs.kafka_source import Feed
+    from jobs.log_source import LogFeed
     from jobs.settings import Settings
     from schemas.tables import Table
 
@@ -63,7 +63,10 @@ def start(
         raise UserError("No Kafka cluster is named: give --bootstrap-servers HOST:PORT, or --config with [clusters].")
     for cluster in settings.clusters:
         claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
-    found = [make(cluster, tasks=settings.cores) for cluster in settings.clusters for make in (offsets, events)]
+    found: list[Feed | LogFeed] = [
+        make(cluster, tasks=settings.cores) for cluster in settings.clusters for make in (offsets, events)
+    ]
+    found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
     lock = Lock()
     writers = [Writer(feed=feed, warehouse=settings.warehouse, on_batch=on_batch, lock=lock) for feed in found]
     for writer in writers:
@@ -102,7 +105,7 @@ def _sentence(error: StreamingQueryException) -> Exception:
 class Writer:
     """One feed's stream into its tables."""
 
-    feed: Feed
+    feed: Feed | LogFeed
     warehouse: Path
     on_batch: OnBatch | None
     lock: AbstractContextManager[object]
@@ -118,11 +121,11 @@ class Writer:
 
     def start(self, spark: SparkSession, trigger: Mapping[str, Any]) -> StreamingQuery:
         checkpoint, feed = self.checkpoint, self.feed
-        if not checkpoint.has_progress:
+        if isinstance(feed, Feed) and not checkpoint.has_progress:
             feed = replace(feed, start=resume(spark, self.warehouse, feed))
         app_id = checkpoint.app_id()
         return (
-            read_stream(spark, feed)
+            feed.stream(spark)
             .writeStream.queryName(f"{feed.cluster} {feed.topic}")
             .option("checkpointLocation", str(checkpoint.path))
             .foreachBatch(partial(self._write, app_id))

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import gc
 import logging
-import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from confluent_kafka import KafkaException
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
+from jobs.bronze_source import read_stream, union
 from jobs.kafka_client import TopicEnds, admin, topic_ends, unreachable
 from jobs.kafka_read import Range, RangeReader
 from jobs.source_position import Position, lost
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
     from pipelines.bronze_batch import Records
     from schemas.tables import Table
@@ -57,31 +56,9 @@ class Feed:
     tasks: int
     start: Position = field(default_factory=Position)
 
-    @property
-    def ddl(self) -> str:
-        """One struct column per table; a row fills one of them."""
-        return ", ".join(f"{t.name} STRUCT<{_fields(t)}>" for t in (*self.tables, COVERAGE))
-
-
-def _fields(table: Table) -> str:
-    return ", ".join(f"`{c.name}`: {c.type}" for c in table.columns)
-
-
-def read_stream(spark: SparkSession, feed: Feed) -> DataFrame:
-    """The feed as a stream of `feed.ddl`."""
-    name = f"regroup-{uuid.uuid4().hex}"
-    spark.dataSource.register(type("Source", (_Source,), {"feed": feed, "name": classmethod(lambda _: name)}))
-    return spark.readStream.format(name).load()
-
-
-class _Source(DataSource):
-    feed: Feed
-
-    def schema(self) -> str:
-        return self.feed.ddl
-
-    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: ARG002 - Spark's interface
-        return FeedReader(self.feed)
+    def stream(self, spark: SparkSession) -> DataFrame:
+        """The topic's rows, from `start` where there is no checkpoint."""
+        return read_stream(spark, FeedReader(self), (*self.tables, COVERAGE))
 
 
 @dataclass(frozen=True)
@@ -157,10 +134,10 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             reader = RangeReader(feed.options, feed.topic, partition.ranges)
             with _no_collection():
                 for records in reader:
-                    yield from _union(feed.fold(records, spans), tables)
+                    yield from union(feed.fold(records, spans), tables)
             gaps += reader.gaps
         rows = [span.row(feed.cluster, feed.topic) for span in (*_around(spans, gaps), *gaps)]
-        yield from _union({COVERAGE.name: pa.array(rows, row_type(COVERAGE))}, tables)
+        yield from union({COVERAGE.name: pa.array(rows, row_type(COVERAGE))}, tables)
 
 
 @contextmanager
@@ -194,11 +171,3 @@ def _around(spans: Mapping[int, Span], gaps: Sequence[Span]) -> list[Span]:
             elif gap.to_offset >= span.to_offset:
                 span.to_offset = gap.from_offset
     return [span for span in spans.values() if span.from_offset < span.to_offset]
-
-
-def _union(rows: Mapping[str, pa.StructArray], tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
-    types = [(table.name, row_type(table)) for table in tables]
-    for name, array in rows.items():
-        if len(array):
-            columns = [array if column == name else pa.nulls(len(array), kind) for column, kind in types]
-            yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(types))

@@ -27,8 +27,8 @@ from jobs.settings import DEFAULT_CLUSTER, Settings
 from jobs.spark import session
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import SourceRecord, bronze_rows
-from pipelines.coordinator_events import Unreadable, parse_line
 from pipelines.log_layouts import layout
+from pipelines.log_lines import PlacedLine, line_rows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
@@ -183,37 +183,13 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
 def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any]) -> Rows:
     """The batch as bronze rows by table name."""
     rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0))
-    events, refused = _events(batch.lines, cluster, meta)
+    zone, reader = ZoneInfo(meta.get("log_time_zone", "UTC")), layout(meta.get("log_pattern", "default"))
+    lines = (PlacedLine(line.file, line.number, line.text, line.broker_id) for line in batch.lines)
+    events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=zone)
     rows[COORDINATOR_EVENTS.name] = events
     rows["quarantine"] = [*rows.get("quarantine", []), *refused]
     rows[ADMIN_OBSERVATIONS.name] = [_observation(cluster, number, seen) for number, seen in batch.observations]
     return rows
-
-
-def _events(lines: list[Line], cluster: str, meta: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    zone, reader = ZoneInfo(meta.get("log_time_zone", "UTC")), layout(meta.get("log_pattern", "default"))
-    events, refused = [], []
-    for line in lines:
-        found = parse_line(line.text, reader, zone)
-        if isinstance(found, Unreadable):
-            refused.append(
-                {
-                    "cluster": cluster,
-                    "source": line.file,
-                    "log_epoch": 0,
-                    "source_partition": -1,
-                    "source_offset": line.number,
-                    "reason": found.reason,
-                    "detail": found.detail,
-                    "raw_value": line.text.encode(),
-                }
-            )
-        elif found is not None:
-            event = found._asdict() | {"cluster": cluster, "source_id": line.file, "line_no": line.number}
-            if event["broker_id"] is None:
-                event["broker_id"] = line.broker_id
-            events.append(event)
-    return events, refused
 
 
 def _observation(cluster: str, number: int, seen: dict[str, Any]) -> dict[str, Any]:

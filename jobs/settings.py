@@ -21,6 +21,16 @@ DEFAULT_CLUSTER = "kafka"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogFile:
+    """A broker's, controller's or Connect worker's log on this machine, followed across rotations."""
+
+    path: str
+    layout: str = "default"
+    zone: str = "UTC"
+    broker_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """One Kafka cluster. `kafka` are librdkafka options, passed through as they are."""
 
@@ -31,6 +41,7 @@ class Cluster:
     events_zone: str = "UTC"
     events_layout: str = "default"
     max_offsets_per_trigger: int = 5_000_000
+    logs: tuple[LogFile, ...] = ()
 
     def client(self) -> dict[str, str]:
         """Options for librdkafka with every secret resolved; never print or store what this returns."""
@@ -110,13 +121,27 @@ def _cluster(name: str, stated: Any) -> Cluster:
     _refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
     if "bootstrap_servers" not in stated:
         raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
-    cluster = Cluster(name=name, kafka=kafka, **_all_typed(Cluster, stated, place))
+    logs = tuple(_log(f"[[clusters.{name}.logs]]", each) for each in stated.pop("logs", []))
+    cluster = Cluster(name=name, kafka=kafka, logs=logs, **_all_typed(Cluster, stated, place))
+    _readable(place, cluster.events_layout, cluster.events_zone)
+    return cluster
+
+
+def _log(place: str, stated: Any) -> LogFile:
+    if not isinstance(stated, dict) or "path" not in stated:
+        raise UserError(f'{place} has no path: add path = "/path/to/server.log".')
+    _refuse_unknown(stated, {f.name for f in fields(LogFile)}, place)
+    log = LogFile(**_all_typed(LogFile, stated, place))
+    _readable(place, log.layout, log.zone)
+    return log
+
+
+def _readable(place: str, wanted: str, zone_name: str) -> None:
     try:
-        layout(cluster.events_layout)
-        zone(cluster.events_zone)
+        layout(wanted)
+        zone(zone_name)
     except ValueError as error:
         raise UserError(f"In {place}: {error}") from None
-    return cluster
 
 
 def _all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -62,11 +62,19 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
             for following in polls:
                 following.raise_failure()
         say("Stopping")
-        spark.sparkContext.setLogLevel("OFF")
+        _silence(spark)
         stack.pop_all().close()
         sys.stdout.flush()
         # A batch under way is abandoned as by a crash, which loses nothing; Spark would report it as errors.
         os._exit(0)
+
+
+def _silence(spark: SparkSession) -> None:
+    """A batch under way is abandoned, and Spark's threads would each say so."""
+    spark.sparkContext.setLogLevel("OFF")
+    jvm = spark.sparkContext._jvm  # noqa: SLF001 - the only way to the JVM's own streams
+    if jvm is not None:
+        jvm.java.lang.System.setErr(jvm.java.io.PrintStream(jvm.java.io.OutputStream.nullOutputStream()))
 
 
 def _on_signal() -> threading.Event:

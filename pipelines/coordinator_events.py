@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
-
-from pipelines.arrow_types import TYPES
 from pipelines.controller_messages import read_controller
 from pipelines.coordinator_messages import read_message
-from pipelines.log_layouts import instant, layout, zone
-from schemas.bronze import COORDINATOR_EVENTS
+from pipelines.log_layouts import instant, layout
 from schemas.controller_log import PREFIXES
 from schemas.coordinator_log import WORKER_LOGGERS
 from schemas.states import QuarantineReason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
     from datetime import datetime
     from zoneinfo import ZoneInfo
-
-    from pyspark.sql import DataFrame
 
     from pipelines.log_layouts import Layout
 
 WORKER_MARK = "[Worker clientId="
 WORKER_LAYOUTS = (layout("default"), layout("connect"))
 """What Connect workers use, whatever the brokers whose lines come the same way were told to use."""
-
-UNREADABLE = ("unreadable_reason", "unreadable_detail")
-"""Columns of `coordinator_events(...)` beside the table's: set for lines that belong into `quarantine` instead."""
 
 
 class Event(NamedTuple):
@@ -100,42 +90,3 @@ def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable 
     if at is None:
         return Unreadable(QuarantineReason.INVALID_TIMESTAMP, f"{parts['at'][:40]!r} is no time in {zone.key}")
     return Event(event_at=at[0], event_precision_ms=at[1], raw=line, **said)
-
-
-def event_row(line: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A row of `coordinator_events` with `UNREADABLE`, None for a line that is none of ours.
-
-    Args:
-        line: cluster, source_id, line_no, line; layout (name or pattern) and zone of its source; broker_id, used where
-            the line itself names none, or None.
-
-    Raises:
-        ValueError: unknown layout or zone.
-    """
-    found = parse_line(line["line"], layout(line["layout"]), zone(line["zone"]))
-    if found is None:
-        return None
-    place = {name: line[name] for name in ("cluster", "source_id", "line_no")}
-    if isinstance(found, Unreadable):
-        nothing = dict.fromkeys(Event._fields)
-        return place | nothing | {"raw": line["line"]} | dict(zip(UNREADABLE, found, strict=True))
-    broker_id = line["broker_id"] if found.broker_id is None else found.broker_id
-    return place | found._asdict() | {"broker_id": broker_id} | dict.fromkeys(UNREADABLE)
-
-
-def coordinator_events(lines: DataFrame) -> DataFrame:
-    """The lifecycle lines among `lines` (columns as for `event_row`): the table's columns and `UNREADABLE`."""
-    schema = ", ".join(
-        [f"`{c.name}` {c.type}" for c in COORDINATOR_EVENTS.columns] + [f"`{name}` STRING" for name in UNREADABLE]
-    )
-    return lines.mapInArrow(event_batches, schema)
-
-
-def event_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What `coordinator_events` does with each batch of lines."""
-    wanted = pa.schema(
-        [(c.name, TYPES[c.type]) for c in COORDINATOR_EVENTS.columns] + [(name, pa.string()) for name in UNREADABLE]
-    )
-    for batch in batches:
-        rows = [row for line in batch.to_pylist() if (row := event_row(line)) is not None]
-        yield pa.RecordBatch.from_pylist(rows, schema=wanted)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jobs.log_files import FileLine
 from jobs.ship_logs import envelope
-from pipelines.coordinator_events import UNREADABLE, Unreadable, event_batches
+from pipelines.coordinator_events import Unreadable
 from pipelines.log_envelopes import LogLine, Observation, unwrap
-from schemas.bronze import COORDINATOR_EVENTS
+from pipelines.log_layouts import layout, zone
+from pipelines.log_lines import PlacedLine, line_rows
 from schemas.coordinator_log import EventKind
 from schemas.states import QuarantineReason
 from tests.coordinator_log.lines import MANAGER, NEW, line, parse
@@ -146,16 +146,13 @@ def test_a_line_from_an_envelope_is_an_event():
     assert EventKind.STABILIZED == parse(found.line).event_kind
 
 
-def test_rows_of_a_batch_are_the_tables_columns_and_what_is_unreadable():
-    source = {"cluster": "c", "source_id": "server.log", "layout": "default", "zone": "UTC", "broker_id": 9}
+def test_lines_of_a_file_are_events_quarantined_or_nothing():
     old = line("Group leader [member.id: a, group.instance.id: None] failed to join before rebalance timeout, and the group "
                "couldn't proceed to next generationbecause no member joined.", "kafka.coordinator.group.GroupMetadata")  # fmt: skip
-    lines = [LINE, "nothing", line(MESSAGE, at="1970-01-01 00:00:00,000"), old]
-    batch = pa.RecordBatch.from_pylist([source | {"line_no": n, "line": text} for n, text in enumerate(lines, 1)])
-    [found] = event_batches(iter([batch]))
-    assert [*COORDINATOR_EVENTS.names, *UNREADABLE] == found.schema.names
-    rows = found.to_pylist()
-    assert [1, 3, 4] == [row["line_no"] for row in rows]
-    assert [1, None, 9] == [row["broker_id"] for row in rows]
-    assert [None, "invalid_timestamp", None] == [row["unreadable_reason"] for row in rows]
-    assert lines[2] == rows[1]["raw"]
+    texts = [LINE, "nothing", line(MESSAGE, at="1970-01-01 00:00:00,000"), old]
+    lines = [PlacedLine("server.log", n, text, 9) for n, text in enumerate(texts, 1)]
+    lines.append(PlacedLine("server.log", 5, LINE, 9, is_oversized=True))
+    events, refused = line_rows(lines, cluster="c", layout=layout("default"), zone=zone("UTC"))
+    assert [(1, 1), (4, 9)] == [(row["line_no"], row["broker_id"]) for row in events]
+    assert [(3, "invalid_timestamp"), (5, "oversized")] == [(row["source_offset"], row["reason"]) for row in refused]
+    assert texts[2].encode() == refused[0]["raw_value"]

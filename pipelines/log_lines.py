@@ -1,0 +1,58 @@
+"""Lines of a log file to bronze rows: `coordinator_events` and `quarantine`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from pipelines.coordinator_events import Unreadable, parse_line
+from schemas.states import QuarantineReason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from zoneinfo import ZoneInfo
+
+    from pipelines.log_layouts import Layout
+
+Row = dict[str, Any]
+
+
+class PlacedLine(NamedTuple):
+    """Line `line_no` (from 1) of the file `source_id`; `broker_id` is used where the line itself names none.
+
+    An oversized line was cut.
+    """
+
+    source_id: str
+    line_no: int
+    text: str
+    broker_id: int | None = None
+    is_oversized: bool = False
+
+
+def line_rows(
+    lines: Iterable[PlacedLine], *, cluster: str, layout: Layout, zone: ZoneInfo
+) -> tuple[list[Row], list[Row]]:
+    """Rows of `coordinator_events` and of `quarantine`; lines that are none of ours make none."""
+    events, refused = [], []
+    for line in lines:
+        found = parse_line(line.text, layout, zone)
+        if found is not None and line.is_oversized:
+            found = Unreadable(QuarantineReason.OVERSIZED, "the line was cut: no lifecycle line is so long")
+        if isinstance(found, Unreadable):
+            refused.append(
+                {
+                    "cluster": cluster,
+                    "source": line.source_id,
+                    "log_epoch": 0,
+                    "source_partition": -1,
+                    "source_offset": line.line_no,
+                    "reason": found.reason,
+                    "detail": found.detail,
+                    "raw_value": line.text.encode("utf-8", "replace"),
+                }
+            )
+        elif found is not None:
+            broker_id = line.broker_id if found.broker_id is None else found.broker_id
+            place = {"cluster": cluster, "source_id": line.source_id, "line_no": line.line_no}
+            events.append(found._asdict() | place | {"broker_id": broker_id})
+    return events, refused
