@@ -77,7 +77,7 @@ def test_every_command_has_help() -> None:
         ("port = ", "not valid TOML"),
         ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_zone = "Mars"', "no time zone 'Mars'"),
         ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_layout = "%q"', "%q, which is not known"),
-        ('[clusters.a]\nbootstrap_servers = "x:1"\n[[clusters.a.logs]]\nfile = "a"', "[[clusters.a.logs]] has no path"),
+        ('[clusters.a]\nbootstrap_servers = "x:1"\n[[clusters.a.logs]]\nfile = "a"', "clusters.a.logs]] has no path"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_the_nearest_right_one(tmp_path, text, expected) -> None:
