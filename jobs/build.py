@@ -25,7 +25,7 @@ from jobs.spark import session
 from pipelines.silver.frame import rows_of, silver, since_base, table_of
 from pipelines.silver.restarts import committing, replaced, restarts
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
+from schemas.silver import GENERATION_MEMBERS, GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
 from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
@@ -58,7 +58,7 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
     # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
     new = touched.toArrow()
     told = _commits_only(spark, warehouse, spark.createDataFrame(new))
-    new = new.join(told, ["cluster", "group_id"], join_type="left anti")
+    new = new.drop_columns("committed").join(told, ["cluster", "group_id"], join_type="left anti")
     if not new.num_rows:
         return
     groups = list(zip(*(new[name].to_pylist() for name in ("cluster", "group_id")), strict=True))
@@ -80,7 +80,8 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
 def _commits_only(spark: SparkSession, warehouse: Path, touched: DataFrame) -> pa.Table:
     """Say of groups that only committed on when they did so last; returns cluster and group_id of these."""
     groups = _read(spark, warehouse, GROUPS)
-    new = committing(touched, groups, _read(spark, warehouse, STALLS)).toArrow()
+    stalls, members = _read(spark, warehouse, STALLS), _read(spark, warehouse, GENERATION_MEMBERS)
+    new = committing(touched, groups, stalls, members).toArrow()
     found = new.select(["cluster", "group_id"])
     if new.num_rows:
         old = groups.join(F.broadcast(spark.createDataFrame(found)), ["cluster", "group_id"], "left_semi")
@@ -90,7 +91,7 @@ def _commits_only(spark: SparkSession, warehouse: Path, touched: DataFrame) -> p
 
 def touched(new: Mapping[Table, DataFrame]) -> DataFrame:
     """The groups that new bronze rows are about, one row each: cluster, group_id, `since_at` (time of the earliest
-    new row) and, where all of them are commits, `last_commit_at`.
+    new row), the resources `committed` and, where all new rows are commits, `last_commit_at`.
     """
     return _by_group(reduce(DataFrame.union, [_touching(table, frame) for table, frame in new.items()]))
 
@@ -98,7 +99,8 @@ def touched(new: Mapping[Table, DataFrame]) -> DataFrame:
 def _by_group(rows: DataFrame) -> DataFrame:
     last = F.when(F.bool_and("is_commit"), F.max("last_commit_at"))
     earliest = F.min("since_at").alias("since_at")
-    return rows.groupBy("cluster", "group_id").agg(earliest, last.alias("last_commit_at"))
+    committed = F.collect_set("committed").alias("committed")
+    return rows.groupBy("cluster", "group_id").agg(earliest, last.alias("last_commit_at"), committed)
 
 
 def _touching(table: Table, rows: DataFrame) -> DataFrame:
@@ -107,11 +109,19 @@ def _touching(table: Table, rows: DataFrame) -> DataFrame:
     if table is COORDINATOR_RECORDS:
         # So is a group that uses, or comes to use, another protocol than the classic one (`pipelines.silver.phases`).
         since = F.when(F.col("record_kind") == "GroupMetadata", since).otherwise(F.timestamp_millis(F.lit(0)))
-    is_commit = ~F.col("is_tombstone") if table is OFFSET_COMMITS else F.lit(False)  # noqa: FBT003 - a literal
-    last = F.col("last_commit_at") if table is OFFSET_COMMITS else F.lit(None).cast("timestamp")
+    is_commit, last = F.lit(False), F.lit(None).cast("timestamp")  # noqa: FBT003 - a literal
+    committed = F.lit(None).cast("struct<name: string, index: int>")
+    if table is OFFSET_COMMITS:
+        is_commit, last = ~F.col("is_tombstone"), F.col("last_commit_at")
+        committed = F.struct(F.col("topic").alias("name"), F.col("partition").alias("index"))
     chosen = rows.where(F.col("group_id").isNotNull())
     return chosen.select(
-        "cluster", "group_id", since.alias("since_at"), is_commit.alias("is_commit"), last.alias("last_commit_at")
+        "cluster",
+        "group_id",
+        since.alias("since_at"),
+        is_commit.alias("is_commit"),
+        last.alias("last_commit_at"),
+        committed.alias("committed"),
     )
 
 

@@ -45,21 +45,49 @@ def restarts(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) -> Da
     return touched.select(*GROUP).join(last, list(GROUP), "left")
 
 
-def committing(touched: DataFrame, groups: DataFrame, stalls: DataFrame) -> DataFrame:
+def committing(touched: DataFrame, groups: DataFrame, stalls: DataFrame, members: DataFrame) -> DataFrame:
     """Rows of `groups` as they become for those that did nothing but commit, and for which that changes nothing else.
 
-    Reads `touched` (cluster, group_id, `last_commit_at`: NULL unless all new input is commits) and two silver tables.
-    A commit can otherwise be the first one after a stop that is over, or the first sign of a group.
+    Reads `touched` (cluster, group_id, `since_at`, `last_commit_at`: NULL unless all new input is commits, `committed`:
+    resources) and three silver tables. A commit can otherwise be the first one after a stop that is over, bound that
+    stop for all that its owner got back, name a topic that was known by its id, or be the first sign of a group.
     """
-    awaited = stalls.where(F.col("resumed_at_earliest").isNotNull() & F.col("first_commit_at").isNull())
-    generation = (*GROUP, "incarnation", F.col("resumed_generation_id").alias("generation_id"))
-    classic = F.coalesce("group_protocol", F.lit(GroupProtocol.CLASSIC)) == GroupProtocol.CLASSIC
+    protocol = F.coalesce("group_protocol", F.lit(GroupProtocol.CLASSIC))
+    is_classic = protocol == GroupProtocol.CLASSIC
+    is_consumer = protocol == GroupProtocol.CONSUMER
+    quiet = groups.join(F.broadcast(touched.where(F.col("last_commit_at").isNotNull())), list(GROUP))
+    quiet = quiet.where(is_classic | is_consumer)
+    assigned = (
+        members.where(F.col("valid_to_at").isNull())
+        .groupBy(*GROUP)
+        .agg(F.flatten(F.collect_list("assigned")).alias("assigned"))
+    )
+    is_known = F.size(F.array_except("committed", F.coalesce("assigned", F.array()))) == 0
     last = F.greatest("last_record_at", "last_commit_at").alias("last_record_at")
     return (
-        groups.join(F.broadcast(touched.where(F.col("last_commit_at").isNotNull())), list(GROUP))
-        .where(classic)
-        .join(awaited.select(*generation), [*GROUP, "incarnation", "generation_id"], "left_anti")
+        quiet.join(_awaiting(quiet, stalls, is_classic), list(GROUP), "left_anti")
+        .join(assigned, list(GROUP), "left")
+        .where(is_classic | is_known)
         .select(*(last if name == "last_record_at" else name for name in GROUPS.names))
+    )
+
+
+def _awaiting(quiet: DataFrame, stalls: DataFrame, is_classic: Column) -> DataFrame:
+    """Groups with a stop that is over and without a first commit after it, which the new ones may give or bound."""
+    of_group = stalls.join(F.broadcast(quiet.select(*GROUP)), list(GROUP), "left_semi")
+    fields = ("incarnation", "resumed_generation_id", "resumed_at_latest", "first_commit_at")
+    newest = F.max_by(F.struct(*fields), F.struct("log_epoch", "stopped_by_offset")).alias("stop")
+    resource = F.struct("name", "index")
+    # Between two generations of the classic protocol no commit of the one counts for the other.
+    same = (F.col("stop.incarnation") == F.col("incarnation")) & (
+        F.col("stop.resumed_generation_id") == F.col("generation_id")
+    )
+    bounds = F.col("stop.resumed_at_latest") >= F.col("since_at")
+    return (
+        quiet.join(of_group.groupBy(*GROUP, "name", "index").agg(newest), list(GROUP))
+        .where(F.col("stop.resumed_at_latest").isNotNull() & F.col("stop.first_commit_at").isNull())
+        .where((~is_classic | same) & (bounds | F.array_contains("committed", resource)))
+        .select(*GROUP)
     )
 
 

@@ -11,6 +11,8 @@ import time
 from contextlib import suppress
 from itertools import pairwise
 
+import pytest
+
 from jobs.delta_io import create_tables
 from jobs.ingest import start, wait
 from jobs.replay import Batch, Capture, replay, split
@@ -27,9 +29,10 @@ def test_a_replay_in_shuffled_batches_gives_the_tables_of_one_batch(spark, expec
     assert expected == rebuilt(spark, warehouse), "silver again from bronze"
 
 
-def test_batches_of_commits_alone_change_what_a_rebuild_would(spark, warehouse) -> None:
+@pytest.mark.parametrize("name", [NAME, "rolling_restart"])
+def test_batches_of_commits_alone_change_what_a_rebuild_would(spark, warehouse, name) -> None:
     """The longest stretch of commits, in two batches: the first ends stops, the second only goes on."""
-    capture, settings = Capture(CAPTURES / NAME), Settings(warehouse=warehouse)
+    capture, settings = Capture(CAPTURES / name), Settings(warehouse=warehouse)
     create_tables(spark, warehouse, (*BRONZE, *SILVER))
     records = [r for batch in split(capture, ["offsets"], 200, None) for r in batch.records]
     cuts = [n for n, r in enumerate(records) if r.key is None or not is_offset_commit(r.key)]
