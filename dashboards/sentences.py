@@ -8,6 +8,7 @@ from dashboards.lake import Row
 from dashboards.store import Rebalance
 from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, member_label, span, visible
 from dashboards.theme import LOOKS, look_of
+from dashboards.timeline import Segment
 from schemas.states import Evidence, GroupProtocol, GroupType, StallCause, Trigger
 
 TRIGGERS = {
@@ -142,6 +143,14 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
         f"{now}. {count(len(generations), 'rebalance')}, {bounded(estimate, low, high)} {word}-seconds lost; "
         f"the longest took {took(longest)} at {when}."
     )
+
+
+def waited(delays: Sequence[Segment]) -> str:
+    """How long Connect let work wait, with a space in front; nothing where it did not."""
+    if not delays:
+        return ""
+    whole = duration(sum(s.end - s.start for s in delays))
+    return f" Work waited for a worker to come back, or between two rounds of revocation, for {whole} in all."
 
 
 def unread(gaps: Sequence[Row]) -> str:

@@ -22,6 +22,7 @@ STALL_ROWS = 5_000
 EVENT_ROWS = 2_000
 CELL_ROWS = 20_000
 MOVE_ROWS = 500
+MOVE_SAMPLES = 20_000
 
 SPAN = """
 SELECT min(first_seen_at) AS first_at, max(last_record_at) AS last_at, count(*) AS groups,
@@ -106,7 +107,7 @@ LIMIT $cap
 
 MEMBERS = """
 SELECT incarnation, generation_id, member_id, valid_from_at, valid_to_at, group_instance_id, client_id, client_host,
-       is_leader, assigned, rejoined_at_earliest, rejoined_at_latest
+       is_leader, assigned, connect_delay_ms, rejoined_at_earliest, rejoined_at_latest
 FROM generation_members
 WHERE cluster = $cluster AND group_id = $group AND valid_from_at < $end
   AND (valid_to_at IS NULL OR valid_to_at >= $start)
@@ -173,6 +174,19 @@ GENERATION_EVENTS = """
 SELECT * FROM group_events
 WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation AND generation_id = $generation
 ORDER BY event_at, kind, member_id
+LIMIT $cap
+"""
+
+PROGRESS = """
+SELECT moved.cluster, moved.topic, moved.partition, moved.started_at, sample.observed_at, sample.progress,
+       sample.bytes_done, sample.bytes_total, sample.bytes_per_second
+FROM reassignments moved
+JOIN reassignment_samples sample ON sample.cluster = moved.cluster AND sample.topic = moved.topic
+    AND sample.partition = moved.partition AND sample.observed_at >= moved.started_at
+    AND sample.observed_at <= coalesce(moved.completed_at, moved.last_observed_at)
+WHERE moved.started_at < $end AND coalesce(moved.completed_at, moved.last_observed_at) >= $start
+  AND sample.progress IS NOT NULL
+ORDER BY moved.started_at DESC, moved.cluster, moved.topic, moved.partition, sample.observed_at
 LIMIT $cap
 """
 
@@ -304,6 +318,10 @@ class Store:
         """
         tables = ("reassignments", "generations", "generation_members")
         return self._lake.query(REASSIGNMENTS, tables, MOVE_ROWS, _within(window))
+
+    def progress(self, window: Window) -> Rows:
+        """What polls saw of the reassignments of the window: `observed_at`, `progress` 0..1, bytes; newest first."""
+        return self._lake.query(PROGRESS, ("reassignments", "reassignment_samples"), MOVE_SAMPLES, _within(window))
 
     def group(self, cluster: str, group: str) -> Row | None:
         rows = self._ask(GROUP, ("groups",), 1, cluster=cluster, group=group)

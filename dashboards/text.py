@@ -57,6 +57,12 @@ def member_label(member_id: str, group_instance_id: str | None = None, client_id
     return f"{head}·{tail[:4]}" if head and member_id[-37] == "-" else member_id
 
 
+def resource(name: str, index: int, limit: int = LONGEST) -> str:
+    """`orders-3`; a connector itself, which has no number (index -1), by its name."""
+    number = "" if index < 0 else f"-{index}"
+    return f"{visible(name, limit - len(number))}{number}"
+
+
 def duration(ms: float | None) -> str:
     """`340 ms`, `12.4 s`, `3 min 12 s`, `2 h 05 min`, `4 d 03 h`; a dash where none is known."""
     if ms is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from dashboards.lake import Row
 from dashboards.text import member_label
@@ -225,6 +226,28 @@ def _lives(
         )  # fmt: skip
         if (clipped := _clipped(life, window)) is not None:
             yield clipped, member_id, last
+
+
+def delays(members: Sequence[Row]) -> list[Segment]:
+    """Connect: spans in which the leader lets workers wait before lost or revoked work is handed out (KIP-415).
+
+    One lasts from the assignment that states a delay until it is over, or until one without a delay comes first.
+    """
+    stated: dict[tuple[int, int], tuple[int, int]] = {}
+    for row in members:
+        key = row["incarnation"], row["generation_id"]
+        start, delay = stated.get(key, (row["valid_from_at"], 0))
+        stated[key] = min(start, row["valid_from_at"]), max(delay, row["connect_delay_ms"] or 0)
+    out: list[Segment] = []
+    order = sorted((start, delay, key) for key, (start, delay) in stated.items())
+    for (start, delay, (incarnation, generation)), following in zip_longest(order, order[1:]):
+        end = start + delay if following is None else min(start + delay, max(start, following[0]))
+        if delay and end > start:
+            out.append(
+                Segment(earliest=start, start=start, end=end, latest=end, kind="delay", evidence=Evidence.OBSERVED,
+                        generation=generation, incarnation=incarnation, proof=str(start + delay))
+            )  # fmt: skip
+    return out
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

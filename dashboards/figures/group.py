@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from dashboards.figures.bars import bars, dotted_edges, thinned
 from dashboards.lake import Row
-from dashboards.text import between, clock, duration, figure_text, instant, member_label, span, visible
+from dashboards.text import between, clock, duration, figure_text, instant, member_label, resource, span, visible
 from dashboards.theme import GLYPHS, LOOKS, LOUD, TIME_AXIS, hues, layout
 from dashboards.timeline import Lane, Owned, Segment
 from dashboards.urlstate import Window
@@ -41,8 +41,11 @@ def group_figure(
     window: Window,
     hrefs: Mapping[tuple[int, int], str],
     unit: str = "partition",
+    delays: Sequence[Segment] = (),
 ) -> Drawn:
-    """`hrefs`: (incarnation, generation) → address of its rebalance; `unit`: what the group hands out."""
+    """`hrefs`: (incarnation, generation) → address of its rebalance; `unit`: what the group hands out; `delays`: spans
+    in which Connect lets work wait.
+    """
     fine = window.width / FINE
     lanes = lanes[: min(LANES_SHOWN, thinned([lane.lives for lane in lanes], BARS_SHOWN, fine))]
     # Where not all fit, those that stood still longest are worth their place.
@@ -57,6 +60,9 @@ def group_figure(
     sections = [(title, px) for title, px in sections if px]
     figure = go.Figure()
     _strip(figure, strip, generations, events, window, hrefs)
+    if delays:
+        waits = [(1.03, s, LOOKS["assigning"].colour, "", [_delay_tip(s), ""]) for s in delays]
+        figure.add_trace(bars(waits, height=0.1, axis="y", fine=window.width / FINE))
     _lanes(figure, lanes, events, fine)
     _ribbon(figure, owned, window, "y3" if lanes else "y2")
     figure.update_layout(_axes(sections, lanes, owned, window))
@@ -105,6 +111,11 @@ def _numbers(generations: Sequence[Row], window: Window) -> list[str]:
         shown.append(str(g["generation_id"]) if has_room else "")
         last = g["joined_at"] if has_room else last
     return shown
+
+
+def _delay_tip(s: Segment) -> str:
+    lines = ["<b>work waits</b> for a worker to come back", f"from {instant(s.start)} UTC", f"to {clock(int(s.proof))}"]
+    return "<br>".join([*lines, f"generation {s.generation}", s.evidence])
 
 
 def _state_tip(s: Segment) -> str:
@@ -226,7 +237,8 @@ def _ribbon(figure: go.Figure, owned: Sequence[Owned], window: Window, axis: str
 
 def _owner_tip(o: Owned, held: Segment) -> str:
     when = span(instant(held.start), instant(held.end))
-    return f"<b>{figure_text(o.name)}-{o.index}</b><br>{figure_text(held.kind)}<br>{when} UTC<br>{held.evidence}"
+    what = figure_text(resource(o.name, o.index))
+    return f"<b>{what}</b><br>{figure_text(held.kind)}<br>{when} UTC<br>{held.evidence}"
 
 
 def _axes(
@@ -244,7 +256,7 @@ def _axes(
         "State": {"range": [0, 2], "showticklabels": False},
         "Members": _rows([visible(lane.label, LABEL) for lane in lanes]),
     }
-    owners = _rows([f"{visible(o.name, LABEL - 1 - len(str(o.index)))}-{o.index}" for o in owned])
+    owners = _rows([resource(o.name, o.index, LABEL) for o in owned])
     out["annotations"], top = [], plot
     for number, (title, px) in enumerate(sections, start=1):
         name = "yaxis" if number == 1 else f"yaxis{number}"

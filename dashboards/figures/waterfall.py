@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from dashboards.figures.bars import bars, dotted_edges
 from dashboards.lake import Row
 from dashboards.store import Rebalance
-from dashboards.text import between, duration, figure_text, instant, member_label, visible
+from dashboards.text import between, duration, figure_text, instant, member_label, resource
 from dashboards.theme import GLYPHS, LOOKS, layout
 from dashboards.timeline import PARTIAL_MODES, Segment
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, StallCause
@@ -222,7 +222,7 @@ def _resources(found: Rebalance) -> list[_Line]:
 
 def _resource(s: Row, until: int) -> _Line:
     """The stall; one that lasts is drawn until the rebalance was over, with an arrow."""
-    name = f"<b>{figure_text(s['name'])}-{s['index']}</b>"
+    name = f"<b>{figure_text(resource(s['name'], s['index']))}</b>"
     tip = f"{name} stopped {stopped(s)}<br>{s['cause'].replace('_', ' ')} · {s['evidence']}"
     back, resumed = s["resumed_at_earliest"], s["resumed_at_latest"]
     points: tuple[_Point, ...] = ()
@@ -233,7 +233,7 @@ def _resource(s: Row, until: int) -> _Line:
         first = f"{name} first commit {instant(s['first_commit_at'])} UTC<br>offset {s['first_committed_offset']}"
         points = ((s["first_commit_at"], "diamond-open", LOOKS["working"].colour, first),)
     return _Line(
-        label=f"{visible(s['name'], 14)}-{s['index']}",
+        label=resource(s["name"], s["index"], 17),
         look="partial" if s["cause"] == StallCause.MOVED else "stopped",
         segment=_segment(s["stopped_at_earliest"], s["stopped_at_latest"], back, resumed, s["evidence"]),
         tip=tip,

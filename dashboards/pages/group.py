@@ -12,9 +12,9 @@ from dashboards.components import empty, grid, legend, panel, ranges, state_word
 from dashboards.figures.group import Drawn, group_figure
 from dashboards.lake import Row, Rows
 from dashboards.store import Span, Store
-from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, span, visible
+from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, resource, span, visible
 from dashboards.theme import GLYPHS, LOOKS, look_of
-from dashboards.timeline import PARTIAL_MODES, Lane, Owned, Segment, lanes, ownership, proof, states, unread
+from dashboards.timeline import PARTIAL_MODES, Lane, Owned, Segment, delays, lanes, ownership, proof, states, unread
 from dashboards.urlstate import ALL, State, Window, window
 from schemas.states import GroupEventKind
 
@@ -55,7 +55,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     owned = ownership(members.rows, stalls.rows, view, until, modern)
     hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
     unit = sentences.unit(found["group_type"])
-    drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit)
+    waits = delays(members.rows)
+    drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits)
     parts = [_head(state, group, found, shown)]
     if not inside:
         parts.append(_quiet(state, found, seen, view))
@@ -64,7 +65,10 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         *parts,
         panel(
             "What happened",
-            sentences.group(inside, found) + sentences.unread(gaps.rows) + _shown(drawn, lived, owned, capped=capped),
+            sentences.group(inside, found)
+            + sentences.waited(waits)
+            + sentences.unread(gaps.rows)
+            + _shown(drawn, lived, owned, capped=capped),
             drawn.figure,
             legend(),
             name="group",
@@ -183,7 +187,7 @@ def _tables(strip: list[Segment], lived: list[Lane], owned: list[Owned], events:
             table(
                 ("Partition", "Owner", "From (UTC)", "Until (UTC)", "Evidence"),
                 [
-                    (f"{visible(o.name, 80)}-{o.index}", visible(s.kind, 80), _edge(s.earliest, s.start),
+                    (resource(o.name, o.index, 90), visible(s.kind, 80), _edge(s.earliest, s.start),
                      _edge(s.end, s.latest), s.evidence)
                     for o in owned[:60]
                     for s in o.spans[:20]

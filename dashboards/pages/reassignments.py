@@ -5,8 +5,9 @@ from __future__ import annotations
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, empty, evidence_mark, ranges, table, tile
-from dashboards.lake import Row
+from dashboards.components import Cell, empty, evidence_mark, panel, ranges, table, tile
+from dashboards.figures.progress import LINES_SHOWN, progress_figure
+from dashboards.lake import Row, Rows
 from dashboards.store import Store
 from dashboards.text import ABSENT, count, duration, instant, visible
 from dashboards.urlstate import ALL, State, window
@@ -40,6 +41,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     return [
         head,
         _tiles(found.rows),
+        *_curve(store.progress(view)),
         html.Section(
             [
                 html.H2("Partitions"),
@@ -52,6 +54,21 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             className="panel",
         ),
     ]
+
+
+def _curve(samples: Rows) -> list[Component]:
+    if not samples.rows:
+        return []
+    figure, moves = progress_figure(samples.rows)
+    text = "Size of the added replicas against the leader's, as polls saw it."
+    if moves > LINES_SHOWN:
+        text += f" The {LINES_SHOWN} that began last of {moves:,} are drawn."
+    rows = [
+        (f"{visible(r['topic'], 60)}-{r['partition']}", instant(r["observed_at"]), f"{r['progress']:.0%}", _bytes(r))
+        for r in samples.rows[:200]
+    ]
+    listed = table(("Partition", "At (UTC)", "Progress", "Bytes"), rows)
+    return [panel("Progress", text, figure, name="progress", table=listed)]
 
 
 def _none(store: Store, state: State) -> Component:

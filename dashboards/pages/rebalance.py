@@ -12,7 +12,7 @@ from dashboards.components import Cell, aria, empty, evidence_mark, facts, legen
 from dashboards.figures.waterfall import RESOURCES_SHOWN, stopped, waterfall
 from dashboards.lake import Row
 from dashboards.store import Rebalance, Store
-from dashboards.text import ABSENT, amount, between, count, duration, instant, member_label, span, visible
+from dashboards.text import ABSENT, amount, between, count, duration, instant, member_label, resource, span, visible
 from dashboards.timeline import proof
 from dashboards.urlstate import State
 from schemas.states import StallCause
@@ -184,7 +184,7 @@ def _moves(found: Rebalance) -> Component:
     known = sentences.names(found.named)
     rows = [
         (
-            f"{visible(s['name'], 80)}-{s['index']}",
+            resource(s["name"], s["index"], 90),
             _owner(s["from_member_id"], known),
             _owner(s["to_member_id"], known),
             stopped(s),

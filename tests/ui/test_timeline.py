@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from dashboards.timeline import lanes, ownership, states, unread
+from dashboards.timeline import delays, lanes, ownership, states, unread
 from dashboards.urlstate import Window
 from schemas.states import Evidence
 from tests.ui import sample
@@ -154,3 +154,16 @@ def test_nobody_owns_anything_while_the_group_is_empty():
     emptied = rows["generations"][-1]["joined_at"]
     for o in ownership(rows["generation_members"], rows["stalls"], WINDOW, NOW):
         assert o.spans[-1].latest <= emptied
+
+
+def test_a_delay_lasts_until_it_is_over_or_an_assignment_without_one_comes_first():
+    def member(generation, at, delay):
+        return {"incarnation": 0, "generation_id": generation, "valid_from_at": at, "connect_delay_ms": delay}
+
+    rows = [
+        member(1, 0, 0), member(1, 0, None), member(2, 100, 50), member(2, 105, 50), member(3, 130, 20),
+        member(4, 200, 300), member(5, 250, 0), member(6, 900, 40),
+    ]  # fmt: skip
+    assert [(2, 100, 130), (3, 130, 150), (4, 200, 250), (6, 900, 940)] == [
+        (s.generation, s.start, s.end) for s in delays(rows)
+    ]

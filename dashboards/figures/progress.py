@@ -1,0 +1,59 @@
+"""Progress of reassignments over time: one line a partition, a dot for each look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboards.lake import Row
+from dashboards.text import figure_text, instant, visible
+from dashboards.theme import TIME_AXIS, hues, layout
+
+LINES_SHOWN, HEIGHT_PX = 16, 260
+
+
+def progress_figure(samples: Iterable[Row]) -> tuple[go.Figure, int]:
+    """The figure of at most `LINES_SHOWN` reassignments, and how many there are. `samples` are in order of each."""
+    of_move = [list(rows) for _, rows in groupby(samples, key=_move)]
+    shown = of_move[:LINES_SHOWN]
+    names = [f"{visible(rows[0]['topic'], 40)}-{rows[0]['partition']}" for rows in shown]
+    colours = hues(names)
+    figure = go.Figure()
+    for name, rows in zip(names, shown, strict=True):
+        figure.add_trace(
+            go.Scatter(
+                x=[row["observed_at"] for row in rows],
+                y=[100 * row["progress"] for row in rows],
+                mode="lines+markers",
+                line={"width": 2, "color": colours[name]},
+                marker={"size": 5, "color": colours[name]},
+                customdata=[[_tip(name, row)] for row in rows],
+                hovertemplate="%{customdata[0]}<extra></extra>",
+            )
+        )
+    ends: list[dict[str, Any]] = [
+        {"x": rows[-1]["observed_at"], "y": 100 * rows[-1]["progress"], "text": figure_text(name, 30),
+         "xanchor": "left", "xshift": 6, "showarrow": False, "font": {"size": 10}}
+        for name, rows in zip(names, shown, strict=True)
+    ]  # fmt: skip
+    figure.update_layout(
+        layout(
+            HEIGHT_PX,
+            margin={"l": 60, "r": 140, "t": 16, "b": 34},
+            xaxis=TIME_AXIS,
+            yaxis={"range": [-4, 104], "ticksuffix": " %", "zeroline": False, "fixedrange": True},
+            annotations=ends,
+        )
+    )
+    return figure, len(of_move)
+
+
+def _move(row: Row) -> tuple[Any, ...]:
+    return row["cluster"], row["topic"], row["partition"], row["started_at"]
+
+
+def _tip(name: str, row: Row) -> str:
+    return f"<b>{figure_text(name)}</b> {row['progress']:.0%}<br>{instant(row['observed_at'])} UTC<br>observed"
