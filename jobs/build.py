@@ -22,14 +22,23 @@ from jobs.errors import UserError
 from jobs.replace import PRUNED_GROUPS, replace_rows
 from jobs.settings import Settings
 from jobs.spark import session
+from jobs.topic_names import named, topic_names, with_named
 from pipelines.silver.frame import rows_of, silver, since_base, table_of
 from pipelines.silver.restarts import committing, replaced, restarts
-from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GENERATION_MEMBERS, GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
 from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
 TIMES = {"coordinator_records": "record_at", "offset_commits": "first_commit_at", "coordinator_events": "event_at"}
+RESOURCE = "struct<name: string, index: int>"
+TOUCH = (
+    ("group_id", "string"),
+    ("since_at", "timestamp"),
+    ("is_commit", "boolean"),
+    ("last_commit_at", "timestamp"),
+    ("committed", RESOURCE),
+)
 Group = tuple[str, str]
 
 
@@ -37,7 +46,7 @@ def rebuild_all(spark: SparkSession, warehouse: Path, quiet_ms: int) -> None:
     """Every silver table again, from all of bronze; each is replaced in one commit."""
     create_tables(spark, warehouse, SILVER)
     history = [_read(spark, warehouse, table) for table in INPUTS]
-    rebuilt = silver(*history, quiet_ms=quiet_ms).persist()
+    rebuilt = silver(*history, quiet_ms=quiet_ms, topic_names=topic_names(warehouse)).persist()
     try:
         for table in SILVER:
             rows = table_of(rebuilt, table)
@@ -56,7 +65,7 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
         touched: what `touched` returned.
     """
     # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
-    new = touched.toArrow()
+    new = with_named(spark, warehouse, touched.toArrow())
     told = _commits_only(spark, warehouse, spark.createDataFrame(new))
     new = new.drop_columns("committed").join(told, ["cluster", "group_id"], join_type="left anti")
     if not new.num_rows:
@@ -65,7 +74,8 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
     stand = restarts(spark.createDataFrame(new), _read(spark, warehouse, REBALANCES), _read(spark, warehouse, GROUPS))
     points = spark.createDataFrame(stand.toArrow())
     history = [since_base(_read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
-    rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points).toArrow()
+    names = topic_names(warehouse)
+    rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points, topic_names=names).toArrow()
 
     def write(table: Table) -> None:
         old = replaced(_read(spark, warehouse, table).where(_among(groups)), table, points)
@@ -91,7 +101,8 @@ def _commits_only(spark: SparkSession, warehouse: Path, touched: DataFrame) -> p
 
 def touched(new: Mapping[Table, DataFrame]) -> DataFrame:
     """The groups that new bronze rows are about, one row each: cluster, group_id, `since_at` (time of the earliest
-    new row), the resources `committed` and, where all new rows are commits, `last_commit_at`.
+    new row), the resources `committed` and, where all new rows are commits, `last_commit_at`. A row of no group has in
+    `topic_ids` the topics that polls named.
     """
     return _by_group(reduce(DataFrame.union, [_touching(table, frame) for table, frame in new.items()]))
 
@@ -100,17 +111,20 @@ def _by_group(rows: DataFrame) -> DataFrame:
     last = F.when(F.bool_and("is_commit"), F.max("last_commit_at"))
     earliest = F.min("since_at").alias("since_at")
     committed = F.collect_set("committed").alias("committed")
-    return rows.groupBy("cluster", "group_id").agg(earliest, last.alias("last_commit_at"), committed)
+    topics = F.collect_set("topic_id").alias("topic_ids")
+    return rows.groupBy("cluster", "group_id").agg(earliest, last.alias("last_commit_at"), committed, topics)
 
 
 def _touching(table: Table, rows: DataFrame) -> DataFrame:
+    if table is ADMIN_OBSERVATIONS:
+        return named(rows).select("cluster", *(F.lit(None).cast(kind).alias(name) for name, kind in TOUCH), "topic_id")
     # A row without a time may belong anywhere: its group is rebuilt from the start.
     since = F.coalesce(F.col(TIMES[table.name]), F.timestamp_millis(F.lit(0)))
     if table is COORDINATOR_RECORDS:
         # So is a group that uses, or comes to use, another protocol than the classic one (`pipelines.silver.phases`).
         since = F.when(F.col("record_kind") == "GroupMetadata", since).otherwise(F.timestamp_millis(F.lit(0)))
     is_commit, last = F.lit(False), F.lit(None).cast("timestamp")  # noqa: FBT003 - a literal
-    committed = F.lit(None).cast("struct<name: string, index: int>")
+    committed = F.lit(None).cast(RESOURCE)
     if table is OFFSET_COMMITS:
         is_commit, last = ~F.col("is_tombstone"), F.col("last_commit_at")
         committed = F.struct(F.col("topic").alias("name"), F.col("partition").alias("index"))
@@ -122,6 +136,7 @@ def _touching(table: Table, rows: DataFrame) -> DataFrame:
         is_commit.alias("is_commit"),
         last.alias("last_commit_at"),
         committed.alias("committed"),
+        F.lit(None).cast("string").alias("topic_id"),
     )
 
 
@@ -140,7 +155,8 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     """Follow bronze and rebuild what changes; with `once` until everything that is there has been built."""
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
-    new = {table: spark.readStream.format("delta").load(table_path(warehouse, table)) for table in INPUTS}
+    followed = (*INPUTS, ADMIN_OBSERVATIONS)
+    new = {table: spark.readStream.format("delta").load(table_path(warehouse, table)) for table in followed}
     rows = [_touching(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:

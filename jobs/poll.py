@@ -77,14 +77,17 @@ def start(
     *,
     say: Callable[[str], None],
     building: AbstractContextManager[object],
+    on_topics: Callable[[DataFrame], None] | None = None,
 ) -> list[Following]:
-    """Poll each cluster in a thread of its own until `stopped`. `building` is held while reassignments are built.
+    """Poll each cluster in a thread of its own until `stopped`. `building` is held while reassignments are built, and
+    while `on_topics` is told of new observations of topics.
 
     Raises:
         UserError: a cluster is not reached, or an option has no counterpart.
     """
     followed = _follow(spark, settings, say, building)
     for following in followed:
+        following.on_topics = on_topics
         following.start(stopped)
     return followed
 
@@ -115,6 +118,7 @@ class Following:
     poller: Poller
     building: AbstractContextManager[object]
     say: Callable[[str], None]
+    on_topics: Callable[[DataFrame], None] | None = None
     _app_id: str = field(default_factory=lambda: f"poll-{uuid.uuid4().hex}")
     _version: int = 0
     _pending: list[Observation] = field(default_factory=list)
@@ -197,6 +201,8 @@ class Following:
         if frame is not None and self._bears_on_reassignments(seen):
             with self.building:
                 rebuild_touched_reassignments(self.spark, self.settings.warehouse, {ADMIN_OBSERVATIONS: frame})
+                if self.on_topics and any(each["kind"] == "topic" for each in seen):
+                    self.on_topics(frame)
 
     def _bears_on_reassignments(self, seen: list[Observation]) -> bool:
         """An empty list of reassignments after an empty one changes no row."""

@@ -175,7 +175,8 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
     for table in BRONZE:
         if rows.get(table.name):
             frames[table.name].write.format("delta").mode("append").save(table_path(settings.warehouse, table))
-    new = {t: frames[t.name] for t in (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)}
+    history = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, ADMIN_OBSERVATIONS)
+    new = {table: frames[table.name] for table in history}
     rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(new))
     rebuild_touched_reassignments(spark, settings.warehouse, {t: frames[t.name] for t in INPUTS if rows.get(t.name)})
 

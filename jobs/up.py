@@ -26,12 +26,12 @@ from jobs.pages import free_port
 from jobs.processes import Supervised
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
-from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-HISTORY = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
+HISTORY = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, ADMIN_OBSERVATIONS)
 LAB = "lab"
 
 
@@ -130,8 +130,13 @@ def _polls(
     building: AbstractContextManager[object],
 ) -> list[poll.Following]:
     """What polls; nothing where that is impossible, since nothing else needs it."""
+
+    def named(observations: DataFrame) -> None:
+        new = touched({ADMIN_OBSERVATIONS: observations})
+        rebuild_touched(spark, settings.warehouse, settings.quiet_ms, new)
+
     try:
-        return poll.start(spark, settings, stopped, say=say, building=building)
+        return poll.start(spark, settings, stopped, say=say, building=building, on_topics=named)
     except UserError as error:
         say(f"Going on without polls: {error}")
         return []
@@ -140,17 +145,17 @@ def _polls(
 def _built(
     spark: SparkSession, settings: Settings, say: _Stages, building: AbstractContextManager[object]
 ) -> ingest.OnBatch:
-    """`building` is held while reassignments are built: polls build them too."""
+    """`building` is held: polls build reassignments too, and the groups of topics that they name."""
     rows = 0
 
     def build(new: Mapping[Table, DataFrame]) -> None:
         nonlocal rows
+        history = {table: frame for table, frame in new.items() if table in HISTORY}
         with building:
             rebuild_touched_reassignments(spark, settings.warehouse, new)
-        history = {table: frame for table, frame in new.items() if table in HISTORY}
-        if not history:
-            return
-        rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(history))
+            if not history:
+                return
+            rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(history))
         rows += 1
         say(f"Batch {rows} is in silver")
 

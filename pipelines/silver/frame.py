@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -23,13 +23,20 @@ from schemas.tables import Table
 
 INPUTS = {"record": COORDINATOR_RECORDS, "run": OFFSET_COMMITS, "event": COORDINATOR_EVENTS}
 RAW = ("raw_key", "raw_value")
+TopicNames = Mapping[str, Mapping[str, str]]
 ROWS_PER_BATCH = 2_000
 EARLIER_MS = 3_000
 """A line's second may have begun before the base completed, and lines are matched within another."""
 
 
 def silver(
-    records: DataFrame, runs: DataFrame, events: DataFrame, *, quiet_ms: int, restarts: DataFrame | None = None
+    records: DataFrame,
+    runs: DataFrame,
+    events: DataFrame,
+    *,
+    quiet_ms: int,
+    restarts: DataFrame | None = None,
+    topic_names: TopicNames | None = None,
 ) -> DataFrame:
     """Rebuild the groups whose history is in the three bronze frames.
 
@@ -40,6 +47,7 @@ def silver(
         quiet_ms: pause that ends an episode (`rebalances`).
         restarts: what `restarts.restarts` returned; a group with a base there needs its history from the base on only
             (`since_base`), and only the rows of later generations come out. None: every history is whole.
+        topic_names: what polls know, by cluster: topic id → name.
 
     Returns:
         One column per silver table, a struct of that table's columns; each row holds one of them, the rest are NULL.
@@ -51,7 +59,7 @@ def silver(
     history = _union(parts)
     ordered = history.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
     schema = ", ".join(f"{table.name} STRUCT<{_ddl(table)}>" for table in SILVER)
-    return ordered.mapInArrow(partial(_rebuild, quiet_ms), schema)
+    return ordered.mapInArrow(partial(_rebuild, quiet_ms, topic_names or {}), schema)
 
 
 def table_of(rebuilt: DataFrame, table: Table) -> DataFrame:
@@ -108,11 +116,11 @@ def _union(sides: list[DataFrame]) -> DataFrame:
     return first
 
 
-def _rebuild(quiet_ms: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _rebuild(quiet_ms: int, names: TopicNames, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in batches for row in batch.to_pylist())
     out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in SILVER}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
-        for name, found in _of_group(cluster, group_id, list(of_group), quiet_ms).items():
+        for name, found in _of_group(cluster, group_id, list(of_group), quiet_ms, names.get(cluster, {})).items():
             out[name] += found
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
             yield _batch(out)
@@ -122,7 +130,7 @@ def _rebuild(quiet_ms: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Re
 
 
 def _of_group(
-    cluster: str, group_id: str, rows: list[dict[str, Any]], quiet_ms: int
+    cluster: str, group_id: str, rows: list[dict[str, Any]], quiet_ms: int, names: Mapping[str, str]
 ) -> dict[str, list[dict[str, Any]]]:
     records = [row["record"] for row in rows if row["record"] is not None]
     for record in records:
@@ -133,6 +141,7 @@ def _of_group(
         records,
         [row["run"] for row in rows if row["run"] is not None],
         [row["event"] for row in rows if row["event"] is not None],
+        names,
     )
     stated = next((row["base"] for row in rows if row.get("base") is not None), None)
     return silver_rows(history, quiet_ms, stated and _base(stated))

@@ -125,7 +125,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """`events` are the coordinators' lines, `worker_lines` those of Connect workers."""
+    """`events` are the coordinators' lines, `worker_lines` those of Connect workers, `topic_names` what polls know of
+    the cluster's topics: id → name.
+    """
 
     cluster: str
     group_id: str
@@ -133,6 +135,7 @@ class History:
     commits: Commits
     events: list[Event]
     worker_lines: list[Event] = field(default_factory=list)
+    topic_names: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -142,6 +145,7 @@ class History:
         records: Iterable[Mapping[str, Any]],
         runs: Iterable[Mapping[str, Any]],
         events: Iterable[Mapping[str, Any]],
+        topic_names: Mapping[str, str] | None = None,
     ) -> History:
         """Order and deduplicate: records by position, lines by what they say (a shipper may send one twice)."""
         by_position = {(row["log_epoch"], row["source_offset"]): row for row in records}
@@ -170,6 +174,7 @@ class History:
             commits=Commits(runs),
             events=[e for e in ordered if e.kind not in WORKER_KINDS],
             worker_lines=[e for e in ordered if e.kind in WORKER_KINDS],
+            topic_names=topic_names or {},
         )
 
 

@@ -105,6 +105,7 @@ class Script:
         self.records: list[dict[str, Any]] = []
         self.runs: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
+        self.topic_names: dict[str, str] = {}
         self._offset = 0
 
     def at(self, ms: int, *bodies: Body) -> Script:
@@ -149,7 +150,7 @@ class Script:
         return self
 
     def rows(self) -> Rows:
-        return silver_rows(History.of("c", "g", self.records, self.runs, self.events), 10_000)
+        return silver_rows(History.of("c", "g", self.records, self.runs, self.events, self.topic_names), 10_000)
 
     def _next(self) -> int:
         self._offset += 1

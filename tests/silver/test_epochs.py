@@ -277,6 +277,12 @@ def test_an_id_that_could_be_several_topics_stays_an_id():
     assert [T1] == named(script)
 
 
+def test_an_id_gets_the_name_that_a_poll_saw():
+    script = Script().at(0, member("A", "orders", "returns"), epoch(2), target("A", 0), target_epoch(2))
+    script.topic_names[T1] = "returns"
+    assert ["returns"] == named(script)
+
+
 def test_a_regular_expressions_topics_count_once_it_is_resolved():
     unresolved = Script().at(0, member("A", subscribedTopicNames=[], subscribedTopicRegex="ord.*"), current("A", 1))
     unresolved.at(100, regex("ord.*", "orders"), epoch(2)).at(900, target("A", 0), target_epoch(2), current("A", 2, 0))

@@ -1,8 +1,9 @@
 """Names of the topics that KIP-848 and share groups know by id alone.
 
 Stated by the group itself: `ConsumerGroupPartitionMetadata` (up to 4.0), `ShareGroupStatePartitionMetadata`, and the
-commits of brokers from 4.1 on. Otherwise by elimination: an id in a target assignment is one of the topics to which its
-owner subscribes, and no two ids of one target assignment are the same topic.
+commits of brokers from 4.1 on; or by the cluster's metadata, where a poll saw it. Otherwise by elimination: an id in a
+target assignment is one of the topics to which its owner subscribes, and no two ids of one target assignment are the
+same topic.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ class TopicNames:
     """
 
     def __init__(self, history: History, end: Position) -> None:
-        self._names = history.commits.topic_names(end)
+        self._names = dict(history.topic_names) | history.commits.topic_names(end)
         for topic in _stated(history.records):
             self._names[topic["topicId"]] = topic["topicName"]
         for choices in _choices(history.records, self._names):
