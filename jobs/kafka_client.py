@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 ANSWER_WITHIN_S = 15.0
+ASK_ONCE_S = 5.0
+ASK_AGAIN_S = 0.25
+# What is answered while a broker is lost, and while the others' views of a partition's leader differ.
+PASSING = {
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+}
 
 # The options a reader's promises rest on; nobody may change them. The group is named because librdkafka insists;
 # a reader that assigns and never commits takes no part in it.
@@ -79,11 +93,27 @@ def cluster_id(options: Mapping[str, str]) -> str:
 def topic_ends(client: AdminClient, topic: str) -> TopicEnds | None:
     """Where the topic's partitions begin and end now; None while there is no such topic. Never creates one.
 
+    While brokers come and go it asks again, for up to `ANSWER_WITHIN_S`.
+
     Raises:
         KafkaException: whatever else the brokers answer, or that none does.
     """
+    until = time.monotonic() + ANSWER_WITHIN_S
+    while True:
+        try:
+            return _ends(client, topic)
+        except KafkaException as error:
+            if error.args[0].code() not in PASSING or time.monotonic() > until:
+                raise
+        time.sleep(ASK_AGAIN_S)
+        # A client stays with what it knows of the brokers, also with one that is gone, until it asks for all of them.
+        with suppress(KafkaException):
+            client.list_topics(timeout=ASK_ONCE_S)
+
+
+def _ends(client: AdminClient, topic: str) -> TopicEnds | None:
     try:
-        future = client.describe_topics(TopicCollection([topic]), request_timeout=ANSWER_WITHIN_S)[topic]
+        future = client.describe_topics(TopicCollection([topic]), request_timeout=ASK_ONCE_S)[topic]
         described = future.result()
     except KafkaException as error:
         if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -98,10 +128,12 @@ def topic_ends(client: AdminClient, topic: str) -> TopicEnds | None:
 
 def _offsets(client: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, int]:
     wanted = {TopicPartition(topic, partition): spec for partition in partitions}
-    futures = client.list_offsets(
-        wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=ANSWER_WITHIN_S
-    )
-    return {at.partition: future.result().offset for at, future in futures.items()}
+    futures = client.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=ASK_ONCE_S)
+    found = {at.partition: future.result().offset for at, future in futures.items()}
+    if min(found.values(), default=0) < 0:
+        # What the client says, without an error, of a partition that has no leader.
+        raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+    return found
 
 
 def unreachable(options: Mapping[str, str], error: KafkaError) -> UserError:

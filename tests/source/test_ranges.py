@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 
 import pytest
-from confluent_kafka import TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import ListOffsetsResultInfo
 
 from jobs.kafka_client import FIXED, reader_options, topic_ends
 from jobs.kafka_read import Range, RangeReader
@@ -130,3 +132,38 @@ def test_reading_leaves_no_group_behind(cluster, topic):
     read(cluster, topic, (0, 0, 1))
     groups = {g.group_id for g in topic.admin.list_consumer_groups().result().valid}
     assert "regroup-reader" not in groups
+
+
+NO_LEADER = "no error, and no offset"
+
+
+def answered(result) -> Future:
+    future: Future = Future()
+    future.set_result(result)
+    return future
+
+
+class MovedLeader:
+    """A real client whose first answers about offsets are those seen while brokers were lost."""
+
+    def __init__(self, admin, errors) -> None:
+        self._admin = admin
+        self._errors = list(errors)
+
+    def __getattr__(self, name: str):
+        return getattr(self._admin, name)
+
+    def list_offsets(self, wanted, **kwargs):
+        error = self._errors.pop(0) if self._errors else None
+        if error == NO_LEADER:
+            return dict.fromkeys(wanted, answered(ListOffsetsResultInfo(-1001, -1, -1)))
+        if error is not None:
+            raise KafkaException(KafkaError(error))
+        return self._admin.list_offsets(wanted, **kwargs)
+
+
+def test_a_leader_that_just_changed_is_asked_again(topic):
+    moved = MovedLeader(topic.admin, [KafkaError.NOT_LEADER_FOR_PARTITION, NO_LEADER, KafkaError.FENCED_LEADER_EPOCH])
+    assert topic_ends(topic.admin, topic.name) == topic_ends(moved, topic.name)
+    with pytest.raises(KafkaException):
+        topic_ends(MovedLeader(topic.admin, [KafkaError.TOPIC_AUTHORIZATION_FAILED]), topic.name)
