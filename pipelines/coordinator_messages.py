@@ -117,6 +117,8 @@ def _columns(wording: Wording, values: dict[str, Any]) -> dict[str, Any]:
         trigger, why = _why(values["reason"])
         values |= why
     elif wording.kind == EventKind.MEMBER_FENCED:
+        # Of streams members 4.3 prints a reason with a full stop of its own.
+        values["reason"] = values["reason"].removesuffix(".")
         for template, stated in _FENCING:
             why_fenced = template.read(values["reason"])
             if why_fenced is not None:
