@@ -70,7 +70,7 @@ def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work
         "client_reason": why.client_reason,
         "slowest_member_id": slowest,
         "slowest_waited_ms": waited,
-        "joined_member_ids": sorted(g.members.keys() - before.keys()) if previous or g.number == 1 else None,
+        "joined_member_ids": sorted(g.members.keys() - before.keys()) if previous or g.is_first else None,
         "left_member_ids": sorted(before.keys() - g.members.keys()) if previous else None,
         "resources_assigned": len(g.owners),
         "resources_moved": moved,
@@ -113,14 +113,15 @@ def _skipped_possible(g: Generation) -> bool:
 
 def _skipped(g: Generation, story: Story) -> int | None:
     """Numbers before this one that never completed; None where compaction may have taken their records."""
-    if g.previous is None:
-        return 0 if g.number == 1 else None
-    missing = g.number - g.previous.number - 1
+    if g.previous is None and not g.is_first:
+        return None
+    last = g.previous.number if g.previous else 0
+    missing = g.number - last - 1
     if missing == 0 or len({e["generation_id"] for e in story.attempts} - {g.number}) == missing:
         return missing
     came_from = [m.previous_generation for m in g.members.values() if m.previous_generation is not None]
     stated = [number for number in came_from if number >= 0]
-    return missing if stated and max(stated) <= g.previous.number else None
+    return missing if stated and max(stated) <= last else None
 
 
 def _slowest(g: Generation, story: Story, done: dict[str, Work]) -> tuple[str | None, int | None]:

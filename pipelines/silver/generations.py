@@ -81,6 +81,11 @@ class Generation:
         return self.joined_at if self.record.at is None else self.record.at
 
     @property
+    def is_first(self) -> bool:
+        """The group had no member before: earlier numbers, if any, are attempts that were never stored."""
+        return self.previous is None and (self.number == 1 or self.created is not None)
+
+    @property
     def completed_at(self) -> int:
         """When the group was whole again."""
         return self.joined_at if self.is_empty else self.synced_at

@@ -119,7 +119,7 @@ def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterato
     before = previous.final_members if previous else {}
     if previous is None and g.created is None and g.number == 1:
         yield event_row(g.joined_at, GroupEventKind.CREATED, g.incarnation, evidence=Evidence.INFERRED, generation=1)
-    if previous is not None or g.number == 1:
+    if previous is not None or g.is_first:
         for member_id in sorted(g.members.keys() - before.keys()):
             yield _arrival(g, story, g.members[member_id])
     for member_id in sorted(before.keys() - g.members.keys()):
@@ -132,7 +132,7 @@ def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterato
         )
     elif previous is not None and not previous.is_empty:
         yield from _changes(g, previous, before)
-    if previous is not None or g.number == 1:
+    if previous is not None or g.is_first:
         yield from _elected(g, previous)
     yield from returns(g)
 

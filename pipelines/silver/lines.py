@@ -58,14 +58,18 @@ class Lines:
     def story(self, g: Generation) -> Story:
         """The lines between the completion of the generation before and that of `g`."""
         longest = max((m.rebalance_timeout_ms for m in g.members.values()), default=0)
-        since = g.previous.completed_at if g.previous else g.joined_at - longest - NEAR_MS
+        born = g.created.at if g.created else None
+        since = max(g.joined_at - longest - NEAR_MS, born or 0)
+        last = None if born is None else 0
+        if g.previous:
+            since, last = g.previous.completed_at, g.previous.number
         lines = self.window(since, max(g.synced_at, g.joined_at) + NEAR_MS)
         joined = _nearest(lines, EventKind.EMPTY if g.is_empty else EventKind.STABILIZED, g.number, g.joined_at)
         before_join = [e for e in lines if e.at <= g.joined_at + 1]
         starts = [e for e in before_join if e.kind == EventKind.PREPARING and (e["generation_id"] or 0) < g.number]
         own = [e for e in starts if e["generation_id"] == g.number - 1]
         same_broker = [e for e in own if joined is not None and e["broker_id"] == joined["broker_id"]]
-        first = next(iter(starts if g.previous else own), None)
+        first = next(iter(own if last is None else starts), None)
         return Story(
             preparing=next(iter(same_broker or own), None),
             first_preparing=first,
@@ -74,7 +78,7 @@ class Lines:
             attempts=tuple(
                 e
                 for e in before_join
-                if g.previous and e.kind == EventKind.STABILIZED and g.previous.number < e["generation_id"] <= g.number
+                if last is not None and e.kind == EventKind.STABILIZED and last < e["generation_id"] <= g.number
                 # A coordinator that fails takes a number with it which was not stored: the next one gives it again.
                 if e["generation_id"] < g.number or e.until < g.joined_at - NEAR_MS
             ),

@@ -110,7 +110,7 @@ def _gave_up(g: Generation) -> bool:
 def _inferred(g: Generation, story: Story, done: dict[str, Work]) -> Cause:
     previous = g.previous
     if previous is None or previous.is_empty:
-        is_first = g.number == 1 or previous is not None
+        is_first = g.is_first or previous is not None
         trigger = Trigger.FIRST_MEMBER if is_first and not g.is_empty else Trigger.UNKNOWN
         return Cause(trigger=trigger, evidence=Evidence.INFERRED)
     before = previous.final_members

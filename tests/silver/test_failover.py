@@ -77,6 +77,30 @@ def test_a_rebalance_that_a_failover_interrupted_stopped_everybody_since_its_fir
     assert [(s["cause"], s["stopped_at_earliest"] - START) for s in found["stalls"]] == [("failover", 5_000)] * 2
 
 
+NEW = generation(0, -200, [], protocol=None)
+OVERTAKEN = (
+    preparing(-190, 0),
+    stabilized(-100, 1),
+    preparing(-90, 1),
+    stabilized(9_000, 2),
+    assigned(9_005, 2),
+)
+
+
+def test_a_first_generation_that_was_overtaken_leaves_arrivals_and_a_failed_rebalance() -> None:
+    found = rows([NEW, TWO], OVERTAKEN)
+    assert [A, B] == sorted(e["member_id"] for e in found["group_events"] if e["kind"] == "joined")
+    assert [(-100, 1)] == [e[:2] for e in events(found, "failed_rebalance")]
+    [first] = found["generations"]
+    assert (1, [A, B]) == (first["skipped_generations"], first["joined_member_ids"])
+    assert "first_member" == first["trigger"]
+
+
+def test_lines_of_a_group_s_former_life_are_no_attempts_of_its_new_one() -> None:
+    found = rows([ALONE, tombstone(5_000), generation(0, 6_000, [], protocol=None), TWO], [stabilized(10, 1)])
+    assert [] == events(found, "failed_rebalance")
+
+
 def test_a_number_that_goes_back_begins_anew_without_stops_or_arrivals() -> None:
     later = generation(7, 9_000, [consumer("a", [0]), consumer("b", [1])])
     back = generation(5, 60_000, [consumer("a", [0, 1])])
