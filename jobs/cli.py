@@ -26,6 +26,7 @@ COMMANDS = {
     "lab": ("jobs.lab.lab", "run"),
     "doctor": ("jobs.doctor", "run"),
 }
+SCENARIOS = "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover"
 FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 
 
@@ -59,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, parents=[common, *parents])
 
     up = add("up", "run everything: ingest, silver tables and pages; without --bootstrap-servers, of a lab", kafka)
+    up.add_argument("--lab", metavar="NAME[,NAME...]", default="churn", help=f"what the lab plays: {SCENARIOS}")
     up.add_argument("--trigger-seconds", type=float, help="time between two batches")
     up.add_argument("--quiet-ms", type=int, help="pause that ends an episode of rebalances, in milliseconds")
     for command in (up, add("serve", "the pages alone")):
@@ -82,7 +84,10 @@ def parser() -> argparse.ArgumentParser:
     ship.add_argument("--follow", action="store_true", help="go on as the files grow")
     ship.add_argument("--topic", help="events topic (default: the cluster's events_topic)")
     ship.add_argument("--broker-id", type=int, help="broker that wrote the files, where the lines do not say")
-    lab = add("lab", "the embedded broker and its churning groups alone")
+    lab = add("lab", "an embedded cluster and the groups of a scenario alone")
+    lab.add_argument(
+        "--scenario", metavar="NAME[,NAME...]", default="churn", help=f"{SCENARIOS} (default: %(default)s)"
+    )
     lab.add_argument("--seed", type=int, default=1, help="seed of the script")
     add("doctor", "check Java, jars, Kafka, permissions, topics and the warehouse, and say what to do", kafka)
     return top

@@ -45,6 +45,12 @@ def java() -> Path:
     return java_home() / "bin" / "java"
 
 
+def javac() -> Path | None:
+    """The compiler of the first Java 17 or 21 that has one: a runtime alone has none."""
+    homes = (home for home in _candidates() if not _misfit(home))
+    return next((home / "bin" / "javac" for home in homes if (home / "bin" / "javac").exists()), None)
+
+
 def _candidates() -> Iterator[Path]:
     if os.environ.get("JAVA_HOME"):
         yield Path(os.environ["JAVA_HOME"]).resolve()

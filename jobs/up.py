@@ -21,7 +21,8 @@ from jobs.build_reassignments import rebuild_touched_reassignments
 from jobs.delta_io import create_tables
 from jobs.errors import UserError
 from jobs.jars import jars
-from jobs.lab.lab import Lab
+from jobs.lab.lab import Lab, without_compiler
+from jobs.lab.scenarios import DEFAULT, chosen
 from jobs.pages import free_port
 from jobs.processes import Supervised
 from jobs.settings import Cluster, Settings
@@ -35,7 +36,7 @@ HISTORY = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, ADMIN_OBSERV
 LAB = "lab"
 
 
-def run(settings: Settings, _: argparse.Namespace) -> int:
+def run(settings: Settings, args: argparse.Namespace) -> int:
     """Run until Ctrl-C; nothing that was started stays behind.
 
     Raises:
@@ -44,7 +45,7 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
     with ExitStack() as stack:
         say = _Stages()
         if not settings.clusters:
-            settings = _embedded(settings, stack, say)
+            settings = _embedded(settings, args.lab, stack, say)
         settings.warehouse.mkdir(parents=True, exist_ok=True)
         address = _pages(settings, stack)
         say(f"Pages: {address} (they fill as history is read)")
@@ -95,21 +96,33 @@ class _Stages:
         print(f"{time.monotonic() - self._began:6.1f} s  {text}", flush=True)
 
 
-def _embedded(settings: Settings, stack: ExitStack, say: _Stages) -> Settings:
-    """A broker and churning groups in a folder beside the warehouse: the same cluster at every start."""
-    say("No cluster is named: starting a broker and churning consumers of our own (--bootstrap-servers names yours)")
+def _embedded(settings: Settings, names: str, stack: ExitStack, say: _Stages) -> Settings:
+    """A lab in a folder beside the warehouse: for the same scenarios the same cluster at every start."""
+    scenario, left_out = chosen(names)
+    say("No cluster is named: starting a lab of our own (--bootstrap-servers names yours)")
+    if left_out:
+        say(without_compiler(left_out))
     jars("kafka")
-    folder = settings.warehouse.absolute().parent / "lab"
+    folder = settings.warehouse.absolute().parent / "-".join(["lab", *(names.split(",") if names != DEFAULT else [])])
     folder.mkdir(parents=True, exist_ok=True)
-    lab = stack.enter_context(Lab(folder))
+    lab = stack.enter_context(Lab(folder, scenario))
     cluster = Cluster(name=LAB, bootstrap_servers=lab.bootstrap_servers)
     lab.create_topic(cluster.events_topic)
-    shipper: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "ship-logs", "--follow", lab.log_file]
-    command = [*shipper, "--broker-id", "1", "--bootstrap-servers", lab.bootstrap_servers, "--cluster", LAB]
-    shipping = Supervised(command, output=folder / "ship-logs.log")
-    stack.callback(shipping.stop)
-    say(f"Broker at {lab.bootstrap_servers}, five groups rebalance")
+    shipped = [([log], ["--broker-id", str(broker_id)]) for broker_id, log in lab.broker_logs.items()]
+    shipped += [(lab.worker_logs, [])] if lab.worker_logs else []
+    for logs, options in shipped:
+        _ship(logs, options, cluster, folder / "ship-logs.log", stack)
+    say(f"Brokers at {lab.bootstrap_servers} play {names}")
     return replace(settings, clusters=(cluster,))
+
+
+def _ship(logs: list[Path], options: list[str], cluster: Cluster, output: Path, stack: ExitStack) -> None:
+    """Send what these files gain to the events topic, in a process of its own."""
+    for log in logs:
+        log.touch()
+    command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "ship-logs", "--follow", *logs, *options]
+    target = ["--bootstrap-servers", cluster.bootstrap_servers, "--cluster", cluster.name]
+    stack.callback(Supervised([*command, *target], output=output).stop)
 
 
 def _pages(settings: Settings, stack: ExitStack) -> str:

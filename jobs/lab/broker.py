@@ -17,6 +17,7 @@ from confluent_kafka.admin import AdminClient
 from jobs.errors import UserError
 from jobs.jars import jars
 from jobs.java import java
+from jobs.lab.log_config import log_options
 from jobs.processes import Supervised
 
 if TYPE_CHECKING:
@@ -24,17 +25,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 READY_WITHIN_S = 60
-# Kafka's own default layout. The JVM's time zone is set to UTC, which %d follows.
-LOGGING = """\
-appenders = file
-appender.file.type = File
-appender.file.name = file
-appender.file.fileName = {log_file}
-appender.file.layout.type = PatternLayout
-appender.file.layout.pattern = [%d] %p %m (%c)%n
-rootLogger.level = INFO
-rootLogger.appenderRef.file.ref = file
-"""
 
 
 class Broker:
@@ -62,7 +52,7 @@ class Broker:
         self.log_file = self.directory / "server.log"
         self._overrides = dict(overrides or {})
         self._heap = heap
-        self._port, self.controller_port = _free_ports(2)
+        self._port, self.controller_port = free_ports(2)
         self._process: Supervised | None = None
 
     @property
@@ -113,8 +103,6 @@ class Broker:
         settings = self._settings() | self._overrides
         properties = self.directory / "server.properties"
         properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()), encoding="utf-8")
-        logging = self.directory / "log4j2.properties"
-        logging.write_text(LOGGING.format(log_file=self.log_file), encoding="utf-8")
         return properties
 
     @property
@@ -152,9 +140,8 @@ class Broker:
 
     def _java(self, main_class: str, *arguments: str | Path) -> list[str | Path]:
         classpath = os.pathsep.join(str(jar) for jar in jars("kafka"))
-        logging = self.directory / "log4j2.properties"
-        options = [f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-Duser.timezone=UTC", "-Djava.awt.headless=true"]
-        return [java(), *options, f"-Dlog4j2.configurationFile={logging}", "-cp", classpath, main_class, *arguments]
+        options = [f"-Xmx{self._heap}", "-XX:+UseSerialGC", "-Djava.awt.headless=true", *log_options(self.log_file)]
+        return [java(), *options, "-cp", classpath, main_class, *arguments]
 
     def _format(self, properties: Path) -> None:
         new_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
@@ -190,7 +177,8 @@ class Broker:
             return False
 
 
-def _free_ports(count: int) -> list[int]:
+def free_ports(count: int) -> list[int]:
+    """Ports of loopback that nobody listens on."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

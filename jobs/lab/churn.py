@@ -9,7 +9,7 @@ import heapq
 import itertools
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -27,13 +27,13 @@ def staggered_joins(group: Group, rng: Random) -> Iterator[float]:
         yield rng.uniform(1, 4)
 
 
-def restart(group: Group, index: int, away_s: float) -> Iterator[float]:
-    """A polite close, `away_s` seconds of absence, a start."""
+def restart(group: Group, index: int, away_s: float, **changes: Any) -> Iterator[float]:
+    """A polite close, `away_s` seconds of absence, a start, with `changes` to the member's plan."""
     group.leave(index)
     while group.is_running(index):
         yield 0.2
     yield away_s
-    group.start(index)
+    group.start(index, **changes)
 
 
 def deploys(group: Group, rng: Random) -> Iterator[float]:
@@ -85,6 +85,51 @@ def slow_polls(group: Group, rng: Random) -> Iterator[float]:
         seconds = interval_s + rng.uniform(1, 5)
         group.block(0, seconds)
         yield seconds
+
+
+def comings_and_goings(group: Group, rng: Random) -> Iterator[float]:
+    """By turns a member leaves and returns, and one is killed and returns after its session ended."""
+    yield from staggered_joins(group, rng)
+    for turn in itertools.count():
+        yield rng.uniform(9, 14)
+        index = turn % group.plan.members
+        if turn % 2:
+            yield from crash(group, index, group.plan.session_timeout_ms / 1000 * rng.uniform(1.4, 1.8))
+        else:
+            yield from restart(group, index, rng.uniform(4, 8))
+
+
+def crash(group: Group, index: int, away_s: float) -> Iterator[float]:
+    """A kill, `away_s` seconds of absence, a start."""
+    group.kill(index)
+    yield away_s
+    group.start(index)
+
+
+def worker_losses(group: Group, rng: Random) -> Iterator[float]:
+    """Connect: one worker stops and returns within the delay, then one is killed and returns after it, and so on.
+
+    The first, which leads, is the last to go: a new leader hands out at once what the old one had waited with.
+    """
+    yield from staggered_joins(group, rng)
+    for turn in itertools.count():
+        yield rng.uniform(16, 20)
+        index = (turn + 1) % group.plan.members
+        if turn % 2:
+            yield from crash(group, index, rng.uniform(26, 30))
+        else:
+            yield from restart(group, index, rng.uniform(1, 2))
+
+
+def migration(group: Group, rng: Random) -> Iterator[float]:
+    """A rolling restart takes the members to the consumer protocol, the next one takes them back."""
+    yield from staggered_joins(group, rng)
+    for group_protocol in itertools.cycle(("consumer", "classic")):
+        yield rng.uniform(8, 12)
+        group.say(f"{group.plan.group_id}: a rolling restart to the {group_protocol} protocol")
+        for index in range(group.plan.members):
+            yield from restart(group, index, rng.uniform(0.5, 1.5), group_protocol=group_protocol)
+            yield rng.uniform(3, 5)
 
 
 def run_scripts(scripts: Sequence[Iterator[float]], stop: threading.Event) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import signal
 import sys
 import threading
 import time
@@ -19,8 +18,6 @@ from confluent_kafka import Consumer
 
 def main(topic: str, config: dict[str, object]) -> None:
     """Consume `topic` until told to leave."""
-    # The parent decides what a terminal's Ctrl-C means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     orders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=[orders], daemon=True).start()
     consumer = Consumer(config)

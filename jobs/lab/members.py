@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobs.lab import consumer
 
@@ -23,30 +23,62 @@ class GroupPlan:
     topic: str
     partitions: int
     members: int
-    assignor: str = "range"
-    is_static: bool = False
     session_timeout_ms: int = 6_000
     max_poll_interval_ms: int = 300_000
-    auto_commit_interval_ms: int = 1_000
 
     def client_id(self, index: int) -> str:
-        """Name of the member at `index`; of a static member also its `group.instance.id`."""
+        """Name of the member at `index`."""
         return f"{self.group_id}-{index}"
 
+    def prepare(self) -> None:
+        """Fetch and make what the members' program needs.
+
+        Raises:
+            UserError: something is missing.
+        """
+
+    def command(self, index: int, bootstrap_servers: str, folder: Path) -> list[str]:
+        """What starts the member at `index`: a program that obeys lines on standard input, and ends where that ends.
+
+        `folder` is the lab's own, for what the member keeps.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsumerPlan(GroupPlan):
+    """A group of librdkafka consumers. With the consumer protocol the broker sets session, heartbeat and assignor."""
+
+    group_protocol: str = "classic"
+    assignor: str = "range"
+    is_static: bool = False
+    auto_commit_interval_ms: int = 1_000
+
+    def command(self, index: int, bootstrap_servers: str, folder: Path) -> list[str]:  # noqa: ARG002 - keeps nothing
+        """`consumer.py` with the settings of this member."""
+        config = json.dumps(self.config(index, bootstrap_servers))
+        return [sys.executable, "-I", consumer.__file__, self.topic, config]
+
     def config(self, index: int, bootstrap_servers: str) -> dict[str, object]:
-        """Settings of the member's librdkafka consumer."""
+        """Settings of the member's librdkafka consumer; a static member's `group.instance.id` is its client id."""
+        is_classic = self.group_protocol == "classic"
         return {
             "bootstrap.servers": bootstrap_servers,
             "group.id": self.group_id,
             "client.id": self.client_id(index),
             **({"group.instance.id": self.client_id(index)} if self.is_static else {}),
-            "partition.assignment.strategy": self.assignor,
-            "session.timeout.ms": self.session_timeout_ms,
-            "heartbeat.interval.ms": self.session_timeout_ms // 3,
+            **(self._classic() if is_classic else {"group.protocol": self.group_protocol}),
             "max.poll.interval.ms": self.max_poll_interval_ms,
             "auto.commit.interval.ms": self.auto_commit_interval_ms,
             "auto.offset.reset": "earliest",
             "log_level": 0,
+        }
+
+    def _classic(self) -> dict[str, object]:
+        return {
+            "partition.assignment.strategy": self.assignor,
+            "session.timeout.ms": self.session_timeout_ms,
+            "heartbeat.interval.ms": self.session_timeout_ms // 3,
         }
 
 
@@ -56,26 +88,26 @@ class Group:
 
     plan: GroupPlan
     bootstrap_servers: str
-    output: Path
+    folder: Path
     say: Callable[[str], None]
     _running: dict[int, subprocess.Popen[str]] = field(default_factory=dict)
 
-    def start(self, index: int) -> None:
-        """Start the member at `index`, unless it runs."""
+    def start(self, index: int, **changes: Any) -> None:
+        """Start the member at `index`, unless it runs; `changes` to the plan hold for it alone."""
         if self.is_running(index):
             return
         if ended := self._running.pop(index, None):
             _reap(ended)
-        config = json.dumps(self.plan.config(index, self.bootstrap_servers))
-        command = [sys.executable, "-I", consumer.__file__, self.plan.topic, config]
-        with self.output.open("ab") as sink:
+        command = replace(self.plan, **changes).command(index, self.bootstrap_servers, self.folder)
+        with (self.folder / "members.log").open("ab") as sink:
+            # A session of its own: what a terminal's Ctrl-C means is for the lab to decide.
             self._running[index] = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True, bufsize=1
+                command, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True, bufsize=1, start_new_session=True
             )
         self._tell(index, "starts")
 
     def leave(self, index: int) -> None:
-        """Ask for a polite close. A dynamic member sends LeaveGroup, a static one keeps its place."""
+        """Ask for a polite close. A dynamic member says that it leaves, a static one keeps its place."""
         self._order(index, "leave", "closes politely")
 
     def block(self, index: int, seconds: float) -> None:

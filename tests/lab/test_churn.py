@@ -10,16 +10,17 @@ from random import Random
 import pytest
 
 from jobs.lab.churn import run_scripts
-from jobs.lab.lab import SCENARIO
 from jobs.lab.members import Group, GroupPlan
+from jobs.lab.scenarios import CHURN, SCENARIOS
 
-IDS = [plan.group_id for plan, _ in SCENARIO]
+GROUPS = [group for scenario in SCENARIOS.values() for group in scenario.groups]
+IDS = [plan.group_id for plan, _ in GROUPS]
 
 
 class UnstartedGroup(Group):
     """Says what it would do."""
 
-    def start(self, index: int) -> None:
+    def start(self, index: int, **_: object) -> None:
         self._tell(index, "starts")
 
     def _order(self, index: int, order: str, meaning: str) -> None:
@@ -31,19 +32,19 @@ class UnstartedGroup(Group):
 
 def played(plan: GroupPlan, script, seed: int) -> list[str]:
     said: list[str] = []
-    group = UnstartedGroup(plan=plan, bootstrap_servers="", output=Path(), say=said.append)
+    group = UnstartedGroup(plan=plan, bootstrap_servers="", folder=Path(), say=said.append)
     said.extend(f"{seconds:.3f}" for seconds in islice(script(group, Random(seed)), 200))
     return said
 
 
-@pytest.mark.parametrize(("plan", "script"), SCENARIO, ids=IDS)
+@pytest.mark.parametrize(("plan", "script"), GROUPS, ids=IDS)
 def test_a_seed_always_gives_the_same_script(plan, script):
     assert played(plan, script, 1) == played(plan, script, 1)
     assert played(plan, script, 1) != played(plan, script, 2)
 
 
-def test_the_scenario_has_every_kind_of_trouble():
-    said = {line.split(maxsplit=1)[-1] for plan, script in SCENARIO for line in played(plan, script, 1)}
+def test_the_default_scenario_has_every_kind_of_trouble():
+    said = {line.split(maxsplit=1)[-1] for plan, script in CHURN.groups for line in played(plan, script, 1)}
     assert {"starts", "closes politely", "is killed", "a rolling restart", "a crash loop"} <= said
     assert any(line.startswith("does not poll for") for line in said)
 

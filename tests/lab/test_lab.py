@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.lab.lab import SCENARIO
+from jobs.lab.scenarios import CHURN
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,9 +47,9 @@ def test_every_group_rebalances_and_nothing_stays_behind(tmp_path, end, status):
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     lab = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: {plan.group_id for plan, _ in SCENARIO} == stable_groups(tmp_path))
+        wait_until(lambda: {plan.group_id for plan, _ in CHURN.groups} == stable_groups(tmp_path))
         family = descendants(lab.pid)
-        assert len(family) > len(SCENARIO)
+        assert len(family) > len(CHURN.groups)
         lab.send_signal(end)
         assert status == lab.wait(30)
         wait_until(lambda: not family & parents().keys(), within_s=20)

@@ -63,3 +63,13 @@ def test_a_trimmed_java_is_refused(tmp_path):
     install(tmp_path / "jvm" / "trimmed", "17", modules="java.base")
     with pytest.raises(UserError, match=r"trimmed Java 17 without jdk\.incubator\.vector"):
         java.java_home()
+
+
+def test_the_compiler_is_that_of_a_fitting_java_which_has_one(tmp_path):
+    assert None is java.javac()
+    install(tmp_path / "jvm" / "1-runtime", "17")
+    (install(tmp_path / "jvm" / "2-other", "25") / "bin" / "javac").touch(mode=0o755)
+    assert None is java.javac()
+    complete = install(tmp_path / "jvm" / "3-complete", "21") / "bin" / "javac"
+    complete.touch(mode=0o755)
+    assert complete == java.javac()

@@ -1,0 +1,35 @@
+import java.util.HashMap;
+import java.util.Map;
+import org.apache.kafka.connect.cli.ConnectDistributed;
+import org.apache.kafka.connect.runtime.Connect;
+import org.apache.kafka.connect.runtime.distributed.DistributedHerder;
+
+/**
+ * A distributed worker. The one that leads creates the connectors {@code lab.connectors}, unless they are there: each
+ * copies the file {@code lab.file} into the topic of the first argument.
+ */
+final class ConnectWorker {
+    public static void main(String[] arguments) throws InterruptedException {
+        Orders orders = Orders.listen();
+        Map<String, String> settings = new HashMap<>();
+        Orders.settings(arguments).forEach((key, value) -> settings.put((String) key, (String) value));
+        String names = settings.remove("lab.connectors");
+        String file = settings.remove("lab.file");
+        Connect<DistributedHerder> connect = new ConnectDistributed().startConnect(settings);
+        for (String name : names.split(",")) {
+            create(connect.herder(), name, Map.of(
+                    "name", name,
+                    "connector.class", "org.apache.kafka.connect.file.FileStreamSourceConnector",
+                    "file", file,
+                    "topic", arguments[0]));
+        }
+        while (orders.goOn(250)) {
+        }
+        connect.stop();
+    }
+
+    /** Only a leader does so, and only the first time: the others' refusals are as they should be. */
+    private static void create(DistributedHerder herder, String name, Map<String, String> config) {
+        herder.putConnectorConfig(name, config, false, (refusal, created) -> {});
+    }
+}

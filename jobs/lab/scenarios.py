@@ -1,0 +1,297 @@
+"""The lab's scenarios by name: which groups run, on which brokers, and what happens to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from jobs.errors import UserError
+from jobs.java import javac
+from jobs.lab import churn, incidents
+from jobs.lab.members import ConsumerPlan, GroupPlan
+from jobs.lab.other_members import JavaPlan, RegistryPlan
+
+if TYPE_CHECKING:
+    from jobs.lab.churn import Script
+    from jobs.lab.incidents import Incident
+
+DEFAULT = "churn"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scenario:
+    """Groups with their scripts, and the cluster they need. `overrides` are broker properties."""
+
+    groups: Sequence[tuple[GroupPlan, Script]]
+    overrides: Mapping[str, object] = field(default_factory=dict)
+    brokers: int = 1
+    incidents: Sequence[Incident] = ()
+
+    @property
+    def needs_compiler(self) -> bool:
+        """Whether a member is a Java program of the lab."""
+        return any(isinstance(plan, JavaPlan) for plan, _ in self.groups)
+
+
+def chosen(names: str) -> tuple[Scenario, list[str]]:
+    """The scenarios of a comma-separated list as one, and which of them cannot run for want of a Java compiler.
+
+    Raises:
+        UserError: a name is unknown, or none of them can run.
+    """
+    wanted = names.split(",")
+    for name in wanted:
+        if name not in SCENARIOS:
+            near = get_close_matches(name, SCENARIOS, 1)
+            hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(SCENARIOS)}."
+            raise UserError(f"There is no lab scenario {name!r}: {hint}")
+    left_out = [name for name in wanted if SCENARIOS[name].needs_compiler and javac() is None]
+    playing = [SCENARIOS[name] for name in dict.fromkeys(wanted) if name not in left_out]
+    if not playing:
+        raise UserError(f"{', '.join(left_out)} need a Java compiler: install a JDK 17 or 21, not only its runtime.")
+    overrides: dict[str, object] = {}
+    for scenario in playing:
+        overrides |= scenario.overrides
+    merged = Scenario(
+        groups=[group for scenario in playing for group in scenario.groups],
+        overrides=overrides,
+        brokers=max(scenario.brokers for scenario in playing),
+        incidents=[incident for scenario in playing for incident in scenario.incidents],
+    )
+    return merged, left_out
+
+
+def _quick(kind: str) -> dict[str, object]:
+    """Broker properties: silent members are given up after 6 s, where 45 s are the least by default."""
+    times = {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 1_500}
+    return {f"group.{kind}.{least}{name}": ms for name, ms in times.items() for least in ("", "min.")}
+
+
+CHURN = Scenario(
+    groups=[
+        (ConsumerPlan(group_id="orders-enricher", topic="orders", partitions=6, members=3), churn.deploys),
+        (
+            ConsumerPlan(
+                group_id="payments-settler", topic="payments", partitions=6, members=3, assignor="cooperative-sticky"
+            ),
+            churn.deploys,
+        ),
+        (
+            ConsumerPlan(
+                group_id="inventory-sync",
+                topic="inventory",
+                partitions=4,
+                members=2,
+                is_static=True,
+                session_timeout_ms=10_000,
+                auto_commit_interval_ms=2_000,
+            ),
+            churn.static_bounces,
+        ),
+        (
+            ConsumerPlan(
+                group_id="search-indexer", topic="products", partitions=4, members=2, auto_commit_interval_ms=2_000
+            ),
+            churn.crashes,
+        ),
+        (
+            ConsumerPlan(
+                group_id="report-builder",
+                topic="reports",
+                partitions=4,
+                members=2,
+                max_poll_interval_ms=6_000,
+                auto_commit_interval_ms=5_000,
+            ),
+            churn.slow_polls,
+        ),
+    ]
+)
+KIP848 = Scenario(
+    groups=[
+        (
+            ConsumerPlan(group_id="basket-pricer", topic="baskets", partitions=6, members=3, group_protocol="consumer"),
+            churn.comings_and_goings,
+        ),
+        (
+            ConsumerPlan(
+                group_id="invoice-archiver",
+                topic="invoices",
+                partitions=4,
+                members=2,
+                group_protocol="consumer",
+                is_static=True,
+            ),
+            churn.static_bounces,
+        ),
+    ],
+    overrides=_quick("consumer"),
+)
+MIGRATION = Scenario(
+    groups=[
+        (ConsumerPlan(group_id="refund-auditor", topic="refunds", partitions=6, members=3), churn.migration),
+    ],
+    overrides=_quick("consumer"),
+)
+ASSIGNORS = "org.apache.kafka.clients.consumer."
+PLAIN = {
+    "group.id": "{group_id}",
+    "session.timeout.ms": 6_000,
+    "heartbeat.interval.ms": 2_000,
+    "auto.commit.interval.ms": 1_000,
+    "auto.offset.reset": "earliest",
+}
+JAVA = Scenario(
+    groups=[
+        (
+            JavaPlan(
+                group_id=group_id,
+                topic=topic,
+                partitions=6,
+                members=3,
+                program="PlainConsumer",
+                settings=PLAIN | {"partition.assignment.strategy": ASSIGNORS + assignor},
+            ),
+            churn.comings_and_goings,
+        )
+        for group_id, topic, assignor in (
+            ("claims-reader", "claims", "RangeAssignor"),
+            ("quotes-reader", "quotes", "CooperativeStickyAssignor"),
+        )
+    ]
+)
+STREAMS_APP = {
+    "application.id": "{group_id}",
+    "state.dir": "{folder}/state/{client_id}",
+    "application.server": "localhost:{port}",
+    "num.stream.threads": 1,
+    "num.standby.replicas": 1,
+    "commit.interval.ms": 1_000,
+    "processing.guarantee": "at_least_once",
+    "auto.offset.reset": "earliest",
+}
+STREAMS = Scenario(
+    groups=[
+        (
+            JavaPlan(
+                group_id="clicks-counter",
+                topic="clicks",
+                partitions=4,
+                members=3,
+                program="StreamsApp",
+                table="streams",
+                settings=STREAMS_APP
+                | {
+                    "session.timeout.ms": 6_000,
+                    "heartbeat.interval.ms": 2_000,
+                    "probing.rebalance.interval.ms": 60_000,
+                },
+            ),
+            churn.comings_and_goings,
+        ),
+        (
+            JavaPlan(
+                group_id="visits-counter",
+                topic="visits",
+                partitions=4,
+                members=3,
+                program="StreamsApp",
+                table="streams",
+                settings=STREAMS_APP | {"group.protocol": "streams"},
+            ),
+            churn.comings_and_goings,
+        ),
+    ],
+    overrides=_quick("streams") | {"group.streams.num.standby.replicas": 1},
+)
+CONNECT = Scenario(
+    groups=[
+        (
+            JavaPlan(
+                group_id="warehouse-connect",
+                topic="warehouse-lines",
+                partitions=1,
+                members=3,
+                program="ConnectWorker",
+                table="connect",
+                layout="connect",
+                heap="128m",
+                settings={
+                    "group.id": "{group_id}",
+                    "listeners": "http://127.0.0.1:{port}",
+                    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+                    "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+                    "config.storage.topic": "{group_id}-configs",
+                    "offset.storage.topic": "{group_id}-offsets",
+                    "offset.storage.partitions": 1,
+                    "status.storage.topic": "{group_id}-status",
+                    "status.storage.partitions": 1,
+                    **{f"{kind}.storage.replication.factor": 1 for kind in ("config", "offset", "status")},
+                    "plugin.discovery": "service_load",
+                    "session.timeout.ms": 6_000,
+                    "heartbeat.interval.ms": 2_000,
+                    "scheduled.rebalance.max.delay.ms": 15_000,
+                    "lab.connectors": "stock-lines,price-lines,supplier-lines,return-lines",
+                    "lab.file": "{folder}/server.log",
+                },
+            ),
+            churn.worker_losses,
+        ),
+    ]
+)
+SHARE = Scenario(
+    groups=[
+        (
+            JavaPlan(
+                group_id="mail-senders",
+                topic="mails",
+                partitions=4,
+                members=3,
+                program="ShareMember",
+                settings={"group.id": "{group_id}"},
+            ),
+            churn.comings_and_goings,
+        ),
+    ],
+    overrides=_quick("share"),
+)
+REGISTRY = Scenario(
+    groups=[
+        (RegistryPlan(group_id="schema-registry", topic="_schemas", partitions=1, members=3), churn.comings_and_goings),
+    ]
+)
+REASSIGNMENT = Scenario(
+    groups=[
+        (ConsumerPlan(group_id="ledger-reader", topic="postings", partitions=6, members=2), churn.deploys),
+    ],
+    brokers=3,
+    incidents=[incidents.reassignments],
+)
+# With three partitions of the offsets topic, one led by each broker, every broker coordinates one of the groups.
+FAILOVER = Scenario(
+    groups=[
+        (
+            # Longer than it takes until another broker coordinates, or else every loss would end all sessions.
+            ConsumerPlan(group_id=group_id, topic=topic, partitions=4, members=2, session_timeout_ms=30_000),
+            churn.staggered_joins,
+        )
+        for group_id, topic in (("bookings-a", "bookings"), ("bookings-b", "seats"), ("bookings-c", "fares"))
+    ],
+    overrides={"offsets.topic.num.partitions": 3},
+    brokers=3,
+    incidents=[incidents.coordinator_losses],
+)
+SCENARIOS: dict[str, Scenario] = {
+    DEFAULT: CHURN,
+    "kip848": KIP848,
+    "migration": MIGRATION,
+    "java": JAVA,
+    "streams": STREAMS,
+    "connect": CONNECT,
+    "share": SHARE,
+    "registry": REGISTRY,
+    "reassignment": REASSIGNMENT,
+    "failover": FAILOVER,
+}

@@ -1,0 +1,144 @@
+"""The scenarios: each has a name, says what it cannot do without, and its members are real ones of their kind."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from jobs.cli import SCENARIOS as ON_THE_COMMAND_LINE
+from jobs.cli import main
+from jobs.errors import UserError
+from jobs.lab.cluster import Cluster
+from jobs.lab.members import Group
+from jobs.lab.scenarios import SCENARIOS, chosen
+from jobs.replay import Capture, split
+from pipelines.silver.rows import silver_rows
+from tests.silver.rebuilding import histories
+
+WITHIN_S = 40
+NOTHING: dict[str, list] = {"groups": [], "group_events": [], "generations": []}
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """One broker for a member or two of every kind."""
+    everything = chosen("kip848,streams,share,connect,registry")[0]
+    overrides = everything.overrides | {"group.initial.rebalance.delay.ms": 0, "log.cleaner.enable": "false"}
+    folder = tmp_path_factory.mktemp("lab")
+    with Cluster(folder, overrides=overrides) as running:
+        running.create_topics({plan.topic: plan.partitions for plan, _ in everything.groups})
+        yield running
+
+
+class Scene:
+    """One group of a scenario, and what Regroup tells of it."""
+
+    def __init__(self, group: Group, cluster: Cluster, folder: Path) -> None:
+        self.group = group
+        self._cluster = cluster
+        self._folders = (folder / str(number) for number in count())
+
+    def told(self):
+        """The silver rows so far."""
+        folder = next(self._folders)
+        servers = self._cluster.bootstrap_servers
+        if main(["capture", "--bootstrap-servers", servers, "--out", str(folder), "--duration", "0"]) != 0:
+            return NOTHING  # there is no offsets topic before the first group
+        shutil.copy(self._cluster.brokers[0].log_file, folder / "broker-1.log")
+        capture = Capture(folder)
+        for history in histories(split(capture, ["offsets", "log"], 1, None), capture.meta):
+            if history.group_id == self.group.plan.group_id:
+                return silver_rows(history, 10_000)
+        return NOTHING
+
+    def until(self, *, members: int, events: list[str], resources: int = 0):
+        """The rows, once the group is stable with so many members and resources and these things have happened."""
+        deadline = time.monotonic() + WITHIN_S
+        while True:
+            rows = self.told()
+            happened = sorted(str(row["kind"]) for row in rows["group_events"])
+            found = [(row["state"], row["member_count"]) for row in rows["groups"]]
+            owned = (rows["generations"][-1]["resources_assigned"] or 0) if rows["generations"] else 0
+            if found == [("Stable", members)] and owned >= resources and not set(events) - set(happened):
+                return rows
+            assert time.monotonic() < deadline, (found, owned, happened)
+            time.sleep(0.3)
+
+
+@contextmanager
+def scene(cluster: Cluster, folder: Path, scenario: str, index: int = 0):
+    plan = SCENARIOS[scenario].groups[index][0]
+    plan.prepare()
+    group = Group(
+        plan=plan,
+        bootstrap_servers=cluster.bootstrap_servers,
+        folder=cluster.brokers[0].directory,
+        say=lambda _: None,
+    )
+    try:
+        yield Scene(group, cluster, folder)
+    finally:
+        group.end()
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_every_scenario_can_be_chosen_on_the_command_line(name):
+    assert SCENARIOS[name].groups == chosen(name)[0].groups
+    assert name in ON_THE_COMMAND_LINE.split(", ")
+
+
+def test_scenarios_chosen_together_are_one_with_all_their_groups_and_brokers():
+    both, left_out = chosen("kip848,failover")
+    assert (3, []) == (both.brokers, left_out)
+    assert [*SCENARIOS["kip848"].groups, *SCENARIOS["failover"].groups] == both.groups
+
+
+def test_an_unknown_scenario_is_named_with_the_nearest():
+    with pytest.raises(UserError, match="no lab scenario 'stream': did you mean 'streams'"):
+        chosen("kip848,stream")
+
+
+def test_where_no_compiler_is_what_needs_it_is_left_out_and_named(monkeypatch):
+    monkeypatch.setattr("jobs.lab.scenarios.javac", lambda: None)
+    kept, left_out = chosen("streams,kip848,share,registry")
+    assert ["streams", "share"] == left_out
+    assert [*SCENARIOS["kip848"].groups, *SCENARIOS["registry"].groups] == kept.groups
+    with pytest.raises(UserError, match="streams, share need a Java compiler"):
+        chosen("streams,share")
+
+
+@pytest.mark.parametrize(
+    ("scenario", "index"),
+    [("kip848", 0), ("streams", 1), ("share", 0), ("registry", 0)],
+    ids=["kip848", "streams", "share", "registry"],
+)
+def test_what_the_members_do_is_what_is_told(cluster, tmp_path, scenario, index):
+    with scene(cluster, tmp_path, scenario, index) as played:
+        played.group.start(0)
+        played.group.start(1)
+        played.until(members=2, events=["joined"])
+        played.group.leave(1)
+        rows = played.until(members=1, events=["left"])
+    [gone] = [row for row in rows["group_events"] if row["kind"] == "left"]
+    assert gone["client_id"].startswith(played.group.plan.client_id(1))
+    assert "observed" == gone["evidence"]
+
+
+def test_what_a_killed_worker_ran_is_told_as_waiting_for_it(cluster, tmp_path):
+    with scene(cluster, tmp_path, "connect") as played:
+        played.group.start(0)
+        played.group.start(1)
+        rows = played.until(members=2, events=["joined"], resources=8)
+        worker = next(row["member_id"] for row in rows["generation_members"] if row["client_id"].endswith("-1"))
+        ran = [row["assigned"] for row in rows["generation_members"] if row["member_id"] == worker][-1]
+        played.group.kill(1)
+        rows = played.until(members=1, events=["session_expired"])
+    last = rows["generations"][-1]["generation_id"]
+    lost = {(row["name"], row["index"]) for row in rows["stalls"] if row["generation_id"] == last}
+    assert {(each["name"], each["index"]) for each in ran} == lost
+    assert 4 == len(lost)
