@@ -18,6 +18,7 @@ TYPES: dict[str, pa.DataType] = {
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     "ARRAY<STRING>": pa.list_(pa.string()),
     "ARRAY<INT>": pa.list_(pa.int32()),
+    "MAP<STRING,STRING>": pa.map_(pa.string(), pa.string()),
     RESOURCES: pa.list_(_RESOURCE),
 }
 

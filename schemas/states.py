@@ -130,6 +130,29 @@ class ReassignmentPhase(StrEnum):
     COMPLETED = "completed"
 
 
+class AdviceAction(StrEnum):
+    STATIC_MEMBERSHIP = "static_membership"
+    COOPERATIVE_ASSIGNOR = "cooperative_assignor"
+    CONSUMER_PROTOCOL = "consumer_protocol"
+    CONSUMER_PROTOCOL_STATIC = "consumer_protocol_static"
+    RAISE_SESSION_TIMEOUT = "raise_session_timeout"
+    LOWER_SESSION_TIMEOUT = "lower_session_timeout"
+    RAISE_MAX_POLL_INTERVAL = "raise_max_poll_interval"
+    LOWER_CONNECT_DELAY = "lower_connect_delay"
+    RAISE_CONNECT_DELAY = "raise_connect_delay"
+    FIX_MEMBER = "fix_member"
+    NONE = "none"
+
+
+class AdviceStatus(StrEnum):
+    """A suggestion counts as tried once the records show the change; before and after then decide."""
+
+    SUGGESTED = "suggested"
+    TRIED = "tried"
+    VERIFIED = "verified"
+    REFUTED = "refuted"
+
+
 class QuarantineReason(StrEnum):
     """Why an input could not be read: one name for each way to be wrong, and nothing else in `quarantine.reason`."""
 

@@ -1,0 +1,167 @@
+"""Rows of `advice`: what a group's own churn would have cost under other settings, and what is worth changing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.gold.churn import Churn, Silver, churn, number
+from pipelines.gold.latencies import Broker, latencies
+from pipelines.gold.options import Group, Option, options
+from pipelines.gold.prediction import Prediction
+from pipelines.gold.replay import Policy
+from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType, RebalanceMode
+
+REPRODUCED = 0.3
+"""How far off the replay of what really happened may be before nothing is concluded from any other."""
+
+NEGLIGIBLE = 1.0
+"""Resource-seconds: so close is close, whatever the ratio."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worth:
+    """What a saving must reach to be recommended: both, in resource-seconds over the window and as a share."""
+
+    seconds: float = 10.0
+    ratio: float = 0.1
+
+
+def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> list[dict[str, Any]]:
+    """One row for every action evaluated on one window of one group; none where the window holds no churn.
+
+    Deterministic: the replays' random numbers come from the group and its window.
+    """
+    found = churn(silver, quiet_ms)
+    if found is None:
+        return []
+    newest = max(silver["generations"], key=number)
+    seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
+    if newest["group_type"] != GroupType.CONSUMER:
+        return [_none(found, f"Groups of type {newest['group_type']} are not replayed.")]
+    group = Group(churn=found, latencies=latencies(silver, broker), now=_policy(silver), seed=seed)
+    as_is = group.predict(group.now)
+    measured = found.lost_ms / 1000
+    told = _as_is(as_is, measured)
+    if not _reproduces(as_is, measured):
+        return [_none(found, f"{told} That is too far off to conclude anything from replays of other settings.")]
+    if not found.outages and not found.disturbances:
+        return [_none(found, "No instance stopped in the window: there is nothing to save.")]
+    rows = [_row(found, option, told, group, worth) for option in options(group)]
+    rows.sort(key=lambda row: (-row["saving"], row["action"]))
+    best = [row for row in rows if row["is_recommended"]]
+    none = _none(found, _nothing(rows, told, worth)) | {"is_recommended": not best}
+    ranked = [
+        *best,
+        *([] if best else [none]),
+        *(r for r in rows if not r["is_recommended"]),
+        *([none] if best else []),
+    ]
+    return [row | {"rank": rank} for rank, row in enumerate(ranked, 1)]
+
+
+def _policy(silver: Silver) -> Policy:
+    """The one in force, as the newest generation with members shows it."""
+    settled = [g for g in sorted(silver["generations"], key=number) if not g["is_empty"]]
+    newest = settled[-1] if settled else max(silver["generations"], key=number)
+    modes = [g["rebalance_mode"] for g in settled if g["rebalance_mode"] not in (None, RebalanceMode.UNKNOWN)]
+    members = [m for m in silver["generation_members"] if number(m) == number(newest)]
+    return Policy(
+        is_consumer_protocol=newest["group_protocol"] == GroupProtocol.CONSUMER,
+        is_cooperative=bool(modes) and modes[-1] == RebalanceMode.COOPERATIVE,
+        is_static=bool(members) and all(m["group_instance_id"] for m in members),
+    )
+
+
+def _reproduces(as_is: Prediction, measured: float) -> bool:
+    off = abs(as_is.lost - measured)
+    return as_is.low <= measured <= as_is.high or off <= max(NEGLIGIBLE, REPRODUCED * measured)
+
+
+def _as_is(as_is: Prediction, measured: float) -> str:
+    return (
+        f"The churn of the window cost {measured:,.1f} resource-seconds; replayed as the group is now, "
+        f"{as_is.lost:,.1f} ({as_is.low:,.1f} to {as_is.high:,.1f})."
+    )
+
+
+def _row(found: Churn, option: Option, told: str, group: Group, worth: Worth) -> dict[str, Any]:
+    now, predicted = found.lost_ms / 1000, option.prediction
+    saving = now - predicted.lost
+    is_worth = now - predicted.high >= max(worth.seconds, worth.ratio * now)
+    missing = [c for c in option.preconditions if c.state == "missing"]
+    verdict = "saves" if saving > 0 else "costs more:"
+    parts = [
+        told,
+        (
+            f"{_sentence(option.action)} {verdict} {abs(saving):,.1f}: {predicted.lost:,.1f} "
+            f"({predicted.low:,.1f} to {predicted.high:,.1f})."
+        ),
+        option.why,
+        *(f"Not recommended before this holds: {c.text}." for c in missing if is_worth),
+        *(f"Assumed: {text}." for text in group.latencies.assumed),
+    ]
+    return _base(found, option.action) | {
+        "is_recommended": is_worth and not missing,
+        "lost_predicted": predicted.lost,
+        "lost_predicted_low": predicted.low,
+        "lost_predicted_high": predicted.high,
+        "saving": saving,
+        "saving_ratio": saving / now if now else None,
+        "rebalances_predicted": predicted.rebalances,
+        "settings": dict(option.settings),
+        "preconditions": [str(c) for c in option.preconditions],
+        "explanation": " ".join(parts),
+    }
+
+
+def _sentence(action: AdviceAction) -> str:
+    text = action.value.replace("_", " ")
+    return text[0].upper() + text[1:]
+
+
+def _nothing(rows: Sequence[Mapping[str, Any]], told: str, worth: Worth) -> str:
+    if any(row["is_recommended"] for row in rows):
+        return f"{told} Leaving it costs what the recommended change would save."
+    if not rows:
+        return f"{told} Nothing that could be changed would have mattered."
+    best = rows[0]
+    if best["saving"] <= 0:
+        return f"{told} Every change evaluated would cost more: leave it."
+    return (
+        f"{told} The best change, {best['action'].replace('_', ' ')}, would save {best['saving']:,.1f} at best "
+        f"estimate; that is not surely {worth.seconds:,.0f} resource-seconds and {worth.ratio:.0%}, or cannot be done "
+        "yet: leave it."
+    )
+
+
+def _none(found: Churn, explanation: str) -> dict[str, Any]:
+    now = found.lost_ms / 1000
+    return _base(found, AdviceAction.NONE) | {
+        "is_recommended": True,
+        "rank": 1,
+        "lost_predicted": now,
+        "lost_predicted_low": now,
+        "lost_predicted_high": now,
+        "saving": 0.0,
+        "saving_ratio": 0.0 if now else None,
+        "rebalances_predicted": found.rebalances,
+        "settings": {},
+        "preconditions": [],
+        "explanation": explanation,
+    }
+
+
+def _base(found: Churn, action: AdviceAction) -> dict[str, Any]:
+    return {
+        "as_of": found.end_ms,
+        "action": action.value,
+        "lost_now": found.lost_ms / 1000,
+        "rebalances_now": found.rebalances,
+        "window_start_at": found.start_ms,
+        "window_end_at": found.end_ms,
+        "status": AdviceStatus.SUGGESTED.value,
+        "saving_measured": None,
+    }

@@ -1,0 +1,273 @@
+"""What happened to a group, apart from how Kafka answered: instances that stopped and came back, and disturbances.
+
+This is what a replay under another policy starts from, so nothing here follows from the assignor, the protocol or a
+timeout that the policy may change.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pipelines.gold.instances import Instance, Life, instances
+from schemas.states import Evidence, GroupEventKind, StallCause, Trigger
+
+Row = Mapping[str, Any]
+Silver = Mapping[str, Sequence[Row]]
+Resource = tuple[str, int]
+Number = tuple[int, int]
+
+GONE = (
+    GroupEventKind.LEFT,
+    GroupEventKind.SESSION_EXPIRED,
+    GroupEventKind.POLL_TIMEOUT,
+    GroupEventKind.FENCED,
+)
+CAME = (GroupEventKind.JOINED, GroupEventKind.STATIC_RETURNED)
+DISTURBING = (
+    Trigger.LEADER_REJOINED,
+    Trigger.METADATA_CHANGED,
+    Trigger.SUBSCRIPTION_CHANGED,
+    Trigger.ENFORCED,
+)
+GROWING = (Trigger.FIRST_MEMBER, Trigger.MEMBER_JOINED, Trigger.COOPERATIVE_FOLLOWUP, Trigger.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """One instance's absence. It stopped working at `stopped_at`; the coordinator dropped it at `gone_at`, if ever;
+    its next process asked to join at `back_at`, if ever. `how`: left, session_expired or poll_timeout. `held` is how
+    many resources it had.
+    """
+
+    instance: int
+    stopped_at: int
+    gone_at: int
+    back_at: int | None
+    how: GroupEventKind
+    held: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Churn:
+    """Milliseconds. `first` is who has what at `start_ms`, by instance; `arrivals` are instances that come later."""
+
+    start_ms: int
+    end_ms: int
+    instances: tuple[Instance, ...]
+    first: Mapping[int, frozenset[Resource]]
+    arrivals: tuple[tuple[int, int], ...]
+    outages: tuple[Outage, ...]
+    disturbances: tuple[int, ...]
+    resources: tuple[Resource, ...]
+    assignor: str
+    lost_ms: int
+    rebalances: int
+
+    def topics(self, instance: int) -> frozenset[str]:
+        return frozenset(self.instances[instance].lives[-1].topics)
+
+
+def number(row: Row) -> Number:
+    """Generations in order, over all lives of the group id."""
+    return row["incarnation"], row["generation_id"]
+
+
+def churn(silver: Silver, quiet_ms: int) -> Churn | None:
+    """What happened after the group's start; None where the window holds nothing but that.
+
+    A start is the generations of a group that only grows, each within `quiet_ms` of the one before: what it costs
+    hangs on how members are started, which no setting changes.
+    """
+    generations = sorted(silver["generations"], key=number)
+    if not generations:
+        return None
+    base = _started(generations, quiet_ms)
+    later = generations[base + 1 :]
+    start = generations[base]["completed_at"] or generations[base]["joined_at"]
+    found = instances(lives(silver))
+    outages = tuple(o for i in found for o in _outages(i, silver) if o.stopped_at > start)
+    if not later and not outages:
+        return None
+    of_member = {life.member_id: i.number for i in found for life in i.lives}
+    first: dict[int, set[Resource]] = defaultdict(set)
+    for row in silver["generation_members"]:
+        if number(row) == number(generations[base]) and row["valid_from_at"] <= start:
+            first[of_member[row["member_id"]]] |= _resources(row)
+    everything = sorted({r for row in silver["generation_members"] for r in _resources(row)})
+    after = {number(row) for row in later}
+    stalls = [s for s in silver["stalls"] if (s["incarnation"], s["generation_id"]) in after or _within(s, start)]
+    return Churn(
+        start_ms=start,
+        end_ms=max(start, *_ends(silver, later)),
+        instances=tuple(found),
+        first={i: frozenset(r) for i, r in first.items()},
+        arrivals=tuple((i.lives[0].arrived_at, i.number) for i in found if i.lives[0].arrived_at > start),
+        outages=outages,
+        disturbances=tuple(g["prepared_at"] or g["joined_at"] for g in later if _disturbs(g)),
+        resources=tuple(everything),
+        assignor=next((g["assignor"] for g in reversed(generations) if g["assignor"]), "range"),
+        lost_ms=sum(s["stopped_ms"] for s in stalls if is_lost(s)),
+        rebalances=len(later),
+    )
+
+
+def is_lost(stall: Row) -> bool:
+    """Counts as lost, not as idle and not as still open."""
+    return stall["stopped_ms"] is not None and stall["cause"] != StallCause.NO_MEMBER
+
+
+def stopped_at(stall: Row) -> int:
+    """Best estimate of when the resource stopped."""
+    if stall["stopped_ms"] is not None:
+        return int(stall["resumed_at_earliest"] - stall["stopped_ms"])
+    return int(stall["stopped_at_earliest"] + stall["stopped_at_latest"]) // 2
+
+
+def _started(generations: Sequence[Row], quiet_ms: int) -> int:
+    """Index of the generation with which the group's start was over."""
+    for at in range(1, len(generations)):
+        before, g = generations[at - 1], generations[at]
+        begun = g["prepared_at"] if g["prepared_at"] is not None else g["prepared_at_latest"]
+        done = before["completed_at"]
+        grows = not g["left_member_ids"] and not g["is_empty"] and g["trigger"] in GROWING
+        if not grows or done is None or begun - done > quiet_ms or g["incarnation"] != before["incarnation"]:
+            return at - 1
+    return len(generations) - 1
+
+
+def _within(stall: Row, start: int) -> bool:
+    return stall["cause"] == StallCause.STATIC_RESTART and stopped_at(stall) > start
+
+
+def _disturbs(g: Row) -> bool:
+    return g["trigger"] in DISTURBING and not g["joined_member_ids"] and not g["left_member_ids"]
+
+
+def _resources(row: Row) -> set[Resource]:
+    return {(r["name"], r["index"]) for r in row["assigned"] or ()}
+
+
+def _ends(silver: Silver, later: Sequence[Row]) -> list[int]:
+    """Every instant up to which something is known."""
+    known = [g[name] for g in later for name in ("joined_at", "synced_at", "completed_at") if g[name] is not None]
+    known += [e["event_at"] for e in silver["group_events"]]
+    return known + [s["resumed_at_earliest"] for s in silver["stalls"] if s["resumed_at_earliest"] is not None]
+
+
+def _outages(instance: Instance, silver: Silver) -> list[Outage]:
+    out = []
+    last = {row["member_id"]: len(row["assigned"] or ()) for row in sorted(silver["generation_members"], key=number)}
+    for life, following in zip(instance.lives, [*instance.lives[1:], None], strict=True):
+        if life.stopped_at is None or life.gone_at is None or life.how is None:
+            continue
+        back = following.arrived_at if following else None
+        out.append(
+            Outage(
+                instance=instance.number,
+                stopped_at=life.stopped_at,
+                gone_at=life.gone_at,
+                back_at=back,
+                how=life.how,
+                held=last.get(life.member_id, 0),
+            )
+        )
+    return out
+
+
+def lives(silver: Silver) -> list[Life]:
+    """Every member id of the group's silver rows, from its join to its end."""
+    generations = sorted(silver["generations"], key=number)
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for row in silver["generation_members"]:
+        rows[row["member_id"]].append(row)
+    events: dict[str, list[Row]] = defaultdict(list)
+    for event in silver["group_events"]:
+        events[event["member_id"]].append(event)
+    stops: dict[str, list[Row]] = defaultdict(list)
+    begun: dict[Number, int] = {}
+    for stall in silver["stalls"]:
+        stops[stall["from_member_id"]].append(stall)
+        at, key = stopped_at(stall), (stall["incarnation"], stall["generation_id"])
+        begun[key] = min(at, begun.get(key, at))
+    of_number = {number(g): g for g in generations}
+    noticing = _noticing(generations, silver["stalls"])
+    following = {number(g): n for g, n in itertools.pairwise(generations)}
+    out = []
+    for member_id, mine in rows.items():
+        mine.sort(key=number)
+        came = next((e for e in events[member_id] if e["kind"] in CAME), None)
+        gone = next((e for e in events[member_id] if e["kind"] in GONE), None)
+        arrived = _arrived(mine[0], came, of_number[number(mine[0])], begun, noticing)
+        end, how = _gone(mine[-1], gone, following.get(number(mine[-1])))
+        stop = _stopped(mine[-1], stops[member_id], gone, end)
+        if how == GroupEventKind.LEFT and (gone is None or gone["evidence"] == Evidence.INFERRED):
+            # Only that it was gone by then is recorded; a client leaves when it has stopped.
+            end = stop
+        out.append(_life(mine[-1], arrived, stop, end, how))
+    return out
+
+
+def _life(row: Row, arrived: int, stop: int | None, end: int | None, how: GroupEventKind | None) -> Life:
+    return Life(
+        member_id=row["member_id"],
+        group_instance_id=row["group_instance_id"],
+        client_id=row["client_id"] or "",
+        client_host=row["client_host"] or "",
+        topics=tuple(row["subscribed_topics"] or ()) or tuple(sorted({r["name"] for r in row["assigned"] or ()})),
+        session_timeout_ms=row["session_timeout_ms"] or 0,
+        rebalance_timeout_ms=row["rebalance_timeout_ms"] or 0,
+        arrived_at=arrived,
+        stopped_at=stop,
+        gone_at=end,
+        how=how,
+    )
+
+
+def _noticing(generations: Sequence[Row], stalls: Sequence[Row]) -> int:
+    """How long the first of the others takes to notice that a member left, on average."""
+    found = []
+    for g in generations:
+        mine = [s for s in stalls if (s["incarnation"], s["generation_id"]) == number(g)]
+        gone = [stopped_at(s) for s in mine if s["from_member_id"] in (g["left_member_ids"] or ())]
+        stayed = [stopped_at(s) for s in mine if s["from_member_id"] not in (g["left_member_ids"] or ())]
+        if gone and stayed and not g["joined_member_ids"] and g["trigger"] == Trigger.MEMBER_LEFT:
+            found.append(max(0, min(stayed) - min(gone)))
+    return sum(found) // len(found) if found else 0
+
+
+def _arrived(row: Row, came: Row | None, g: Row, begun: Mapping[Number, int], noticing: int) -> int:
+    """When it asked to join: as a line says; else so long before the first of the others stopped for it."""
+    if came is not None and came["evidence"] == Evidence.OBSERVED:
+        return int(came["event_at"])
+    if g["prepared_at"] is not None:
+        return int(g["prepared_at"])
+    first = begun.get(number(row))
+    return int(row["valid_from_at"] if first is None else min(first - noticing, row["valid_from_at"]))
+
+
+def _gone(row: Row, gone: Row | None, following: Row | None) -> tuple[int | None, GroupEventKind | None]:
+    if gone is not None:
+        return gone["event_at"], GroupEventKind(gone["kind"])
+    if row["valid_to_at"] is not None and (following is None or row["valid_to_at"] < following["joined_at"]):
+        return row["valid_to_at"], GroupEventKind.LEFT
+    if following is None:
+        return None, None
+    return following["joined_at"], GroupEventKind.LEFT
+
+
+def _stopped(row: Row, stops: Sequence[Row], gone: Row | None, end: int | None) -> int | None:
+    if end is None:
+        return None
+    mine = [stopped_at(s) for s in stops if s["resumed_at_earliest"] is None or s["to_member_id"] != row["member_id"]]
+    last = [at for at in mine if at >= row["valid_from_at"] and at <= end]
+    if last:
+        return max(last) if gone is None or gone["kind"] == GroupEventKind.LEFT else min(last)
+    if gone is not None and gone["kind"] == GroupEventKind.SESSION_EXPIRED:
+        return int(end - (row["session_timeout_ms"] or 0))
+    if gone is not None and gone["kind"] == GroupEventKind.POLL_TIMEOUT:
+        return int(end - (row["rebalance_timeout_ms"] or 0))
+    return end

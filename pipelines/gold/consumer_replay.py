@@ -1,0 +1,175 @@
+"""One replay of a group's churn under the consumer protocol (KIP-848): epochs, targets and heartbeats.
+
+After `GroupMetadataManager` and `CurrentAssignmentBuilder`: a join computes the new target at once, a leave at the next
+heartbeat of anybody; a member gives up at its heartbeat what the target takes away and gets at a heartbeat of its own
+what nobody holds any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from pipelines.gold.assignors import sticky
+from pipelines.gold.churn import Churn, Resource
+from pipelines.gold.latencies import CONSUMER_HEARTBEAT_MS, CONSUMER_SESSION_MS, Latencies
+from pipelines.gold.replay import Account, Agenda, Outcome, Policy
+from schemas.states import GroupEventKind
+
+LIVES = 10_000
+
+
+@dataclass(slots=True, kw_only=True)
+class _Member:
+    is_alive: bool = True
+    life: int = 0
+    beats: int = 0
+    is_beating: bool = False
+    revoking: list[Resource] = field(default_factory=list)
+
+
+class ConsumerReplay:
+    """`run` once."""
+
+    def __init__(self, churn: Churn, latencies: Latencies, policy: Policy, random: Random) -> None:
+        self._churn, self._latencies, self._policy, self._random = churn, latencies, policy, random
+        self._heartbeat_ms = latencies.broker.heartbeat_ms or CONSUMER_HEARTBEAT_MS
+        self._session_ms = policy.session_timeout_ms or latencies.broker.session_ms or CONSUMER_SESSION_MS
+        self._interval_ms = latencies.broker.assignment_interval_ms or 0
+        self._agenda, self._account = Agenda(), Account()
+        self._members: dict[int, _Member] = {}
+        self._current: dict[int, int] = {}
+        self._owners: dict[Resource, int] = {}
+        self._target: dict[Resource, int] = {}
+        self._is_stale, self._computed_at = False, churn.start_ms - self._interval_ms
+        self._epochs = 0
+        for instance, resources in churn.first.items():
+            member = self._enter(instance)
+            self._owners |= dict.fromkeys(resources, member)
+        self._target = dict(self._owners)
+        for at, instance in churn.arrivals:
+            self._agenda.at(at, "back", instance)
+        for number, outage in enumerate(churn.outages):
+            self._agenda.at(outage.stopped_at, "stop", outage.instance, number)
+            if outage.back_at is not None:
+                self._agenda.at(outage.back_at, "back", outage.instance)
+
+    def run(self) -> Outcome:
+        steps = {
+            "stop": self._stop,
+            "back": self._back,
+            "gone": self._gone,
+            "heartbeat": self._heartbeat,
+            "revoked": self._revoked,
+        }
+        for at, what, who, tag in self._agenda.until(self._churn.end_ms):
+            steps[what](at, who, tag)
+        return Outcome(lost_ms=self._account.lost_ms, rebalances=self._epochs)
+
+    def _enter(self, instance: int) -> int:
+        member = self._current.get(instance, instance * LIVES - 1) + 1
+        self._current[instance] = member
+        self._members[member] = _Member()
+        return member
+
+    def _mine(self, who: int) -> list[Resource]:
+        return [r for r, owner in self._owners.items() if owner == who]
+
+    def _stop(self, at: int, instance: int, number: int) -> None:
+        who = self._current.get(instance, -1)
+        if who not in self._members:
+            return
+        member, outage = self._members[who], self._churn.outages[number]
+        member.is_alive = False
+        self._account.stop(self._mine(who), at)
+        is_told = outage.how in (GroupEventKind.LEFT, GroupEventKind.POLL_TIMEOUT)
+        if is_told and not self._policy.is_static:
+            gone = outage.gone_at
+        else:
+            gone = self._session_ms + (outage.gone_at if outage.how == GroupEventKind.POLL_TIMEOUT else at)
+        self._agenda.at(max(at, gone), "gone", who, member.life)
+
+    def _gone(self, at: int, who: int, life: int) -> None:
+        member = self._members.get(who)
+        if member is None or member.life != life:
+            return
+        for resource in self._mine(who):
+            del self._owners[resource]
+        del self._members[who]
+        self._epochs += 1
+        self._is_stale = True
+        if self._members:
+            self._wake(at)
+        else:
+            self._target = {}
+            self._account.empty()
+
+    def _back(self, at: int, instance: int, _: int) -> None:
+        who = self._current.get(instance, -1)
+        member = self._members.get(who)
+        if self._policy.is_static and member is not None and not member.is_alive:
+            member.is_alive, member.is_beating, member.life = True, False, member.life + 1
+            self._account.resume(self._mine(who), at + self._latencies.sync(self._random))
+            if not self._is_settled():
+                self._beat(at, who)
+            return
+        who = self._enter(instance)
+        self._epochs += 1
+        self._is_stale = True
+        self._beat(at, who)
+        self._wake(at)
+
+    def _wake(self, at: int) -> None:
+        """Heartbeats matter again; when each member's next one is due is anybody's guess."""
+        for who, member in self._members.items():
+            if member.is_alive and not member.is_beating:
+                self._schedule(at + self._random.randrange(self._heartbeat_ms), who)
+
+    def _schedule(self, at: int, who: int) -> None:
+        member = self._members[who]
+        member.is_beating, member.beats = True, member.beats + 1
+        self._agenda.at(at, "heartbeat", who, member.beats)
+
+    def _heartbeat(self, at: int, who: int, tag: int) -> None:
+        member = self._members.get(who)
+        if member is not None and member.is_alive and member.beats == tag:
+            self._beat(at, who)
+
+    def _beat(self, at: int, who: int) -> None:
+        member = self._members[who]
+        if self._is_stale and at >= self._computed_at + self._interval_ms:
+            topics = {m: self._churn.topics(m // LIVES) for m in self._members}
+            self._target = sticky(self._churn.resources, topics, self._target)
+            self._is_stale, self._computed_at = False, at
+        if not member.revoking:
+            self._reconcile(at, who)
+        if self._is_settled():
+            member.is_beating = False
+        elif not member.revoking:
+            self._schedule(at + self._heartbeat_ms, who)
+
+    def _reconcile(self, at: int, who: int) -> None:
+        member = self._members[who]
+        member.revoking = [r for r in self._mine(who) if self._target.get(r) != who]
+        if member.revoking:
+            self._account.stop(member.revoking, at)
+            self._agenda.at(at + self._latencies.rest(self._random), "revoked", who, member.life)
+            return
+        free = [r for r, wanted in self._target.items() if wanted == who and r not in self._owners]
+        self._owners |= dict.fromkeys(free, who)
+        self._account.resume(free, at)
+
+    def _revoked(self, at: int, who: int, life: int) -> None:
+        """What was given up is acknowledged with a heartbeat of its own."""
+        member = self._members.get(who)
+        if member is None or member.life != life:
+            return
+        for resource in member.revoking:
+            if self._owners.get(resource) == who:
+                del self._owners[resource]
+        member.revoking = []
+        if member.is_alive:
+            self._beat(at, who)
+
+    def _is_settled(self) -> bool:
+        return not self._is_stale and self._owners == self._target

@@ -1,0 +1,124 @@
+"""Spark's shell around `rows.gold_rows`: silver in, one column of rows per gold table out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from pipelines.arrow_types import instants, row_type
+from pipelines.gold.rows import DAY_MS, Terms, broker, gold_rows
+from schemas.gold import GOLD
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
+from schemas.tables import Table
+
+INPUTS = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS)
+TIMES = {
+    "generations": "joined_at",
+    "generation_members": "valid_from_at",
+    "stalls": "stopped_at_latest",
+    "group_events": "event_at",
+}
+ROWS_PER_BATCH = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """By cluster: broker settings as observed last, and how far its history reaches (milliseconds)."""
+
+    observed: Mapping[str, Mapping[str, Any]]
+    until_ms: Mapping[str, int]
+
+
+def gold(silver: Mapping[Table, DataFrame], scope: DataFrame, known: Known, terms: Terms) -> DataFrame:
+    """Analyse the groups of `scope`.
+
+    Args:
+        silver: the tables of `INPUTS`.
+        scope: cluster, group_id and since_at: from which day on the group's rows are wanted.
+        known: what is known of the clusters.
+        terms: what the analysis is told.
+
+    Returns:
+        One column per gold table, a struct of that table's columns; each row holds one of them, the rest are NULL.
+    """
+    starts = _starts(silver[GENERATIONS], scope, terms)
+    first, *rest = (_side(table, silver[table], starts) for table in INPUTS)
+    for side in rest:
+        first = first.unionByName(side, allowMissingColumns=True)
+    ordered = first.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
+    schema = ", ".join(
+        f"{table.name} STRUCT<{', '.join(f'`{c.name}`: {c.type}' for c in table.columns)}>" for table in GOLD
+    )
+    return ordered.mapInArrow(partial(_analyse, known, terms), schema)
+
+
+def _starts(generations: DataFrame, scope: DataFrame, terms: Terms) -> DataFrame:
+    """From when on each group's rows are needed: a window before, and the generation in force when that began."""
+    day = F.floor(F.unix_millis("since_at") / DAY_MS) * DAY_MS
+    wanted = F.broadcast(scope.withColumn("cut", (day - terms.window_ms).cast("bigint")))
+    before = F.unix_millis("joined_at") < F.col("cut")
+    found = (
+        wanted.join(generations.select("cluster", "group_id", "joined_at"), ["cluster", "group_id"], "left")
+        .groupBy("cluster", "group_id", "since_at", "cut")
+        .agg(F.max(F.when(before, F.unix_millis("joined_at"))).alias("base"))
+    )
+    since = F.unix_millis("since_at").alias("since_ms")
+    return found.select("cluster", "group_id", since, F.coalesce("base", "cut").alias("from_ms"))
+
+
+def _side(table: Table, rows: DataFrame, starts: DataFrame) -> DataFrame:
+    """cluster, group_id, since_ms and the row as a struct, instants as milliseconds, the others' structs absent."""
+    fields = [
+        F.unix_millis(c.name).alias(c.name) if c.type == "TIMESTAMP" else F.col(c.name).alias(c.name)
+        for c in table.columns
+    ]
+    joined = rows.join(F.broadcast(starts), ["cluster", "group_id"])
+    needed = joined.where(F.unix_millis(TIMES[table.name]) >= F.col("from_ms"))
+    return needed.select("cluster", "group_id", "since_ms", F.struct(*fields).alias(table.name))
+
+
+def _analyse(known: Known, terms: Terms, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = (row for batch in batches for row in batch.to_pylist())
+    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in GOLD}
+    for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
+        mine = list(of_group)
+        found = gold_rows(
+            cluster,
+            group_id,
+            {table.name: [row[table.name] for row in mine if row[table.name] is not None] for table in INPUTS},
+            broker=broker(known.observed.get(cluster, {})),
+            terms=terms,
+            since_ms=mine[0]["since_ms"],
+            until_ms=known.until_ms.get(cluster, 0),
+        )
+        for name, new in found.items():
+            out[name] += new
+        if sum(map(len, out.values())) >= ROWS_PER_BATCH:
+            yield _batch(out)
+            out = {table.name: [] for table in GOLD}
+    if any(out.values()):
+        yield _batch(out)
+
+
+def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
+    """One row a table row: the table's own column holds it, the others are null."""
+    columns, total, before = [], sum(map(len, rows.values())), 0
+    for table in GOLD:
+        mine = [as_stored(row, table) for row in rows[table.name]]
+        after = total - before - len(mine)
+        columns.append(pa.array([None] * before + mine + [None] * after, type=row_type(table)))
+        before += len(mine)
+    return pa.RecordBatch.from_arrays(columns, names=[table.name for table in GOLD])
+
+
+def as_stored(row: dict[str, Any], table: Table) -> dict[str, Any]:
+    """As Arrow takes it: instants in microseconds, maps as pairs."""
+    out = row | {name: row[name] * 1000 for name in instants(table) if row.get(name) is not None}
+    return {name: list(value.items()) if isinstance(value, dict) else value for name, value in out.items()}

@@ -1,0 +1,152 @@
+"""Rows of `group_health`: one group's silver rows, hour by hour."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise, zip_longest
+from typing import Any
+
+from pipelines.gold.churn import CAME, GONE, Resource, Row, Silver, is_lost, lives, number
+from pipelines.gold.instances import instances
+from schemas.states import StallCause
+
+HOUR_MS = 3_600_000
+FLAPS = 3
+"""An instance that goes so often within an hour flaps; a deploy restarts it once, or twice where it is rolled back."""
+
+Span = tuple[int, int]
+
+
+def health_rows(silver: Silver, until_ms: int) -> list[dict[str, Any]]:
+    """One row for every hour in which the group rebalanced, lost something, or saw a member come or go.
+
+    `until_ms` is how far the cluster's history reaches: in the last hour nothing is owned beyond it. What spans two
+    hours is split at the boundary, so that hours add up to the whole.
+    """
+    generations = sorted(silver["generations"], key=number)
+    unstable = _merged(_unstable(generations))
+    changes = _changes(silver)
+    stalls = [s for s in silver["stalls"] if is_lost(s) or s["cause"] == StallCause.NO_MEMBER]
+    spans = [*unstable, *((at, at) for _, at, _ in changes), *(e for s in stalls if (e := _most(s)))]
+    hours = sorted({hour for a, b in spans for hour in range(a // HOUR_MS, b // HOUR_MS + 1)})
+    lost = [s for s in stalls if is_lost(s)]
+    idle = [s for s in stalls if not is_lost(s)]
+    owned = _owned(generations, silver, lost, until_ms)
+    sums = {
+        "lost_resource_seconds_min": _by_hour(filter(None, map(_least, lost))),
+        "lost_resource_seconds": _by_hour(filter(None, map(_estimate, lost))),
+        "lost_resource_seconds_max": _by_hour(filter(None, map(_most, lost))),
+        "idle_resource_seconds": _by_hour(filter(None, map(_estimate, idle))),
+    }
+    out = []
+    for hour in hours:
+        row: dict[str, Any] = {name: found[hour] / 1000 for name, found in sums.items()}
+        row |= _rebalances([g for g in generations if (g["completed_at"] or -1) // HOUR_MS == hour])
+        seconds = owned[hour] / 1000
+        row["hour_at"] = hour * HOUR_MS
+        row["owned_resource_seconds"] = seconds
+        row["availability"] = max(0.0, 1 - row["lost_resource_seconds"] / seconds) if seconds else None
+        row["unstable_ms"] = sum(_within(span, hour) for span in unstable)
+        row["flapping_members"] = _flapping([who for who, at, is_gone in changes if is_gone and at // HOUR_MS == hour])
+        out.append(row)
+    return out
+
+
+def _rebalances(mine: Sequence[Row]) -> dict[str, Any]:
+    known = sorted(g["rebalance_ms"] for g in mine if g["rebalance_ms"] is not None)
+    return {
+        "rebalances": len(mine),
+        "rebalance_ms_p50": _quantile(known, 0.5),
+        "rebalance_ms_p95": _quantile(known, 0.95),
+        "rebalance_ms_max": known[-1] if known else None,
+    }
+
+
+def _quantile(values: Sequence[int], share: float) -> int | None:
+    """The smallest value that at least `share` of them do not exceed."""
+    return values[max(0, -int(-share * len(values) // 1) - 1)] if values else None
+
+
+def _unstable(generations: Sequence[Row]) -> Iterator[Span]:
+    for g, following in zip_longest(generations, generations[1:]):
+        start = g["prepared_at"] if g["prepared_at"] is not None else g["prepared_at_latest"]
+        end = g["completed_at"]
+        if end is None:
+            end = g["joined_at"] if following is None else following["joined_at"]
+        yield (min(g["joined_at"] if start is None else start, end), end)
+
+
+def _merged(spans: Iterable[Span]) -> list[Span]:
+    out: list[Span] = []
+    for start, end in sorted(spans):
+        if out and start <= out[-1][1]:
+            out[-1] = (out[-1][0], max(end, out[-1][1]))
+        else:
+            out.append((start, end))
+    return out
+
+
+def _owned(generations: Sequence[Row], silver: Silver, lost: Sequence[Row], until_ms: int) -> Mapping[int, int]:
+    """Resource-milliseconds by hour: what each generation handed out, until the next one, and what was lost."""
+    handed: dict[tuple[int, int], set[Resource]] = defaultdict(set)
+    for row in silver["generation_members"]:
+        handed[number(row)] |= {(r["name"], r["index"]) for r in row["assigned"] or ()}
+    starts = [(_running(g), handed[number(g)]) for g in generations]
+    away: dict[Resource, list[Span]] = defaultdict(list)
+    for stall in lost:
+        if (span := _estimate(stall)) is not None:
+            away[stall["name"], stall["index"]].append(span)
+    spans: dict[Resource, list[Span]] = defaultdict(list, {r: list(found) for r, found in away.items()})
+    last = (max(until_ms, starts[-1][0]), set[Resource]()) if starts else (until_ms, set[Resource]())
+    for (start, resources), (end, _) in pairwise([*starts, last]):
+        for resource in resources:
+            spans[resource].append((start, end))
+    return _by_hour(span for found in spans.values() for span in _merged(found))
+
+
+def _running(g: Row) -> int:
+    at = g["synced_at"] if g["synced_at"] is not None else g["joined_at"]
+    return int(at)
+
+
+def _changes(silver: Silver) -> list[tuple[int, int, bool]]:
+    """(instance, time, whether it went) of every coming and going."""
+    of_member = {life.member_id: i.number for i in instances(lives(silver)) for life in i.lives}
+    return sorted(
+        (of_member[e["member_id"]], e["event_at"], e["kind"] in GONE)
+        for e in silver["group_events"]
+        if e["kind"] in (*CAME, *GONE) and e["member_id"] in of_member
+    )
+
+
+def _flapping(departures: Sequence[int]) -> int:
+    return sum(count >= FLAPS for count in Counter(departures).values())
+
+
+def _estimate(stall: Row) -> Span | None:
+    return _span(stall["resumed_at_earliest"], stall["stopped_ms"])
+
+
+def _least(stall: Row) -> Span | None:
+    return _span(stall["resumed_at_earliest"], stall["stopped_ms_min"])
+
+
+def _most(stall: Row) -> Span | None:
+    return _span(stall["resumed_at_latest"], stall["stopped_ms_max"])
+
+
+def _span(end: int | None, length: int | None) -> Span | None:
+    return None if end is None or length is None else (end - length, end)
+
+
+def _by_hour(spans: Iterable[Span]) -> Mapping[int, int]:
+    out: dict[int, int] = defaultdict(int)
+    for span in spans:
+        for hour in range(span[0] // HOUR_MS, span[1] // HOUR_MS + 1):
+            out[hour] += _within(span, hour)
+    return out
+
+
+def _within(span: Span, hour: int) -> int:
+    return max(0, min(span[1], (hour + 1) * HOUR_MS) - max(span[0], hour * HOUR_MS))

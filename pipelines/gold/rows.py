@@ -1,0 +1,63 @@
+"""All gold rows of one group, from its silver rows alone: the same function for `analyze`, rebuilds and tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.gold.advice import Worth, advice_rows
+from pipelines.gold.churn import Silver
+from pipelines.gold.health import HOUR_MS, health_rows
+from pipelines.gold.latencies import Broker
+from pipelines.gold.window import window
+
+DAY_MS = 24 * HOUR_MS
+Rows = dict[str, list[dict[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What an analysis is told. `window_ms` is how far back advice looks."""
+
+    quiet_ms: int = 10_000
+    window_ms: int = 7 * DAY_MS
+    worth: Worth = field(default_factory=Worth)
+
+
+def gold_rows(
+    cluster: str, group_id: str, silver: Silver, *, broker: Broker, terms: Terms, since_ms: int, until_ms: int
+) -> Rows:
+    """Table name → rows from the day of `since_ms` on; instants are milliseconds since the epoch.
+
+    Advice is given once for each day (UTC) in which the group rebalanced, as of the last instant recorded on it.
+    `until_ms` is how far the cluster's history reaches. `silver` must reach back to the generation before
+    `since_ms - terms.window_ms`.
+    """
+    first_day = since_ms // DAY_MS
+    days = sorted({g["joined_at"] // DAY_MS for g in silver["generations"] if g["joined_at"] // DAY_MS >= first_day})
+    advice = []
+    for day in days:
+        end = (day + 1) * DAY_MS
+        advice += advice_rows(window(silver, end - terms.window_ms, end), broker, terms.worth, terms.quiet_ms)
+    health = [row for row in health_rows(silver, until_ms) if row["hour_at"] >= first_day * DAY_MS]
+    key = {"cluster": cluster, "group_id": group_id}
+    unique = {(row["as_of"], row["action"]): row for row in advice}
+    return {"group_health": [key | row for row in health], "advice": [key | row for row in unique.values()]}
+
+
+def broker(observed: Mapping[str, Any]) -> Broker:
+    """From broker settings by name, as observed last; what is absent or no number is unknown."""
+
+    def number(name: str) -> int | None:
+        try:
+            return int(observed[name])
+        except (KeyError, TypeError, ValueError):
+            return None
+
+    return Broker(
+        heartbeat_ms=number("group.consumer.heartbeat.interval.ms"),
+        session_ms=number("group.consumer.session.timeout.ms"),
+        initial_delay_ms=number("group.initial.rebalance.delay.ms"),
+        assignment_interval_ms=number("group.consumer.assignment.interval.ms"),
+    )
