@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
+from jobs.analyze import analyze
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, table_path
 from jobs.errors import UserError
 from jobs.replace import PRUNED_GROUPS, replace_rows
@@ -186,6 +187,7 @@ def run_rebuild(settings: Settings, _: argparse.Namespace) -> int:
     spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)
     rebuild_all(spark, settings.warehouse, settings.quiet_ms)
     rebuild_all_reassignments(spark, settings.warehouse)
+    analyze(spark, settings, again=True)
     return 0
 
 

@@ -18,6 +18,7 @@ COMMANDS = {
     "ingest": ("jobs.ingest", "run"),
     "build": ("jobs.build", "run"),
     "poll": ("jobs.poll", "run"),
+    "analyze": ("jobs.analyze", "run"),
     "replay": ("jobs.replay", "run"),
     "rebuild": ("jobs.build", "run_rebuild"),
     "serve": ("jobs.serve", "run"),
@@ -74,8 +75,10 @@ def parser() -> argparse.ArgumentParser:
         job = add(name, text, kafka)
         job.add_argument("--once", action="store_true", help="stop when everything that is there has been done")
         job.add_argument("--trigger-seconds", type=float, help="time between two batches")
+    analyze = add("analyze", "make gold from what silver has gained: health and advice")
+    analyze.add_argument("--once", action="store_true", help="stop when everything that is there has been analysed")
     _replay(add("replay", "rebuild all tables from a capture folder; needs no Kafka"))
-    add("rebuild", "make silver again from all of bronze")
+    add("rebuild", "make silver and gold again from all of bronze")
     capture = add("capture", "record a capture folder to attach to an incident or replay elsewhere", kafka)
     capture.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
     capture.add_argument("--duration", type=float, default=60.0, metavar="SECONDS", help="how long to record")

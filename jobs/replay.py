@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs.analyze import analyze
 from jobs.build import rebuild_touched, touched
 from jobs.build_reassignments import INPUTS, rebuild_touched_reassignments
 from jobs.delta_io import claim, create_tables, table_path
@@ -128,8 +129,25 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     for number, batch in enumerate(batches, 1):
         print(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines", flush=True)
         replay(spark, settings, cluster, capture.meta, batch)
+    _tell_settings(spark, settings, cluster, capture.meta)
+    analyze(spark, settings)
     print(f"done: {settings.warehouse}")
     return 0
+
+
+def _tell_settings(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any]) -> None:
+    """The broker settings that the capture states, as a poll of the cluster would have observed them."""
+    stated = meta.get("broker_overrides") or {}
+    seen = {
+        "observed_at_ms": meta.get("started_ms", 0),
+        "source": "capture",
+        "kind": "broker_settings",
+        "settings": stated,
+    }
+    if stated:
+        row = _observation(cluster, 0, seen)
+        frame = _frame(spark, [row], row_type(ADMIN_OBSERVATIONS))
+        frame.write.format("delta").mode("append").save(table_path(settings.warehouse, ADMIN_OBSERVATIONS))
 
 
 def split(capture: Capture, sources: Sequence[str], batches: int, seed: int | None) -> list[Batch]:

@@ -57,6 +57,9 @@ class Settings:
     clusters: tuple[Cluster, ...] = ()
     quiet_ms: int = 10_000
     trigger_seconds: float = 5.0
+    analyze_seconds: float = 60.0
+    worth_resource_seconds: float = 10.0
+    worth_ratio: float = 0.1
     cores: int = 2
     driver_memory: str = "2g"
     host: str = "127.0.0.1"

@@ -1,4 +1,4 @@
-"""`regroup up`: the main job. Ingest, silver and the pages together; of a cluster of its own where none is named."""
+"""`regroup up`: the main job. From Kafka to gold and the pages; of a cluster of its own where none is named."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import ingest, poll
+from jobs.analyze import analyze
 from jobs.build import rebuild_touched, touched
 from jobs.build_reassignments import rebuild_touched_reassignments
 from jobs.delta_io import create_tables
@@ -57,11 +58,16 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say, building))
         polls = _polls(spark, settings, stopped, say, building)
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
+        due = time.monotonic() + settings.analyze_seconds / 2
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
                 ingest.wait(queries)
             for following in polls:
                 following.raise_failure()
+            if time.monotonic() >= due:
+                with building:
+                    analyze(spark, settings)
+                due = time.monotonic() + settings.analyze_seconds
         say("Stopping")
         _silence(spark)
         stack.pop_all().close()

@@ -1,0 +1,192 @@
+"""`regroup analyze`: gold from silver, for the groups whose silver rows changed since the last time.
+
+What has been analysed is remembered beside the checkpoints; it only saves work. Lost or out of date, everything is
+analysed again, and the same rows come out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.delta_io import checkpoint_path, create_tables, table_path
+from jobs.errors import UserError
+from jobs.replace import replace_rows
+from jobs.settings import Settings
+from jobs.spark import session
+from pipelines.gold.advice import Worth
+from pipelines.gold.frame import INPUTS, TIMES, Known, gold
+from pipelines.gold.rows import Terms
+from pipelines.silver.frame import rows_of
+from schemas.bronze import ADMIN_OBSERVATIONS
+from schemas.gold import ADVICE, GOLD, GROUP_HEALTH
+from schemas.silver import GENERATIONS, GROUPS
+from schemas.tables import Table
+
+PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of"}
+EVERYTHING = 0
+Scope = dict[tuple[str, str], int]
+"""(cluster, group_id) → milliseconds since the epoch of its earliest change."""
+
+
+def run(settings: Settings, args: argparse.Namespace) -> int:
+    """Analyse until stopped; with `--once` until everything that is there has been analysed."""
+    if not (settings.warehouse / GENERATIONS.name / "_delta_log").is_dir():
+        raise UserError(
+            f"The warehouse {settings.warehouse} has no table {GENERATIONS.name} yet: run `./regroup build` or "
+            "`./regroup replay` first, or name another with --warehouse."
+        )
+    spark = session("regroup analyze", cores=settings.cores, driver_memory=settings.driver_memory)
+    while True:
+        analyze(spark, settings)
+        if args.once:
+            return 0
+        time.sleep(settings.analyze_seconds)
+
+
+def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> int:
+    """Bring gold up to date with silver; returns how many groups were analysed.
+
+    With `again` every group is, as after a rebuild of silver.
+    """
+    warehouse = settings.warehouse
+    create_tables(spark, warehouse, GOLD)
+    memory = checkpoint_path(warehouse, "analyze") / "analysed.json"
+    known = _known(warehouse)
+    terms = Terms(
+        quiet_ms=settings.quiet_ms,
+        worth=Worth(seconds=settings.worth_resource_seconds, ratio=settings.worth_ratio),
+    )
+    files = {t.name: _files(warehouse, t) for t in INPUTS}
+    now = {
+        "files": files,
+        "told": {"observed": known.observed, "terms": asdict(terms)},
+        "until_ms": known.until_ms,
+    }
+    before = _remembered(memory)
+    is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
+    scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, files)
+    if scope:
+        _rebuild(spark, warehouse, scope, known, terms)
+    memory.parent.mkdir(parents=True, exist_ok=True)
+    # Replaced in one step: a crash in between analyses these groups again, which changes nothing.
+    part = memory.with_suffix(".part")
+    part.write_text(json.dumps(now), encoding="utf-8")
+    part.replace(memory)
+    return len(scope)
+
+
+def _rebuild(spark: SparkSession, warehouse: Path, scope: Scope, known: Known, terms: Terms) -> None:
+    rows = [(cluster, group, since) for (cluster, group), since in sorted(scope.items())]
+    told = spark.createDataFrame(rows, "cluster STRING, group_id STRING, since_ms BIGINT")
+    since = told.select("cluster", "group_id", F.timestamp_millis("since_ms").alias("since_at"))
+    found = gold({t: _read(spark, warehouse, t) for t in INPUTS}, since, known, terms).toArrow()
+    day = F.date_trunc("DAY", "since_at").alias("from_at")
+    starts = F.broadcast(since.select("cluster", "group_id", day))
+    for table in GOLD:
+        stored = _read(spark, warehouse, table).join(starts, ["cluster", "group_id"])
+        old = stored.where(F.col(PLACES[table.name]) >= F.col("from_at")).select(*table.names)
+        replace_rows(spark, old.toArrow(), rows_of(found, table), table_path(warehouse, table), table)
+
+
+def _read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
+    return spark.read.format("delta").load(table_path(warehouse, table))
+
+
+def _known(warehouse: Path) -> Known:
+    groups = _columns(warehouse, GROUPS, ["cluster", "last_record_at"])
+    until: dict[str, int] = {}
+    for row in groups.to_pylist():
+        if row["last_record_at"] is not None:
+            at = round(row["last_record_at"].timestamp() * 1000)
+            until[row["cluster"]] = max(at, until.get(row["cluster"], at))
+    return Known(observed=_broker_settings(warehouse), until_ms=until)
+
+
+def _broker_settings(warehouse: Path) -> dict[str, dict[str, Any]]:
+    """By cluster, as observed last; brokers of a cluster are taken to agree."""
+    if not DeltaTable.is_deltatable(table_path(warehouse, ADMIN_OBSERVATIONS)):
+        return {}
+    table = DeltaTable(table_path(warehouse, ADMIN_OBSERVATIONS))
+    seen = table.to_pyarrow_table(
+        columns=["cluster", "observed_at", "subject", "body"], filters=[("kind", "=", "broker_settings")]
+    )
+    out: dict[str, dict[str, Any]] = {}
+    for row in sorted(seen.to_pylist(), key=lambda r: (r["observed_at"], r["subject"])):
+        out.setdefault(row["cluster"], {}).update(json.loads(row["body"]).get("settings") or {})
+    return out
+
+
+def _columns(warehouse: Path, table: Table, names: list[str]) -> pa.Table:
+    return DeltaTable(table_path(warehouse, table)).to_pyarrow_table(columns=names)
+
+
+def _files(warehouse: Path, table: Table) -> list[str]:
+    return sorted(DeltaTable(table_path(warehouse, table)).file_uris())
+
+
+def _remembered(memory: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads(memory.read_text(encoding="utf-8"))
+    except (FileNotFoundError, json.JSONDecodeError):
+        return None
+    return found
+
+
+def _all(warehouse: Path) -> Scope:
+    found = _columns(warehouse, GENERATIONS, ["cluster", "group_id"]).to_pylist()
+    return {(row["cluster"], row["group_id"]): EVERYTHING for row in found}
+
+
+def _touched(warehouse: Path, before: Mapping[str, Any], files: Mapping[str, list[str]]) -> Scope:
+    """Groups with other silver rows than then, and those whose last hour had not ended."""
+    scope = _open_hours(warehouse, before["until_ms"])
+    for table in INPUTS:
+        old, new = set(before["files"].get(table.name, ())), set(files[table.name])
+        try:
+            changes = _changed(table, old - new, new - old)
+        except FileNotFoundError:
+            return _all(warehouse)
+        for cluster, group, at in changes:
+            scope[cluster, group] = min(at, scope.get((cluster, group), at))
+    return scope
+
+
+def _changed(table: Table, gone: Iterable[str], come: Iterable[str]) -> list[tuple[str, str, int]]:
+    """Delta rewrites whole files: what counts is which rows differ."""
+    sides = [_rows(table, files) for files in (gone, come)]
+    with duckdb.connect() as engine:
+        for name, side in zip(("gone", "come"), sides, strict=True):
+            engine.register(name, side)
+        return engine.sql(
+            f"SELECT cluster, group_id, CAST(min(epoch_ms({TIMES[table.name]})) AS BIGINT) FROM ("  # noqa: S608 - our names
+            "(SELECT * FROM gone EXCEPT SELECT * FROM come) UNION ALL (SELECT * FROM come EXCEPT SELECT * FROM gone)) "
+            "GROUP BY ALL"
+        ).fetchall()
+
+
+def _rows(table: Table, files: Iterable[str]) -> pa.Table:
+    parts = [pq.ParquetFile(file.removeprefix("file://")).read(columns=list(table.names)) for file in files]
+    return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.null()) for name in table.names})
+
+
+def _open_hours(warehouse: Path, until_ms: Mapping[str, int]) -> Scope:
+    """Groups whose newest hour went beyond what was known when it was analysed."""
+    scope: Scope = {}
+    for row in _columns(warehouse, GROUP_HEALTH, ["cluster", "group_id", "hour_at"]).to_pylist():
+        hour = round(row["hour_at"].timestamp() * 1000)
+        if hour + 3_600_000 > until_ms.get(row["cluster"], 0):
+            scope[row["cluster"], row["group_id"]] = min(hour, scope.get((row["cluster"], row["group_id"]), hour))
+    return scope
