@@ -16,8 +16,8 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
 from jobs.analyze import analyze
+from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, table_path
 from jobs.errors import UserError
 from jobs.replace import PRUNED_GROUPS, replace_rows

@@ -104,7 +104,7 @@ def churn(silver: Silver, quiet_ms: int) -> Churn | None:
         start_ms=start,
         end_ms=max(start, *_ends(silver, later)),
         instances=tuple(found),
-        first={i: frozenset(r) for i, r in first.items()},
+        first={i: frozenset(r) for i, r in sorted(first.items())},
         arrivals=tuple((i.lives[0].arrived_at, i.number) for i in found if i.lives[0].arrived_at > start),
         outages=outages,
         disturbances=tuple(g["prepared_at"] or g["joined_at"] for g in later if _disturbs(g)),

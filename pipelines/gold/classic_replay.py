@@ -14,7 +14,7 @@ from random import Random
 from pipelines.gold.assignors import assign, sticky
 from pipelines.gold.churn import Churn, Resource
 from pipelines.gold.latencies import INITIAL_DELAY_MS, JOIN_EVERY_MS, SYNC_MS, Latencies
-from pipelines.gold.replay import Account, Agenda, Outcome, Policy
+from pipelines.gold.replay import SETTLING_MS, Account, Agenda, Outcome, Policy
 from schemas.states import GroupEventKind
 
 LIVES = 10_000
@@ -77,7 +77,7 @@ class ClassicReplay:
             "disturb": self._disturb,
             "timeout": self._timeout,
         }
-        for at, what, who, tag in self._agenda.until(self._churn.end_ms):
+        for at, what, who, tag in self._agenda.until(self._churn.end_ms + SETTLING_MS):
             steps[what](at, who, tag)
         return Outcome(lost_ms=self._account.lost_ms, rebalances=self._rebalances)
 

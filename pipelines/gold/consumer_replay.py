@@ -13,7 +13,7 @@ from random import Random
 from pipelines.gold.assignors import sticky
 from pipelines.gold.churn import Churn, Resource
 from pipelines.gold.latencies import CONSUMER_HEARTBEAT_MS, CONSUMER_SESSION_MS, Latencies
-from pipelines.gold.replay import Account, Agenda, Outcome, Policy
+from pipelines.gold.replay import SETTLING_MS, Account, Agenda, Outcome, Policy
 from schemas.states import GroupEventKind
 
 LIVES = 10_000
@@ -62,7 +62,7 @@ class ConsumerReplay:
             "heartbeat": self._heartbeat,
             "revoked": self._revoked,
         }
-        for at, what, who, tag in self._agenda.until(self._churn.end_ms):
+        for at, what, who, tag in self._agenda.until(self._churn.end_ms + SETTLING_MS):
             steps[what](at, who, tag)
         return Outcome(lost_ms=self._account.lost_ms, rebalances=self._epochs)
 

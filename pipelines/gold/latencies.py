@@ -194,8 +194,8 @@ def _is_librdkafka(silver: Silver) -> bool:
 def _commit_interval(silver: Silver) -> int:
     """Of members that left: they commit on leaving, and the commit before is half an interval older on average."""
     spans = {
-        s["from_member_id"]: s["stopped_at_latest"] - s["stopped_at_earliest"]
+        s["from_member_id"]: stopped_at(s) - s["stopped_at_earliest"]
         for s in silver["stalls"]
-        if s["to_member_id"] != s["from_member_id"] and s["stopped_at_latest"] is not None
+        if s["to_member_id"] != s["from_member_id"] and s["stopped_at_earliest"] is not None
     }
     return min(round(2 * median(spans.values())), JOIN_EVERY_MS) if spans else JOIN_EVERY_MS // 2

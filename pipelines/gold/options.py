@@ -17,6 +17,12 @@ from schemas.states import AdviceAction, GroupEventKind
 SESSIONS_MS = (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000, 300_000)
 """Session timeouts to choose from; below 6 s brokers refuse by default (group.min.session.timeout.ms)."""
 
+SAME = 1.05
+"""Losses that differ by less are the same."""
+
+HEADROOM = 1.5
+"""A session timeout should outlast the longest restart by this much, where that costs nothing."""
+
 BROKEN = (GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
 GUILTY = 0.6
 """Share of the failures that makes one instance the one to look at."""
@@ -68,8 +74,11 @@ def _static(group: Group) -> Iterator[Option]:
     if group.now.is_static or group.now.is_consumer_protocol:
         return
     tried = {s: group.predict(replace(group.now, is_static=True, session_timeout_ms=s)) for s in _candidates(group)}
-    best = min(tried, key=lambda s: (round(tried[s].lost, 1), abs(s - group.session_ms)))
     absences = [o.back_at - o.stopped_at for o in group.churn.outages if o.back_at is not None]
+    least = min(prediction.lost for prediction in tried.values())
+    good = [s for s, prediction in tried.items() if prediction.lost <= least * SAME + 0.1]
+    lasting = [s for s in good if s >= HEADROOM * max(absences, default=0)]
+    best = min(lasting or good, key=lambda s: abs(s - group.session_ms))
     within = sum(a <= best for a in absences)
     why = (
         f"With a session timeout of {best:,} ms {within} of {len(absences)} absences would end before anybody else "
@@ -119,7 +128,7 @@ def _sessions(group: Group) -> Iterator[Option]:
     if not expired or group.now.is_consumer_protocol:
         return
     lower = [s for s in SESSIONS_MS if s < group.session_ms]
-    if lower:
+    if lower and len(expired) > 1:
         tried = {s: group.predict(replace(group.now, session_timeout_ms=s)) for s in lower[:2]}
         best = min(tried, key=lambda s: tried[s].lost)
         why = f"{len(expired)} deaths were noticed after {group.session_ms:,} ms; {best:,} ms notices them sooner."

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 
 from pipelines.gold.churn import Resource
 
+SETTLING_MS = 900_000
+"""A replay goes on for so long after its last event: what a timeout has yet to notice is a cost of that timeout."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.gold.advice import Worth, advice_rows
-from pipelines.gold.churn import Silver
+from pipelines.gold.churn import Row, Silver, number
 from pipelines.gold.health import HOUR_MS, health_rows
 from pipelines.gold.latencies import Broker
 from pipelines.gold.window import window
 
 DAY_MS = 24 * HOUR_MS
 Rows = dict[str, list[dict[str, Any]]]
+
+ORDER: dict[str, Callable[[Row], Any]] = {
+    "generations": number,
+    "generation_members": lambda row: (number(row), row["member_id"]),
+    "stalls": lambda row: (row["incarnation"], row["log_epoch"], row["stopped_by_offset"], row["name"], row["index"]),
+    "group_events": lambda row: (row["event_at"], row["kind"], row["member_id"]),
+}
+"""Tables come in any order; replays draw random numbers in this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +42,7 @@ def gold_rows(
     `until_ms` is how far the cluster's history reaches. `silver` must reach back to the generation before
     `since_ms - terms.window_ms`.
     """
+    silver = {name: sorted(rows, key=ORDER[name]) for name, rows in silver.items() if name in ORDER}
     first_day = since_ms // DAY_MS
     days = sorted({g["joined_at"] // DAY_MS for g in silver["generations"] if g["joined_at"] // DAY_MS >= first_day})
     advice = []
@@ -49,15 +58,15 @@ def gold_rows(
 def broker(observed: Mapping[str, Any]) -> Broker:
     """From broker settings by name, as observed last; what is absent or no number is unknown."""
 
-    def number(name: str) -> int | None:
+    def stated(name: str) -> int | None:
         try:
             return int(observed[name])
         except (KeyError, TypeError, ValueError):
             return None
 
     return Broker(
-        heartbeat_ms=number("group.consumer.heartbeat.interval.ms"),
-        session_ms=number("group.consumer.session.timeout.ms"),
-        initial_delay_ms=number("group.initial.rebalance.delay.ms"),
-        assignment_interval_ms=number("group.consumer.assignment.interval.ms"),
+        heartbeat_ms=stated("group.consumer.heartbeat.interval.ms"),
+        session_ms=stated("group.consumer.session.timeout.ms"),
+        initial_delay_ms=stated("group.initial.rebalance.delay.ms"),
+        assignment_interval_ms=stated("group.consumer.assignment.interval.ms"),
     )

@@ -1,0 +1,152 @@
+"""What is recommended to groups whose right answer is known, and that the same history always gives the same rows."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from pipelines.gold.advice import Worth, advice_rows
+from pipelines.gold.latencies import Broker
+from pipelines.gold.rows import Terms, gold_rows
+from tests.gold.histories import START, EagerGroup
+
+QUIET_MS = 10_000
+
+
+def advice(group: EagerGroup, broker: Broker | None = None) -> dict[str, dict]:
+    rows = advice_rows(group.silver(), broker or Broker(), Worth(), QUIET_MS)
+    return {row["action"]: row for row in rows}
+
+
+def recommended(rows: dict[str, dict]) -> list[str]:
+    return [action for action, row in sorted(rows.items(), key=lambda item: item[1]["rank"]) if row["is_recommended"]]
+
+
+@pytest.fixture
+def slow() -> EagerGroup:
+    """Restarts in a second, but every rebalance waits twenty for callbacks that everybody makes."""
+    group = EagerGroup(members=4, partitions=40, notice_ms=2_500, callback_ms=20_000)
+    for at, index in enumerate((0, 1, 2, 3)):
+        group.restarts(index, 100_000 + at * 100_000, 30_000)
+    return group
+
+
+@pytest.fixture
+def fast() -> EagerGroup:
+    """Small and quick: a rebalance is over within a heartbeat of 300 ms."""
+    group = EagerGroup()
+    for at, index in enumerate((0, 1, 2)):
+        group.restarts(index, 20_000 + at * 20_000, 5_000)
+    return group
+
+
+def test_static_membership_is_recommended_where_every_rebalance_stops_everybody_for_long() -> None:
+    group = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000)
+    for index in range(10):
+        group.restarts(index, 100_000 + index * 100_000, 30_000)
+    rows = advice(group)
+    static = rows["static_membership"]
+    assert static["is_recommended"]
+    assert static["lost_predicted_high"] < static["lost_now"] / 2
+    assert static["rebalances_predicted"] == 0
+    # Ten restarts of thirty seconds, five partitions each, and nothing else stands still.
+    assert static["lost_predicted"] == pytest.approx(10 * 30 * 5, rel=0.05)
+
+
+def test_a_session_timeout_is_chosen_that_outlasts_the_restarts() -> None:
+    group = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000, session_ms=10_000)
+    for index in range(10):
+        group.restarts(index, 100_000 + index * 100_000, 30_000)
+    assert "session.timeout.ms=45000" in advice(group)["static_membership"]["settings"]["java"]
+
+
+def test_cooperative_costs_more_where_the_barrier_is_shorter_than_a_heartbeat(fast) -> None:
+    rows = advice(fast)
+    assert rows["cooperative_assignor"]["lost_predicted"] > rows["cooperative_assignor"]["lost_now"]
+    assert not rows["cooperative_assignor"]["is_recommended"]
+
+
+def test_cooperative_saves_where_giving_everything_up_takes_long(slow) -> None:
+    assert advice(slow)["cooperative_assignor"]["saving"] > 0
+
+
+def test_leaving_a_small_fast_group_alone_is_the_advice_and_says_why(fast) -> None:
+    rows = advice(fast)
+    assert recommended(rows) == ["none"]
+    assert rows["none"]["rank"] == 1
+    assert "leave it" in rows["none"]["explanation"]
+
+
+def test_what_happened_is_reproduced_before_anything_is_said_of_what_might(fast, slow) -> None:
+    for group in (fast, slow):
+        assert "too far off" not in advice(group)["none"]["explanation"]
+
+
+def test_no_advice_is_given_where_the_replay_does_not_reproduce_what_happened(fast) -> None:
+    silver = fast.silver()
+    for stall in silver["stalls"]:
+        if stall["stopped_ms"] is not None:
+            # Work stood still for longer than anything in the churn explains.
+            stall["resumed_at_earliest"] += 900_000
+            stall["stopped_ms"] += 900_000
+    rows = advice_rows(silver, Broker(), Worth(), QUIET_MS)
+    assert [row["action"] for row in rows] == ["none"]
+    assert "too far off" in rows[0]["explanation"]
+
+
+def test_the_consumer_protocols_loss_hangs_on_the_brokers_heartbeat(fast) -> None:
+    soon, late = (advice(fast, Broker(heartbeat_ms=ms))["consumer_protocol"] for ms in (1_000, 15_000))
+    assert soon["lost_predicted_high"] < late["lost_predicted_low"]
+    assert "15,000 ms, as the broker has it" in late["explanation"]
+    assert "the default" in advice(fast)["consumer_protocol"]["explanation"]
+
+
+def test_a_death_costs_a_static_group_its_session_timeout() -> None:
+    group = EagerGroup(session_ms=10_000)
+    group.leaves(0, 20_000, how="session_expired", silent_ms=10_000)
+    group.leaves(1, 60_000)
+    rows = advice(group)
+    assert rows["static_membership"]["lost_predicted"] >= 4 * 6
+    assert recommended(rows) == ["none"]
+
+
+def test_pods_of_a_deployment_have_no_name_to_be_static_by() -> None:
+    group = EagerGroup(members=2, partitions=100, notice_ms=2_000, callback_ms=20_000)
+    for n, at in enumerate((50_000, 150_000, 250_000)):
+        group.client = "shop-7d9f8b6c5d-" + ("x2x4z", "b5hgt", "q9wvr")[n]
+        group.leaves(0, at)
+        group.returns(0, at + 2_000 + 22_005)
+    found = next(c for c in advice(group)["static_membership"]["preconditions"] if "StatefulSet" in c)
+    assert found.startswith("missing")
+    assert not advice(group)["static_membership"]["is_recommended"]
+
+
+def test_one_member_that_keeps_failing_is_named() -> None:
+    group = EagerGroup(session_ms=10_000)
+    for at in range(4):
+        group.leaves(1, 50_000 + at * 50_000, how="session_expired", silent_ms=10_000)
+        group.returns(1, 75_000 + at * 50_000)
+    rows = advice(group)
+    assert "app-1 failed 4 of 4 times" in rows["fix_member"]["explanation"]
+    assert rows["fix_member"]["is_recommended"]
+
+
+def test_rows_do_not_change_with_the_order_of_silver_rows(slow) -> None:
+    expected = gold(slow.silver())
+    shuffled = {name: Random(3).sample(rows, len(rows)) for name, rows in slow.silver().items()}
+    assert gold(shuffled) == expected
+
+
+def test_a_day_is_judged_by_what_was_known_at_its_end(fast) -> None:
+    day = 24 * 3_600_000
+    alone = gold(fast.silver())["advice"]
+    fast.restarts(0, day + 20_000, 5_000)
+    both = gold(fast.silver())["advice"]
+    assert [row for row in both if row["as_of"] < START + day] == alone
+    assert len({row["as_of"] for row in both}) == 2
+
+
+def gold(silver: dict) -> dict:
+    known = {"broker": Broker(), "terms": Terms(), "since_ms": 0, "until_ms": START + 3_600_000}
+    return gold_rows("kafka", "orders-app", silver, **known)

@@ -1,0 +1,73 @@
+"""Advice from recorded histories, against the same churn recorded under the other settings."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+import pytest
+
+from jobs.replay import Capture
+from pipelines.gold.rows import Terms, broker, gold_rows
+from tests.silver.rebuilding import CAPTURES, batches, silver_of, truth
+
+NAME, SOURCE = "rolling_restart", "exports-sync-dynamic"
+TWINS = {
+    "cooperative_assignor": "alerts-notifier-coop",
+    "static_membership": "pricing-enricher-static",
+    "consumer_protocol": "stock-loader-next",
+    "consumer_protocol_static": "billing-worker-next-static",
+}
+
+
+def advice(sources: str) -> dict[str, dict[str, Any]]:
+    """From the dynamic eager group's own rows."""
+    rows = silver_of(batches(NAME, sources=sources), NAME)
+    mine = {name: [row for row in found if row["group_id"] == SOURCE] for name, found in rows.items()}
+    settings = broker(Capture(CAPTURES / NAME).meta["broker_overrides"])
+    until = max(row["last_record_at"] for row in rows["groups"])
+    found = gold_rows("kafka", SOURCE, mine, broker=settings, terms=Terms(), since_ms=0, until_ms=until)
+    return {row["action"]: row for row in found["advice"]}
+
+
+@pytest.fixture(scope="module", params=["offsets,log", "offsets"])
+def predicted(request) -> dict[str, dict[str, Any]]:
+    return advice(request.param)
+
+
+@pytest.fixture(scope="module")
+def lost() -> dict[str, float]:
+    """Partition-seconds lost from the first restart on, by group, from the clients' own callbacks."""
+    groups = truth(NAME)["groups"]
+    first = min(e["ms"] for e in groups[SOURCE]["member_events"] if e["what"] == "left") - 1_000
+    return {name: sum(_lengths(g["stops"], first)) / 1000 for name, g in groups.items()}
+
+
+def _lengths(stops: list[dict[str, Any]], first: float) -> list[float]:
+    return [
+        s["assign_ms"] - s["end_ms"]
+        for s in stops
+        if s["assign_ms"] and s["end_ms"] is not None and s["end_ms"] >= first
+    ]
+
+
+def test_whether_a_change_helps_is_right_for_every_one(predicted, lost) -> None:
+    for action, twin in TWINS.items():
+        row = predicted[action]
+        assert (row["lost_predicted"] < row["lost_now"]) == (lost[twin] < lost[SOURCE]), action
+
+
+def test_predictions_are_close_to_what_the_twins_lost(predicted, lost) -> None:
+    off = [abs(predicted[action]["lost_predicted"] - lost[twin]) / lost[twin] for action, twin in TWINS.items()]
+    assert median(off) <= 0.15
+    assert max(off) <= 0.35
+
+
+def test_what_the_twins_lost_lies_within_the_printed_intervals(predicted, lost) -> None:
+    for action, twin in TWINS.items():
+        row = predicted[action]
+        assert row["lost_predicted_low"] <= lost[twin] <= row["lost_predicted_high"], action
+
+
+def test_nothing_is_recommended_that_would_lose_more(predicted) -> None:
+    assert [action for action, row in predicted.items() if row["is_recommended"]] == ["none"]
