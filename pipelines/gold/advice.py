@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.gold.churn import Churn, Silver, churn, number
-from pipelines.gold.latencies import Broker, latencies
+from pipelines.gold.latencies import Broker, latencies, with_callbacks
 from pipelines.gold.options import Group, Option, options
 from pipelines.gold.prediction import Prediction
 from pipelines.gold.replay import Policy
@@ -41,11 +41,11 @@ def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> 
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
     if newest["group_type"] != GroupType.CONSUMER:
         return [_none(found, f"Groups of type {newest['group_type']} are not replayed.")]
-    group = Group(churn=found, latencies=latencies(silver, broker), now=_policy(silver), seed=seed)
+    measured = latencies(silver, broker)
+    group = Group(churn=with_callbacks(found, measured), latencies=measured, now=_policy(silver), seed=seed)
     as_is = group.predict(group.now)
-    measured = found.lost_ms / 1000
-    told = _as_is(as_is, measured)
-    if not _reproduces(as_is, measured):
+    told = _as_is(as_is, found.lost_ms / 1000)
+    if not _reproduces(as_is, found.lost_ms / 1000):
         return [_none(found, f"{told} That is too far off to conclude anything from replays of other settings.")]
     if not found.outages and not found.disturbances:
         return [_none(found, "No instance stopped in the window: there is nothing to save.")]

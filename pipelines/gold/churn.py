@@ -40,7 +40,7 @@ GROWING = (Trigger.FIRST_MEMBER, Trigger.MEMBER_JOINED, Trigger.COOPERATIVE_FOLL
 class Outage:
     """One instance's absence. It stopped working at `stopped_at`; the coordinator dropped it at `gone_at`, if ever;
     its next process asked to join at `back_at`, if ever. `how`: left, session_expired or poll_timeout. `held` is how
-    many resources it had.
+    many resources it had. It stopped at most `early_ms` before and `late_ms` after the estimate.
     """
 
     instance: int
@@ -49,6 +49,8 @@ class Outage:
     back_at: int | None
     how: GroupEventKind
     held: int = 0
+    early_ms: int = 0
+    late_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,10 +163,15 @@ def _ends(silver: Silver, later: Sequence[Row]) -> list[int]:
 def _outages(instance: Instance, silver: Silver) -> list[Outage]:
     out = []
     last = {row["member_id"]: len(row["assigned"] or ()) for row in sorted(silver["generation_members"], key=number)}
+    bounds = {
+        (s["from_member_id"], stopped_at(s)): (s["stopped_at_earliest"], s["stopped_at_latest"])
+        for s in silver["stalls"]
+    }
     for life, following in zip(instance.lives, [*instance.lives[1:], None], strict=True):
         if life.stopped_at is None or life.gone_at is None or life.how is None:
             continue
         back = following.arrived_at if following else None
+        earliest, latest = bounds.get((life.member_id, life.stopped_at), (life.stopped_at, life.stopped_at))
         out.append(
             Outage(
                 instance=instance.number,
@@ -173,6 +180,8 @@ def _outages(instance: Instance, silver: Silver) -> list[Outage]:
                 back_at=back,
                 how=life.how,
                 held=last.get(life.member_id, 0),
+                early_ms=max(0, life.stopped_at - earliest),
+                late_ms=max(0, min(latest, life.gone_at) - life.stopped_at),
             )
         )
     return out

@@ -20,6 +20,9 @@ from schemas.states import GroupEventKind
 LIVES = 10_000
 """A member's number is its instance's times this, plus which life it is: members sort as their instances do."""
 
+FIRST_HEARTBEAT_WINS = 0.25
+"""How often librdkafka's first heartbeat of a new member comes late enough to tell it of the second rebalance."""
+
 
 @dataclass(slots=True, kw_only=True)
 class _Member:
@@ -27,6 +30,7 @@ class _Member:
     has_rejoined: bool = False
     joined_at: int
     heartbeat_at: int
+    is_new: bool = True
     life: int = 0
 
 
@@ -211,19 +215,25 @@ class ClassicReplay:
             if who in revoking:
                 rejoins = revoking[who]
             elif self._latencies.is_librdkafka:
-                passed = max(0, at - member.heartbeat_at) // self._heartbeat_ms + 1
-                rejoins = max(member.heartbeat_at + passed * self._heartbeat_ms, self._may_join(member))
+                rejoins = max(self._next_heartbeat(at, member), self._may_join(member))
             else:
                 # The Java client begins its heartbeats anew with each assignment.
                 rejoins = self._synced_at + self._heartbeat_ms
             self._agenda.at(max(at, rejoins), "rejoin", who, self._round)
         self._check(at)
 
+    def _next_heartbeat(self, at: int, member: _Member) -> int:
+        """A new member sends one as soon as it is in, which may or may not be after the others have rejoined."""
+        if member.is_new and self._random.random() < FIRST_HEARTBEAT_WINS:
+            return at
+        passed = max(0, at - member.heartbeat_at) // self._heartbeat_ms + 1
+        return member.heartbeat_at + passed * self._heartbeat_ms
+
     def _rejoin(self, at: int, who: int, tag: int) -> None:
         member = self._members.get(who)
         if member is None or tag != self._round or not member.is_alive:
             return
-        member.has_rejoined = True
+        member.has_rejoined, member.is_new = True, False
         member.joined_at = member.heartbeat_at = at
         self._check(at)
 

@@ -25,6 +25,7 @@ class _Member:
     life: int = 0
     beats: int = 0
     is_beating: bool = False
+    is_released: bool = False
     revoking: list[Resource] = field(default_factory=list)
 
 
@@ -43,6 +44,7 @@ class ConsumerReplay:
         self._target: dict[Resource, int] = {}
         self._is_stale, self._computed_at = False, churn.start_ms - self._interval_ms
         self._epochs = 0
+        self._refused: set[int] = set()
         for instance, resources in churn.first.items():
             member = self._enter(instance)
             self._owners |= dict.fromkeys(resources, member)
@@ -83,6 +85,7 @@ class ConsumerReplay:
         member.is_alive = False
         self._account.stop(self._mine(who), at)
         is_told = outage.how in (GroupEventKind.LEFT, GroupEventKind.POLL_TIMEOUT)
+        member.is_released = is_told
         if is_told and not self._policy.is_static:
             gone = outage.gone_at
         else:
@@ -103,11 +106,18 @@ class ConsumerReplay:
         else:
             self._target = {}
             self._account.empty()
+        if who // LIVES in self._refused:
+            self._refused.discard(who // LIVES)
+            self._agenda.at(at + self._random.randrange(self._heartbeat_ms), "back", who // LIVES)
 
     def _back(self, at: int, instance: int, _: int) -> None:
         who = self._current.get(instance, -1)
         member = self._members.get(who)
         if self._policy.is_static and member is not None and not member.is_alive:
+            if not member.is_released:
+                # UNRELEASED_INSTANCE_ID until the session of the one that died has ended.
+                self._refused.add(instance)
+                return
             member.is_alive, member.is_beating, member.life = True, False, member.life + 1
             self._account.resume(self._mine(who), at + self._latencies.sync(self._random))
             if not self._is_settled():

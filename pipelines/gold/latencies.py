@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from statistics import median
 from typing import Any
 
-from pipelines.gold.churn import Number, Silver, number, stopped_at
-from schemas.states import GroupProtocol, RebalanceMode, Trigger
+from pipelines.gold.churn import Churn, Number, Outage, Silver, number, stopped_at
+from schemas.states import GroupEventKind, GroupProtocol, RebalanceMode, Trigger
 
 HEARTBEAT_MS = 3_000
 """heartbeat.interval.ms by default, in Java and librdkafka."""
@@ -24,14 +24,17 @@ HEARTBEATS_MS = (250, 500, 750, 1_000, 1_500, 2_000, 3_000, 5_000, 10_000, 15_00
 DEFAULT_WEIGHT = 20
 """How much likelier the default is than any other value, before anything is observed."""
 
-LATE_MS = 25
-"""A heartbeat later than its interval by this much was on its way or waiting for its thread."""
+LATE = 0.1
+"""A heartbeat later than its interval by this share was on its way or waiting for its thread."""
 
 CONSUMER_HEARTBEAT_MS = 5_000
 CONSUMER_SESSION_MS = 45_000
 INITIAL_DELAY_MS = 3_000
 ASSIGNMENT_INTERVAL_MS = 1_000
 SYNC_MS = 10
+
+SLOW_MS = 250
+"""From so long on, giving up partitions is a callback that takes its time and not only a commit."""
 
 JOIN_EVERY_MS = 1_000
 """librdkafka joins at most once a second (`rkcg_join_intvl`), unless it has just given up partitions."""
@@ -87,6 +90,23 @@ class Latencies:
         return random.choice(self.reactions).rest_ms if self.reactions else SYNC_MS
 
 
+def with_callbacks(found: Churn, measured: Latencies) -> Churn:
+    """A member that leaves gives up its work as slowly as those that stay, though its last commit may come after."""
+    if not measured.reactions:
+        return found
+    usual = round(median(r.rest_ms for r in measured.reactions))
+    if usual < SLOW_MS:
+        return found
+
+    def corrected(outage: Outage) -> Outage:
+        early = outage.gone_at - usual
+        if outage.how != GroupEventKind.LEFT or outage.gone_at - outage.stopped_at >= usual // 2:
+            return outage
+        return replace(outage, stopped_at=early, late_ms=usual // 2)
+
+    return replace(found, outages=tuple(corrected(o) for o in found.outages))
+
+
 def latencies(silver: Silver, broker: Broker) -> Latencies:
     """Measured on one group's silver rows, all in milliseconds."""
     generations = sorted(silver["generations"], key=number)
@@ -118,7 +138,7 @@ def _heartbeats(delays: list[int], session_ms: int | None) -> tuple[tuple[int, f
         if session_ms is not None and interval >= session_ms:
             continue
         prior = DEFAULT_WEIGHT if interval == HEARTBEAT_MS else 1
-        fits = all(d <= interval + LATE_MS for d in delays)
+        fits = all(d <= interval * (1 + LATE) for d in delays)
         weights[interval] = prior * (HEARTBEATS_MS[0] / interval) ** len(delays) if fits else 0.0
     total = sum(weights.values())
     if not total:

@@ -23,6 +23,11 @@ SAME = 1.05
 HEADROOM = 1.5
 """A session timeout should outlast the longest restart by this much, where that costs nothing."""
 
+REFUSED = (
+    "A static instance that stops politely keeps what it has; one that died is refused (UNRELEASED_INSTANCE_ID) until "
+    "its old session has ended."
+)
+
 BROKEN = (GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
 GUILTY = 0.6
 """Share of the failures that makes one instance the one to look at."""
@@ -97,7 +102,8 @@ def _protocols(group: Group) -> Iterator[Option]:
     if group.now.is_consumer_protocol:
         if not group.now.is_static:
             policy, action = replace(group.now, is_static=True), AdviceAction.CONSUMER_PROTOCOL_STATIC
-            yield _option(group, action, group.predict(policy), settings(action), _why_consumer(group))
+            why = f"{_why_consumer(group)} {REFUSED}"
+            yield _option(group, action, group.predict(policy), settings(action), why)
         return
     if not group.now.is_cooperative:
         action = AdviceAction.COOPERATIVE_ASSIGNOR
@@ -109,7 +115,8 @@ def _protocols(group: Group) -> Iterator[Option]:
         (AdviceAction.CONSUMER_PROTOCOL_STATIC, True),
     ):
         policy = Policy(is_consumer_protocol=True, is_static=is_static)
-        yield _option(group, action, group.predict(policy), settings(action), _why_consumer(group))
+        why = _why_consumer(group) + (f" {REFUSED}" if is_static else "")
+        yield _option(group, action, group.predict(policy), settings(action), why)
 
 
 def _why_consumer(group: Group) -> str:

@@ -37,7 +37,8 @@ class Prediction:
 
 def predict(churn: Churn, latencies: Latencies, policy: Policy, seed: str) -> Prediction:
     """Two sets of replays: the estimate takes every absence as long as it was, the interval draws its length from the
-    group's absences of the same kind, since they will not repeat to the second. Same arguments, same answer.
+    group's absences of the same kind, since they will not repeat to the second, and its start from within its bounds.
+    Same arguments, same answer.
     """
     runs = _runs(churn)
     exact = [_replay(churn, latencies, policy, _random(seed, run)) for run in range(runs)]
@@ -82,9 +83,11 @@ def _redrawn(churn: Churn, random: Random) -> Churn:
         last[outage.instance] = outage
 
     def again(outage: Outage) -> Outage:
+        stopped = outage.stopped_at + round(random.triangular(-outage.early_ms, outage.late_ms, 0))
         if outage.back_at is None:
-            return outage
+            return replace(outage, stopped_at=stopped)
         back = outage.stopped_at + random.choice(lengths[outage.how])
-        return replace(outage, back_at=min(back, following.get(outage, back + 1) - 1))
+        back = max(stopped + 1, min(back, following.get(outage, back + 1) - 1))
+        return replace(outage, stopped_at=stopped, back_at=back)
 
     return replace(churn, outages=tuple(again(o) for o in churn.outages))

@@ -34,8 +34,9 @@ class EagerGroup:
             self._event(START, "joined", self.up[index])
         self._generation(START, 3_000, "first_member", stops={}, left=[])
 
-    def leaves(self, index: int, at: int, *, how: str = "left", silent_ms: int = 0) -> None:
-        """The member stops at `at` and is dropped `silent_ms` later."""
+    def leaves(self, index: int, at: int, *, how: str = "left", silent_ms: int | None = None) -> None:
+        """The member stops at `at` and is dropped `silent_ms` later, by itself once its callback is done."""
+        silent_ms = self.callback_ms if silent_ms is None else silent_ms
         gone, start = self.up.pop(index), START + at + silent_ms
         self._event(start, how, gone)
         stops = self._noticed(start) | {gone: START + at}

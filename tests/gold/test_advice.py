@@ -28,7 +28,7 @@ def slow() -> EagerGroup:
     """Restarts in a second, but every rebalance waits twenty for callbacks that everybody makes."""
     group = EagerGroup(members=4, partitions=40, notice_ms=2_500, callback_ms=20_000)
     for at, index in enumerate((0, 1, 2, 3)):
-        group.restarts(index, 100_000 + at * 100_000, 30_000)
+        group.restarts(index, 100_000 + at * 100_000, 60_000)
     return group
 
 
@@ -44,21 +44,21 @@ def fast() -> EagerGroup:
 def test_static_membership_is_recommended_where_every_rebalance_stops_everybody_for_long() -> None:
     group = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000)
     for index in range(10):
-        group.restarts(index, 100_000 + index * 100_000, 30_000)
+        group.restarts(index, 100_000 + index * 100_000, 60_000)
     rows = advice(group)
     static = rows["static_membership"]
     assert static["is_recommended"]
     assert static["lost_predicted_high"] < static["lost_now"] / 2
     assert static["rebalances_predicted"] == 0
-    # Ten restarts of thirty seconds, five partitions each, and nothing else stands still.
-    assert static["lost_predicted"] == pytest.approx(10 * 30 * 5, rel=0.05)
+    # Ten restarts of sixty seconds, five partitions each, and nothing else stands still.
+    assert static["lost_predicted"] == pytest.approx(10 * 60 * 5, rel=0.05)
 
 
 def test_a_session_timeout_is_chosen_that_outlasts_the_restarts() -> None:
     group = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000, session_ms=10_000)
     for index in range(10):
-        group.restarts(index, 100_000 + index * 100_000, 30_000)
-    assert "session.timeout.ms=45000" in advice(group)["static_membership"]["settings"]["java"]
+        group.restarts(index, 100_000 + index * 100_000, 60_000)
+    assert "session.timeout.ms=120000" in advice(group)["static_membership"]["settings"]["java"]
 
 
 def test_cooperative_costs_more_where_the_barrier_is_shorter_than_a_heartbeat(fast) -> None:
@@ -116,7 +116,7 @@ def test_pods_of_a_deployment_have_no_name_to_be_static_by() -> None:
     for n, at in enumerate((50_000, 150_000, 250_000)):
         group.client = "shop-7d9f8b6c5d-" + ("x2x4z", "b5hgt", "q9wvr")[n]
         group.leaves(0, at)
-        group.returns(0, at + 2_000 + 22_005)
+        group.returns(0, at + 60_000)
     found = next(c for c in advice(group)["static_membership"]["preconditions"] if "StatefulSet" in c)
     assert found.startswith("missing")
     assert not advice(group)["static_membership"]["is_recommended"]
