@@ -28,6 +28,7 @@ from jobs.settings import Settings
 from jobs.spark import session
 from pipelines.gold.advice import Worth
 from pipelines.gold.frame import INPUTS, TIMES, Known, gold
+from pipelines.gold.health import HOUR_MS
 from pipelines.gold.rows import Terms
 from pipelines.silver.frame import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
@@ -77,7 +78,7 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
     }
     before = _remembered(memory)
     is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
-    scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, files)
+    scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, files, known.until_ms)
     if scope:
         _rebuild(spark, warehouse, scope, known, terms)
     memory.parent.mkdir(parents=True, exist_ok=True)
@@ -150,9 +151,11 @@ def _all(warehouse: Path) -> Scope:
     return {(row["cluster"], row["group_id"]): EVERYTHING for row in found}
 
 
-def _touched(warehouse: Path, before: Mapping[str, Any], files: Mapping[str, list[str]]) -> Scope:
-    """Groups with other silver rows than then, and those whose last hour had not ended."""
-    scope = _open_hours(warehouse, before["until_ms"])
+def _touched(
+    warehouse: Path, before: Mapping[str, Any], files: Mapping[str, list[str]], until_ms: Mapping[str, int]
+) -> Scope:
+    """Groups with other silver rows than then, and those whose last hour goes further now."""
+    scope = _open_hours(warehouse, before["until_ms"], until_ms)
     for table in INPUTS:
         old, new = set(before["files"].get(table.name, ())), set(files[table.name])
         try:
@@ -182,11 +185,12 @@ def _rows(table: Table, files: Iterable[str]) -> pa.Table:
     return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.null()) for name in table.names})
 
 
-def _open_hours(warehouse: Path, until_ms: Mapping[str, int]) -> Scope:
-    """Groups whose newest hour went beyond what was known when it was analysed."""
+def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Scope:
+    """Groups with an hour that went beyond what was known when it was analysed, where more is known since."""
     scope: Scope = {}
     for row in _columns(warehouse, GROUP_HEALTH, ["cluster", "group_id", "hour_at"]).to_pylist():
         hour = round(row["hour_at"].timestamp() * 1000)
-        if hour + 3_600_000 > until_ms.get(row["cluster"], 0):
+        known = before.get(row["cluster"], 0)
+        if hour + HOUR_MS > known and now.get(row["cluster"], 0) > known:
             scope[row["cluster"], row["group_id"]] = min(hour, scope.get((row["cluster"], row["group_id"]), hour))
     return scope

@@ -129,13 +129,13 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     for number, batch in enumerate(batches, 1):
         print(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines", flush=True)
         replay(spark, settings, cluster, capture.meta, batch)
-    _tell_settings(spark, settings, cluster, capture.meta)
+    tell_settings(spark, settings, cluster, capture.meta)
     analyze(spark, settings)
     print(f"done: {settings.warehouse}")
     return 0
 
 
-def _tell_settings(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any]) -> None:
+def tell_settings(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any]) -> None:
     """The broker settings that the capture states, as a poll of the cluster would have observed them."""
     stated = meta.get("broker_overrides") or {}
     seen = {

@@ -33,6 +33,9 @@ INITIAL_DELAY_MS = 3_000
 ASSIGNMENT_INTERVAL_MS = 1_000
 SYNC_MS = 10
 
+SOON_MS = 100
+"""Nobody commits automatically more often."""
+
 SLOW_MS = 250
 """From so long on, giving up partitions is a callback that takes its time and not only a commit."""
 
@@ -218,4 +221,6 @@ def _commit_interval(silver: Silver) -> int:
         for s in silver["stalls"]
         if s["to_member_id"] != s["from_member_id"] and s["stopped_at_earliest"] is not None
     }
-    return min(round(2 * median(spans.values())), JOIN_EVERY_MS) if spans else JOIN_EVERY_MS // 2
+    found = round(2 * median(spans.values())) if spans else 0
+    # No space between two commits is no interval: both were made on leaving.
+    return min(found, JOIN_EVERY_MS) if found >= SOON_MS else JOIN_EVERY_MS // 2

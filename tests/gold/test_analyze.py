@@ -1,0 +1,59 @@
+"""`analyze` on real tables: the same gold whenever it ran, and nothing done twice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from jobs.analyze import analyze
+from jobs.delta_io import create_tables, table_path
+from jobs.replay import Capture, replay, split, tell_settings
+from jobs.settings import Settings
+from schemas.bronze import BRONZE
+from schemas.gold import ADVICE, GOLD
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from tests.silver.rebuilding import CAPTURES
+
+NAME, CLUSTER = "rolling_restart", "kafka"
+
+
+def gold(warehouse: Path) -> dict[str, list[str]]:
+    """Every gold row, in no order that its files have."""
+    tables = {t.name: DeltaTable(table_path(warehouse, t)).to_pyarrow_table(columns=list(t.names)) for t in GOLD}
+    return {name: sorted(map(repr, rows.to_pylist())) for name, rows in tables.items()}
+
+
+def versions(warehouse: Path) -> list[int]:
+    return [DeltaTable(table_path(warehouse, t)).version() for t in GOLD]
+
+
+def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse) -> None:
+    capture, settings = Capture(CAPTURES / NAME), Settings(warehouse=warehouse)
+    create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
+    tell_settings(spark, settings, CLUSTER, capture.meta)
+    analysed = []
+    for batch in split(capture, ("offsets", "log"), 2, None):
+        replay(spark, settings, CLUSTER, capture.meta, batch)
+        analysed.append(analyze(spark, settings))
+    assert min(analysed) > 0
+    step_by_step, before = gold(warehouse), versions(warehouse)
+    assert {row["action"] for row in DeltaTable(table_path(warehouse, ADVICE)).to_pyarrow_table().to_pylist()} >= {
+        "static_membership",
+        "cooperative_assignor",
+        "consumer_protocol",
+        "consumer_protocol_static",
+        "none",
+    }
+
+    assert analyze(spark, settings) == 0
+    assert versions(warehouse) == before, "nothing is written where nothing changed"
+
+    (warehouse / "_checkpoints" / "analyze" / "analysed.json").unlink()
+    analyze(spark, settings)
+    assert gold(warehouse) == step_by_step, "what was remembered only saves work"
+
+    # A group that loses so little is told to leave it; one that counts every second may not be.
+    analyze(spark, replace(settings, worth_resource_seconds=0.0, worth_ratio=0.0))
+    assert gold(warehouse) != step_by_step, "another threshold is another advice"
