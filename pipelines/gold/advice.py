@@ -7,18 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.gold.churn import Churn, Silver, churn, number
+from pipelines.gold.churn import Churn, Row, Silver, churn, number
+from pipelines.gold.connect_delays import delay_options
 from pipelines.gold.latencies import Broker, latencies, with_callbacks
 from pipelines.gold.options import Group, Option, options
 from pipelines.gold.prediction import Prediction
 from pipelines.gold.replay import Policy
-from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType, RebalanceMode
+from pipelines.gold.tried import in_force, told, trial
+from pipelines.gold.window import window
+from schemas.states import AdviceAction, AdviceStatus, GroupType
 
 REPRODUCED = 0.3
 """How far off the replay of what really happened may be before nothing is concluded from any other."""
 
 NEGLIGIBLE = 1.0
 """Resource-seconds: so close is close, whatever the ratio."""
+
+END_MS = 1 << 50
+"""Later than anything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,25 +40,49 @@ def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> 
 
     Deterministic: the replays' random numbers come from the group and its window.
     """
-    found = churn(silver, quiet_ms)
-    if found is None:
+    if not silver["generations"]:
         return []
     newest = max(silver["generations"], key=number)
+    policy, since_ms = in_force(silver)
+    found = churn(silver if since_ms is None else window(silver, since_ms, END_MS), quiet_ms)
+    if found is None:
+        return []
+    rows = _evaluated(silver, found, policy, newest, broker, worth)
+    of = None if since_ms is None else trial(silver, since_ms, found, quiet_ms)
+    if of is None:
+        return rows
+    tried = told(of, _none(found, "")) | {"action": of.action.value, "is_recommended": False, "rank": len(rows) + 1}
+    return [*(row for row in rows if row["action"] != of.action), tried]
+
+
+def _evaluated(
+    silver: Silver, found: Churn, policy: Policy, newest: Row, broker: Broker, worth: Worth
+) -> list[dict[str, Any]]:
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
+    measured = latencies(silver, broker)
+    if newest["group_type"] == GroupType.CONNECT:
+        text = f"The churn of the window cost {found.lost_ms / 1000:,.1f} resource-seconds."
+        return _ranked(found, delay_options(silver, found), text, (), worth)
     if newest["group_type"] != GroupType.CONSUMER:
         return [_none(found, f"Groups of type {newest['group_type']} are not replayed.")]
-    measured = latencies(silver, broker)
-    group = Group(churn=with_callbacks(found, measured), latencies=measured, now=_policy(silver), seed=seed)
+    group = Group(churn=with_callbacks(found, measured), latencies=measured, now=policy, seed=seed)
     as_is = group.predict(group.now)
-    told = _as_is(as_is, found.lost_ms / 1000)
+    text = _as_is(as_is, found.lost_ms / 1000)
     if not _reproduces(as_is, found.lost_ms / 1000):
-        return [_none(found, f"{told} That is too far off to conclude anything from replays of other settings.")]
+        return [_none(found, f"{text} That is too far off to conclude anything from replays of other settings.")]
     if not found.outages and not found.disturbances:
         return [_none(found, "No instance stopped in the window: there is nothing to save.")]
-    rows = [_row(found, option, told, group, worth) for option in options(group)]
+    return _ranked(found, options(group), text, measured.assumed, worth)
+
+
+def _ranked(
+    found: Churn, evaluated: Sequence[Option], cost: str, assumed: Sequence[str], worth: Worth
+) -> list[dict[str, Any]]:
+    """What is recommended first, then `none` if nothing is, then the rest, each by what it saves."""
+    rows = [_row(found, option, cost, assumed, worth) for option in evaluated]
     rows.sort(key=lambda row: (-row["saving"], row["action"]))
     best = [row for row in rows if row["is_recommended"]]
-    none = _none(found, _nothing(rows, told, worth)) | {"is_recommended": not best}
+    none = _none(found, _nothing(rows, cost, worth)) | {"is_recommended": not best}
     ranked = [
         *best,
         *([] if best else [none]),
@@ -60,19 +90,6 @@ def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> 
         *([none] if best else []),
     ]
     return [row | {"rank": rank} for rank, row in enumerate(ranked, 1)]
-
-
-def _policy(silver: Silver) -> Policy:
-    """The one in force, as the newest generation with members shows it."""
-    settled = [g for g in sorted(silver["generations"], key=number) if not g["is_empty"]]
-    newest = settled[-1] if settled else max(silver["generations"], key=number)
-    modes = [g["rebalance_mode"] for g in settled if g["rebalance_mode"] not in (None, RebalanceMode.UNKNOWN)]
-    members = [m for m in silver["generation_members"] if number(m) == number(newest)]
-    return Policy(
-        is_consumer_protocol=newest["group_protocol"] == GroupProtocol.CONSUMER,
-        is_cooperative=bool(modes) and modes[-1] == RebalanceMode.COOPERATIVE,
-        is_static=bool(members) and all(m["group_instance_id"] for m in members),
-    )
 
 
 def _reproduces(as_is: Prediction, measured: float) -> bool:
@@ -87,21 +104,21 @@ def _as_is(as_is: Prediction, measured: float) -> str:
     )
 
 
-def _row(found: Churn, option: Option, told: str, group: Group, worth: Worth) -> dict[str, Any]:
+def _row(found: Churn, option: Option, cost: str, assumed: Sequence[str], worth: Worth) -> dict[str, Any]:
     now, predicted = found.lost_ms / 1000, option.prediction
     saving = now - predicted.lost
     is_worth = now - predicted.high >= max(worth.seconds, worth.ratio * now)
     missing = [c for c in option.preconditions if c.state == "missing"]
     verdict = "saves" if saving > 0 else "costs more:"
     parts = [
-        told,
+        cost,
         (
             f"{_sentence(option.action)} {verdict} {abs(saving):,.1f}: {predicted.lost:,.1f} "
             f"({predicted.low:,.1f} to {predicted.high:,.1f})."
         ),
         option.why,
         *(f"Not recommended before this holds: {c.text}." for c in missing if is_worth),
-        *(f"Assumed: {text}." for text in group.latencies.assumed),
+        *(f"Assumed: {text}." for text in assumed),
     ]
     return _base(found, option.action) | {
         "is_recommended": is_worth and not missing,
@@ -122,16 +139,16 @@ def _sentence(action: AdviceAction) -> str:
     return text[0].upper() + text[1:]
 
 
-def _nothing(rows: Sequence[Mapping[str, Any]], told: str, worth: Worth) -> str:
+def _nothing(rows: Sequence[Mapping[str, Any]], cost: str, worth: Worth) -> str:
     if any(row["is_recommended"] for row in rows):
-        return f"{told} Leaving it costs what the recommended change would save."
+        return f"{cost} Leaving it costs what the recommended change would save."
     if not rows:
-        return f"{told} Nothing that could be changed would have mattered."
+        return f"{cost} Nothing that could be changed would have mattered."
     best = rows[0]
     if best["saving"] <= 0:
-        return f"{told} Every change evaluated would cost more: leave it."
+        return f"{cost} Every change evaluated would cost more: leave it."
     return (
-        f"{told} The best change, {best['action'].replace('_', ' ')}, would save {best['saving']:,.1f} at best "
+        f"{cost} The best change, {best['action'].replace('_', ' ')}, would save {best['saving']:,.1f} at best "
         f"estimate; that is not surely {worth.seconds:,.0f} resource-seconds and {worth.ratio:.0%}, or cannot be done "
         "yet: leave it."
     )

@@ -55,7 +55,7 @@ def instances(lives: Iterable[Life]) -> list[Instance]:
     """Lives chained into instances, best match first: a life goes on where one of the same name has ended before."""
     found: list[Instance] = []
     for life in sorted(lives, key=lambda x: (x.arrived_at, x.client_id, x.member_id)):
-        free = [i for i in found if _is_free(i.lives[-1], life)]
+        free = [i for i in found if _is_free(i.lives[-1], life) and _may_be_same(i.lives[-1], life)]
         chosen = next((i for name in NAMES if (i := _latest(free, name(life), name)) is not None), None)
         if chosen is None:
             chosen = Instance(number=len(found))
@@ -71,6 +71,11 @@ def _is_free(last: Life, life: Life) -> bool:
     return last.stopped_at is not None and min(last.stopped_at, last.gone_at or last.stopped_at) <= life.arrived_at
 
 
+def _may_be_same(last: Life, life: Life) -> bool:
+    """A dynamic member may come back static; two different ids are two instances."""
+    return None in (last.group_instance_id, life.group_instance_id) or last.group_instance_id == life.group_instance_id
+
+
 def _latest(free: list[Instance], wanted: tuple[str, ...] | None, name: Name) -> Instance | None:
     if wanted is None:
         return None
@@ -83,16 +88,16 @@ def _by_instance_id(life: Life) -> tuple[str, ...] | None:
 
 
 def _by_client(life: Life) -> tuple[str, ...] | None:
-    return (life.client_id, life.client_host) if not life.group_instance_id else None
+    return life.client_id, life.client_host
 
 
 def _by_client_id(life: Life) -> tuple[str, ...] | None:
-    return (life.client_id,) if not life.group_instance_id else None
+    return (life.client_id,)
 
 
 def _by_pod(life: Life) -> tuple[str, ...] | None:
     match = POD.match(life.client_id)
-    return (match["deployment"], match["rest"]) if match and not life.group_instance_id else None
+    return (match["deployment"], match["rest"]) if match else None
 
 
 NAMES = (_by_instance_id, _by_client, _by_client_id, _by_pod)

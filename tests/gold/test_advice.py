@@ -132,6 +132,40 @@ def test_one_member_that_keeps_failing_is_named() -> None:
     assert rows["fix_member"]["is_recommended"]
 
 
+@pytest.mark.parametrize(("factor", "status"), [(0.2, "verified"), (5, "refuted")])
+def test_a_change_that_the_records_show_is_judged_by_the_absences_since(factor, status) -> None:
+    silver = static_since(200_000, factor)
+    static = next(
+        row for row in advice_rows(silver, Broker(), Worth(), QUIET_MS) if row["action"] == "static_membership"
+    )
+    assert static["status"] == status
+    assert (static["saving_measured"] > 0) == (status == "verified")
+    assert not static["is_recommended"]
+
+
+def test_too_few_absences_since_a_change_are_no_verdict() -> None:
+    silver = static_since(290_000, 0.2)
+    static = next(
+        row for row in advice_rows(silver, Broker(), Worth(), QUIET_MS) if row["action"] == "static_membership"
+    )
+    assert (static["status"], static["saving_measured"]) == ("tried", None)
+
+
+def static_since(change: int, factor: float) -> dict[str, list[dict]]:
+    """Seven restarts; from `change` on every member has an instance id, and stops last `factor` times as long."""
+    group = EagerGroup()
+    for at in range(7):
+        group.restarts(at % 3, 50_000 + at * 45_000, 5_000)
+    silver = group.silver()
+    for row in silver["generation_members"]:
+        row["group_instance_id"] = row["client_id"] if row["valid_from_at"] >= START + change else None
+    for row in silver["stalls"]:
+        if row["resumed_at_earliest"] >= START + change:
+            row["stopped_ms"] = round(row["stopped_ms"] * factor)
+            row["resumed_at_earliest"] = row["stopped_at_latest"] + row["stopped_ms"]
+    return silver
+
+
 def test_rows_do_not_change_with_the_order_of_silver_rows(slow) -> None:
     expected = gold(slow.silver())
     shuffled = {name: Random(3).sample(rows, len(rows)) for name, rows in slow.silver().items()}

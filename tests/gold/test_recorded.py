@@ -51,6 +51,20 @@ def _lengths(stops: list[dict[str, Any]], first: float) -> list[float]:
     ]
 
 
+def test_a_shorter_connect_delay_spares_what_waited_for_its_end() -> None:
+    rows = silver_of(batches("connect"), "connect")
+    until = max(row["last_record_at"] for row in rows["groups"])
+    mine = {name: [row for row in found if row["group_id"] == "mailer-writer-connect"] for name, found in rows.items()}
+    terms = {"broker": broker({}), "terms": Terms(), "since_ms": 0, "until_ms": until}
+    found = {row["action"]: row for row in gold_rows("kafka", "mailer-writer-connect", mine, **terms)["advice"]}
+    lower = found["lower_connect_delay"]
+    # Two workers went, with four tasks each; both waited ten seconds where five would do, one of them to move twice then.
+    assert lower["saving"] == pytest.approx(8 * 5, rel=0.15)
+    assert lower["is_recommended"]
+    assert lower["settings"] == {"connect": "scheduled.rebalance.max.delay.ms=5000"}
+    assert found["raise_connect_delay"]["saving"] < 0
+
+
 def test_whether_a_change_helps_is_right_for_every_one(predicted, lost) -> None:
     for action, twin in TWINS.items():
         row = predicted[action]

@@ -1,0 +1,104 @@
+"""What other values of Kafka Connect's scheduled.rebalance.max.delay.ms would have cost a worker group.
+
+Work lost with a worker waits for the whole delay, also where the worker is back sooner (KIP-415). A delay that ends
+before the worker is back hands its work to others, and some of it back when it returns: each a short stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import median
+
+from pipelines.gold.churn import Churn, Silver, is_lost, number
+from pipelines.gold.options import Option
+from pipelines.gold.pasting import connect_delay
+from pipelines.gold.prediction import MODEL_ERROR, Prediction
+from schemas.states import AdviceAction, StallCause, Trigger
+
+DELAYS_MS = (5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 180_000, 300_000, 600_000)
+SHORTEST_MS = 1_000
+"""Shorter delays are the pauses between revocations since 3.4 (KAFKA-12495), not a wait for a worker."""
+
+MOVE_MS = 1_000
+"""What stopping a task here and starting it there takes, where the group never showed it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wait:
+    """One departure: how long each lost connector or task stood still, and when the worker was back after it went."""
+
+    stopped_ms: tuple[int, ...]
+    away_ms: int | None
+
+
+def delay_options(silver: Silver, found: Churn) -> list[Option]:
+    """The best shorter delay, and the best longer one if a worker came back too late for the present one."""
+    handed = [m["connect_delay_ms"] or 0 for m in silver["generation_members"]]
+    delay = max(handed, default=0)
+    waits = list(_waits(silver, found, delay))
+    if delay < SHORTEST_MS or not waits:
+        return []
+    moves = [s["stopped_ms"] for s in silver["stalls"] if s["cause"] == StallCause.MOVED and is_lost(s)]
+    move = round(median(moves)) if moves else MOVE_MS
+    late = any(w.away_ms is not None and w.away_ms > delay for w in waits)
+    out = []
+    for action, wanted in (
+        (AdviceAction.LOWER_CONNECT_DELAY, [d for d in DELAYS_MS if d < delay]),
+        (AdviceAction.RAISE_CONNECT_DELAY, [d for d in DELAYS_MS if d > delay and late]),
+    ):
+        if wanted:
+            costs = {d: _cost(found.lost_ms, waits, delay, d, move) for d in wanted}
+            best = min(costs, key=lambda d: (costs[d], d))
+            out.append(_option(action, best, costs[best], waits, delay, found))
+    return out
+
+
+def _waits(silver: Silver, found: Churn, delay: int) -> Iterator[_Wait]:
+    before = 0
+    for g in sorted(silver["generations"], key=number):
+        since, before = before, g["joined_at"]
+        if g["trigger"] not in (Trigger.MEMBER_LEFT, Trigger.SESSION_EXPIRED):
+            continue
+        delays = [m["connect_delay_ms"] or 0 for m in silver["generation_members"] if number(m) == number(g)]
+        lost = tuple(
+            s["stopped_ms"]
+            for s in silver["stalls"]
+            if (s["incarnation"], s["generation_id"]) == number(g) and is_lost(s) and s["stopped_ms"] >= delay
+        )
+        if max(delays, default=0) != delay or not lost:
+            continue
+        gone = [o for o in found.outages if since < o.gone_at <= g["joined_at"]]
+        away = [o.back_at - o.gone_at for o in gone if o.back_at is not None]
+        yield _Wait(stopped_ms=lost, away_ms=max(away, default=None))
+
+
+def _cost(lost_ms: int, waits: list[_Wait], delay: int, other: int, move: int) -> int:
+    total = lost_ms
+    for wait in waits:
+        total += len(wait.stopped_ms) * (other - delay)
+        if wait.away_ms is not None:
+            total += len(wait.stopped_ms) * move * ((wait.away_ms > other) - (wait.away_ms > delay))
+    return max(0, total)
+
+
+def _option(action: AdviceAction, best: int, cost: int, waits: list[_Wait], delay: int, found: Churn) -> Option:
+    lost, changed = cost / 1000, abs(found.lost_ms - cost) / 1000
+    held = sum(len(w.stopped_ms) for w in waits)
+    returned = sum(w.away_ms is not None and w.away_ms <= best for w in waits)
+    why = (
+        f"{len(waits)} times work was lost with a worker, and {held} connectors and tasks waited for the whole delay "
+        f"of {delay:,} ms. With {best:,} ms they wait so long; {returned} of the workers were back by then."
+    )
+    return Option(
+        action=action,
+        prediction=Prediction(
+            lost=lost,
+            low=max(0.0, lost - MODEL_ERROR * changed),
+            high=lost + MODEL_ERROR * changed,
+            rebalances=found.rebalances,
+        ),
+        settings=connect_delay(best),
+        preconditions=(),
+        why=why,
+    )
