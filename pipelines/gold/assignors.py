@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from heapq import heapify, heapreplace
 
 from pipelines.gold.churn import Resource
 
@@ -66,13 +67,24 @@ def sticky(resources: Sequence[Resource], members: Subscriptions, before: Mappin
         else:
             free.append(resource)
     if len(set(members.values())) == 1:
-        free += _surplus(held, len(resources))
+        _fill(held, free + _surplus(held, len(resources)))
+        return {resource: member for member, mine in held.items() for resource in mine}
     for resource in free:
         able = [m for m in held if resource[0] in members[m]]
         if able:
             held[min(able, key=lambda m: (len(held[m]), m))].append(resource)
     _level(held, members)
     return {resource: member for member, mine in held.items() for resource in mine}
+
+
+def _fill(held: dict[int, list[Resource]], free: Sequence[Resource]) -> None:
+    """Each to whoever has least."""
+    queue = [(len(mine), member) for member, mine in held.items()]
+    heapify(queue)
+    for resource in free:
+        count, member = queue[0]
+        held[member].append(resource)
+        heapreplace(queue, (count + 1, member))
 
 
 def _surplus(held: dict[int, list[Resource]], total: int) -> list[Resource]:

@@ -7,6 +7,7 @@ what nobody holds any more.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from random import Random
 
@@ -45,6 +46,8 @@ class ConsumerReplay:
         self._is_stale, self._computed_at = False, churn.start_ms - self._interval_ms
         self._epochs = 0
         self._refused: set[int] = set()
+        self._given: dict[int, list[Resource]] = {}
+        self._wanted: dict[int, list[Resource]] = {}
         for instance, resources in churn.first.items():
             member = self._enter(instance)
             self._owners |= dict.fromkeys(resources, member)
@@ -151,6 +154,7 @@ class ConsumerReplay:
             topics = {m: self._churn.topics(m // LIVES) for m in self._members}
             self._target = sticky(self._churn.resources, topics, self._target)
             self._is_stale, self._computed_at = False, at
+            self._plan()
         if not member.revoking:
             self._reconcile(at, who)
         if self._is_settled():
@@ -158,14 +162,24 @@ class ConsumerReplay:
         elif not member.revoking:
             self._schedule(at + self._heartbeat_ms, who)
 
+    def _plan(self) -> None:
+        """Who has to give up what, and who is to get what."""
+        self._given, self._wanted = defaultdict(list), defaultdict(list)
+        for resource, owner in self._owners.items():
+            if self._target.get(resource) != owner:
+                self._given[owner].append(resource)
+        for resource, member in self._target.items():
+            if self._owners.get(resource) != member:
+                self._wanted[member].append(resource)
+
     def _reconcile(self, at: int, who: int) -> None:
         member = self._members[who]
-        member.revoking = [r for r in self._mine(who) if self._target.get(r) != who]
+        member.revoking = [r for r in self._given.pop(who, ()) if self._owners.get(r) == who]
         if member.revoking:
             self._account.stop(member.revoking, at)
             self._agenda.at(at + self._latencies.rest(self._random), "revoked", who, member.life)
             return
-        free = [r for r, wanted in self._target.items() if wanted == who and r not in self._owners]
+        free = [r for r in self._wanted.get(who, ()) if r not in self._owners]
         self._owners |= dict.fromkeys(free, who)
         self._account.resume(free, at)
 

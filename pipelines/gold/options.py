@@ -10,7 +10,7 @@ from itertools import chain
 from pipelines.gold.churn import Churn, Outage
 from pipelines.gold.latencies import Latencies
 from pipelines.gold.pasting import Condition, longer_polls, preconditions, settings
-from pipelines.gold.prediction import Prediction, predict
+from pipelines.gold.prediction import Prediction, predict, rough
 from pipelines.gold.replay import Policy
 from schemas.states import AdviceAction, GroupEventKind
 
@@ -78,10 +78,11 @@ def _option(group: Group, action: AdviceAction, prediction: Prediction, paste: M
 def _static(group: Group) -> Iterator[Option]:
     if group.now.is_static or group.now.is_consumer_protocol:
         return
-    tried = {s: group.predict(replace(group.now, is_static=True, session_timeout_ms=s)) for s in _candidates(group)}
+    policies = {s: replace(group.now, is_static=True, session_timeout_ms=s) for s in _candidates(group)}
+    tried = {s: rough(group.churn, group.latencies, policy, group.seed) for s, policy in policies.items()}
     absences = [o.back_at - o.stopped_at for o in group.churn.outages if o.back_at is not None]
-    least = min(prediction.lost for prediction in tried.values())
-    good = [s for s, prediction in tried.items() if prediction.lost <= least * SAME + 0.1]
+    least = min(tried.values())
+    good = [s for s, lost in tried.items() if lost <= least * SAME + 0.1]
     lasting = [s for s in good if s >= HEADROOM * max(absences, default=0)]
     best = min(lasting or good, key=lambda s: abs(s - group.session_ms))
     within = sum(a <= best for a in absences)
@@ -89,9 +90,8 @@ def _static(group: Group) -> Iterator[Option]:
         f"With a session timeout of {best:,} ms {within} of {len(absences)} absences would end before anybody else "
         "notices; what the absent instance had stands still meanwhile, and nothing else does."
     )
-    yield _option(
-        group, AdviceAction.STATIC_MEMBERSHIP, tried[best], settings(AdviceAction.STATIC_MEMBERSHIP, best), why
-    )
+    action = AdviceAction.STATIC_MEMBERSHIP
+    yield _option(group, action, group.predict(policies[best]), settings(action, best), why)
 
 
 def _candidates(group: Group) -> list[int]:

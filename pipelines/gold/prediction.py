@@ -16,10 +16,11 @@ from pipelines.gold.replay import Outcome, Policy
 from schemas.states import GroupEventKind
 
 RUNS = 60
-WORK = 400_000
+WORK = 60_000
 """Resources x outages x runs: beyond it fewer runs have to do."""
 
 FEWEST_RUNS = 12
+ROUGH_RUNS = 3
 TAIL = 0.05
 MODEL_ERROR = 0.15
 """An interval is at least so wide to either side: what is not modelled (threads, networks) is not nothing."""
@@ -55,6 +56,12 @@ def predict(churn: Churn, latencies: Latencies, policy: Policy, seed: str) -> Pr
         high=max(spread[-1 - cut], lost * (1 + MODEL_ERROR)),
         rebalances=round(fmean(o.rebalances for o in exact)),
     )
+
+
+def rough(churn: Churn, latencies: Latencies, policy: Policy, seed: str) -> float:
+    """Resource-seconds lost, to choose between policies that differ by a number."""
+    runs = (_replay(churn, latencies, policy, _random(seed, run)) for run in range(ROUGH_RUNS))
+    return fmean(o.lost_ms for o in runs) / 1000
 
 
 def _runs(churn: Churn) -> int:

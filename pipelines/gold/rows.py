@@ -13,6 +13,10 @@ from pipelines.gold.latencies import Broker
 from pipelines.gold.window import window
 
 DAY_MS = 24 * HOUR_MS
+REPLAYED = 40_000
+"""Generations x resources that a window may hold."""
+
+MOST, FEWEST = 400, 40
 Rows = dict[str, list[dict[str, Any]]]
 
 ORDER: dict[str, Callable[[Row], Any]] = {
@@ -48,11 +52,20 @@ def gold_rows(
     advice = []
     for day in days:
         end = (day + 1) * DAY_MS
-        advice += advice_rows(window(silver, end - terms.window_ms, end), broker, terms.worth, terms.quiet_ms)
+        start = max(end - terms.window_ms, _manageable(silver, end))
+        advice += advice_rows(window(silver, start, end), broker, terms.worth, terms.quiet_ms)
     health = [row for row in health_rows(silver, until_ms) if row["hour_at"] >= first_day * DAY_MS]
     key = {"cluster": cluster, "group_id": group_id}
     unique = {(row["as_of"], row["action"]): row for row in advice}
     return {"group_health": [key | row for row in health], "advice": [key | row for row in unique.values()]}
+
+
+def _manageable(silver: Silver, end_ms: int) -> int:
+    """From when on the group's generations are few enough to replay: storms look back less far."""
+    joined = [g["joined_at"] for g in silver["generations"] if g["joined_at"] < end_ms]
+    largest = max((g["resources_assigned"] or 0 for g in silver["generations"]), default=0)
+    most = min(MOST, max(FEWEST, REPLAYED // max(1, largest)))
+    return int(joined[-most]) if len(joined) > most else 0
 
 
 def broker(observed: Mapping[str, Any]) -> Broker:

@@ -92,6 +92,7 @@ class EagerGroup:
             | {"rebalance_mode": "eager" if before else "unknown", "prepared_at": start if self.logged else None}
             | {"prepared_at_latest": joined, "sync_ms": 5, "rebalance_ms": wait + 5, "trigger": trigger}
             | {"joined_member_ids": [m for m in members if m not in known], "left_member_ids": left}
+            | {"resources_assigned": len(self.owners)}
             | {"client_reason": "need to re-join" if self.java and members else None, "trigger_reason": None}
         )
         for member in members:
