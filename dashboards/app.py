@@ -18,7 +18,7 @@ from waitress import create_server
 
 from dashboards.components import empty
 from dashboards.lake import Lake, LocalLake
-from dashboards.pages import fleet, group, reassignments, rebalance
+from dashboards.pages import advice, fleet, group, reassignments, rebalance
 from dashboards.security import harden
 from dashboards.store import Span, Store
 from dashboards.text import duration, instant
@@ -30,6 +30,7 @@ PAGES = {
     "group": group.render,
     "rebalance": rebalance.render,
     "reassignments": reassignments.render,
+    "advice": advice.render,
 }
 TICK_MS = 5_000
 STALE_MS = 60_000
@@ -91,6 +92,7 @@ def _shell() -> Component:
             html.Header(
                 [
                     dcc.Link([html.Span(className="mark"), "Regroup"], href="/", className="brand"),
+                    dcc.Link("Advice", href="/advice", className="button"),
                     dcc.Link("Reassignments", href="/reassignments", className="button"),
                     html.Div(id="freshness", className="freshness", role="status"),
                     html.Div(id="search"),

@@ -16,9 +16,10 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from schemas.bronze import COVERAGE
+from schemas.gold import GOLD
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
-TABLES = (*SILVER, *REASSIGNMENT_TABLES, COVERAGE)
+TABLES = (*SILVER, *REASSIGNMENT_TABLES, *GOLD, COVERAGE)
 Row = dict[str, Any]
 Parameter = str | int | datetime | Sequence[str]
 

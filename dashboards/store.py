@@ -22,6 +22,7 @@ STALL_ROWS = 5_000
 EVENT_ROWS = 2_000
 CELL_ROWS = 20_000
 MOVE_ROWS = 500
+ADVICE_ROWS = 600
 MOVE_SAMPLES = 20_000
 
 SPAN = """
@@ -67,6 +68,17 @@ FROM groups g LEFT JOIN ended USING (cluster, group_id) LEFT JOIN cost USING (cl
 WHERE contains(lower(g.group_id), lower($q)) AND g.first_seen_at < $end
 ORDER BY g.open_rebalance_since_at IS NULL, lost DESC, rebalances DESC, g.cluster, g.group_id
 LIMIT $cap
+"""
+
+ADVICE = """
+WITH newest AS (
+    SELECT cluster, group_id, max(as_of) AS as_of FROM advice
+    WHERE contains(lower(group_id), lower($q)) GROUP BY cluster, group_id
+), ranked AS (
+    SELECT advice.*, max(CASE WHEN is_recommended THEN saving ELSE 0 END) OVER (PARTITION BY cluster, group_id) AS best
+    FROM advice JOIN newest USING (cluster, group_id, as_of)
+)
+SELECT * EXCLUDE (best) FROM ranked ORDER BY best DESC, lost_now DESC, cluster, group_id, rank LIMIT $cap
 """
 
 CELLS = """
@@ -311,6 +323,10 @@ class Store:
             groups=[group for _, group in groups],
             **_within(window),
         )
+
+    def advice(self, q: str = "") -> Rows:
+        """The newest advice for groups whose id contains `q`: those that would save most first, each best first."""
+        return self._lake.query(ADVICE, ("advice",), ADVICE_ROWS, {"q": q})
 
     def reassignments(self, window: Window) -> Rows:
         """Reassignments under way in the window, those that run first; `groups` and `rebalances`: generations of groups

@@ -24,7 +24,13 @@ ALL = "all"
 LONGEST_ID = 512
 """Servers cap request lines near 4 KiB, and Kafka allows ids of 32 KiB: longer ids go by their hash, as `gid`."""
 
-PATHS = {"/": "fleet", "/group": "group", "/rebalance": "rebalance", "/reassignments": "reassignments"}
+PATHS = {
+    "/": "fleet",
+    "/group": "group",
+    "/rebalance": "rebalance",
+    "/reassignments": "reassignments",
+    "/advice": "advice",
+}
 WHOLE = re.compile(r"-?[0-9]{1,15}")
 
 

@@ -1,0 +1,104 @@
+"""Advice: which groups should change what, what it would save, and what to paste."""
+
+from __future__ import annotations
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboards.components import Cell, empty, table
+from dashboards.lake import Row
+from dashboards.store import Store
+from dashboards.text import ABSENT, amount, count, instant, visible
+from dashboards.urlstate import State
+from schemas.states import AdviceAction, AdviceStatus
+
+HEAD = (
+    "Action", "Lost, predicted", "Interval", "Saving", "Rebalances", "Recommended", "Status",
+)  # fmt: skip
+NAMES = {
+    AdviceAction.NONE: "leave it as it is",
+    AdviceAction.CONSUMER_PROTOCOL: "consumer protocol (KIP-848)",
+    AdviceAction.CONSUMER_PROTOCOL_STATIC: "consumer protocol (KIP-848), static",
+}
+
+
+def render(store: Store, state: State, _: int) -> list[Component]:
+    found = store.advice(state.q)
+    head = html.Div([html.H1("Advice")], className="head")
+    if not found.rows:
+        return [head, _none(store)]
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for row in found.rows:
+        groups.setdefault((row["cluster"], row["group_id"]), []).append(row)
+    advised = sum(
+        any(row["is_recommended"] and row["action"] != AdviceAction.NONE for row in g) for g in groups.values()
+    )
+    text = (
+        f"{count(advised, 'group')} of {len(groups):,} should change something. Each group's own churn is replayed "
+        "under other settings; resource-seconds are the time nobody processed a partition or task, added up. What was "
+        "never observed of a group, a broker or a client is assumed to be Kafka's default, and then said."
+    )
+    capped = [html.P("Groups beyond these are not listed.", className="notice")] if found.is_capped else []
+    return [head, html.P(text, className="summary"), *capped, *(_group(state, rows) for rows in groups.values())]
+
+
+def _none(store: Store) -> Component:
+    if "advice" not in store.versions():
+        return empty("missing", "Nothing here yet", "No analysis has run yet (“regroup analyze”, or “up”).")
+    return empty("nothing", "No advice", "No group has stopped and started members since its start.")
+
+
+def _group(state: State, rows: list[Row]) -> Component:
+    first = rows[0]
+    title = dcc.Link(
+        visible(first["group_id"], 80), href=state.href("group", cluster=first["cluster"], group=first["group_id"])
+    )
+    window = f"{instant(first['window_start_at'])[:19]} to {instant(first['window_end_at'])[:19]} UTC"
+    return html.Section(
+        [
+            html.H2([title, f": {name(first['action'])}"]),
+            html.P(visible(first["explanation"], 2_000), className="summary"),
+            html.P(
+                f"{visible(first['cluster'], 40)}, {window}: {amount(first['lost_now'])} resource-seconds lost in "
+                f"{count(first['rebalances_now'], 'rebalance')}.",
+                className="quiet",
+            ),
+            table(HEAD, [_cells(row) for row in rows]),
+            *(_details(row) for row in rows if row["settings"] or row["preconditions"]),
+        ],
+        className="panel",
+    )
+
+
+def name(action: str) -> str:
+    return NAMES.get(AdviceAction(action), action.replace("_", " "))
+
+
+def _cells(row: Row) -> list[Cell]:
+    saved = row["saving"] if row["saving_measured"] is None else row["saving_measured"]
+    return [
+        name(row["action"]),
+        amount(row["lost_predicted"]),
+        f"{amount(row['lost_predicted_low'])} to {amount(row['lost_predicted_high'])}",
+        f"{saved:+,.1f}" if row["saving_ratio"] is None else f"{saved:+,.1f} ({row['saving_ratio']:+.0%})",
+        f"{row['rebalances_now']:,} → {row['rebalances_predicted']:,}",
+        "yes" if row["is_recommended"] else ABSENT,
+        row["status"]
+        if row["status"] == AdviceStatus.SUGGESTED
+        else f"{row['status']}: {visible(row['explanation'], 200)}",
+    ]
+
+
+def _details(row: Row) -> Component:
+    return html.Details(
+        [
+            html.Summary(f"How: {name(row['action'])}"),
+            html.P(visible(row["explanation"], 2_000), className="quiet"),
+            html.Ul([html.Li(visible(text, 300)) for text in row["preconditions"] or ()]),
+            *(_paste(place, text) for place, text in dict(row["settings"] or ()).items()),
+        ]
+    )
+
+
+def _paste(place: str, text: str) -> Component:
+    return html.Div([html.P(place, className="quiet"), html.Pre(html.Code(text))])
