@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
@@ -32,7 +33,7 @@ from pipelines.gold.health import HOUR_MS
 from pipelines.gold.rows import Terms
 from pipelines.silver.frame import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
-from schemas.gold import ADVICE, GOLD, GROUP_HEALTH
+from schemas.gold import ADVICE, GROUP_HEALTH, GROUP_TABLES
 from schemas.silver import GENERATIONS, GROUPS
 from schemas.tables import Table
 
@@ -63,7 +64,7 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
     With `again` every group is, as after a rebuild of silver.
     """
     warehouse = settings.warehouse
-    create_tables(spark, warehouse, GOLD)
+    create_tables(spark, warehouse, GROUP_TABLES)
     memory = checkpoint_path(warehouse, "analyze") / "analysed.json"
     known = _known(warehouse)
     terms = Terms(
@@ -96,7 +97,7 @@ def _rebuild(spark: SparkSession, warehouse: Path, scope: Scope, known: Known, t
     found = gold({t: _read(spark, warehouse, t) for t in INPUTS}, since, known, terms).toArrow()
     day = F.date_trunc("DAY", "since_at").alias("from_at")
     starts = F.broadcast(since.select("cluster", "group_id", day))
-    for table in GOLD:
+    for table in GROUP_TABLES:
         stored = _read(spark, warehouse, table).join(starts, ["cluster", "group_id"])
         old = stored.where(F.col(PLACES[table.name]) >= F.col("from_at")).select(*table.names)
         replace_rows(spark, old.toArrow(), rows_of(found, table), table_path(warehouse, table), table)
@@ -160,7 +161,8 @@ def _touched(
         old, new = set(before["files"].get(table.name, ())), set(files[table.name])
         try:
             changes = _changed(table, old - new, new - old)
-        except FileNotFoundError:
+        except (FileNotFoundError, pa.ArrowException, duckdb.Error):
+            # Vacuumed, or written before the table had all its columns.
             return _all(warehouse)
         for cluster, group, at in changes:
             scope[cluster, group] = min(at, scope.get((cluster, group), at))
@@ -181,8 +183,12 @@ def _changed(table: Table, gone: Iterable[str], come: Iterable[str]) -> list[tup
 
 
 def _rows(table: Table, files: Iterable[str]) -> pa.Table:
-    parts = [pq.ParquetFile(file.removeprefix("file://")).read(columns=list(table.names)) for file in files]
+    parts = [pq.ParquetFile(_local(file)).read(columns=list(table.names)) for file in files]
     return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.null()) for name in table.names})
+
+
+def _local(uri: str) -> str:
+    return unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri
 
 
 def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Scope:

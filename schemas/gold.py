@@ -60,4 +60,7 @@ ADVICE = Table(
     """),
 )
 
-GOLD = (GROUP_HEALTH, ADVICE)
+GROUP_TABLES = (GROUP_HEALTH, ADVICE)
+"""Those that are made of each group's silver rows alone."""
+
+GOLD = (*GROUP_TABLES,)

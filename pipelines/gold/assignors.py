@@ -58,9 +58,11 @@ def round_robin(resources: Sequence[Resource], members: Subscriptions) -> Owners
 
 def sticky(resources: Sequence[Resource], members: Subscriptions, before: Mapping[Resource, int]) -> Owners:
     """As balanced as can be, and then as much as can be stays (KIP-54, KIP-429, KIP-848's `uniform`)."""
+    wanted = frozenset().union(*members.values())
+    resources = [r for r in sorted(resources) if r[0] in wanted]
     held: dict[int, list[Resource]] = {m: [] for m in sorted(members)}
     free: list[Resource] = []
-    for resource in sorted(resources):
+    for resource in resources:
         owner = before.get(resource)
         if owner in held and resource[0] in members[owner]:
             held[owner].append(resource)

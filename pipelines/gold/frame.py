@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from pipelines.arrow_types import instants, row_type
 from pipelines.gold.rows import DAY_MS, Terms, broker, gold_rows
-from schemas.gold import GOLD
+from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
 from schemas.tables import Table
 
@@ -46,7 +46,7 @@ def gold(silver: Mapping[Table, DataFrame], scope: DataFrame, known: Known, term
         terms: what the analysis is told.
 
     Returns:
-        One column per gold table, a struct of that table's columns; each row holds one of them, the rest are NULL.
+        One column per table of `GROUP_TABLES`, a struct of its columns; each row holds one of them, the rest are NULL.
     """
     starts = _starts(silver[GENERATIONS], scope, terms)
     first, *rest = (_side(table, silver[table], starts) for table in INPUTS)
@@ -54,7 +54,7 @@ def gold(silver: Mapping[Table, DataFrame], scope: DataFrame, known: Known, term
         first = first.unionByName(side, allowMissingColumns=True)
     ordered = first.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
     schema = ", ".join(
-        f"{table.name} STRUCT<{', '.join(f'`{c.name}`: {c.type}' for c in table.columns)}>" for table in GOLD
+        f"{table.name} STRUCT<{', '.join(f'`{c.name}`: {c.type}' for c in table.columns)}>" for table in GROUP_TABLES
     )
     return ordered.mapInArrow(partial(_analyse, known, terms), schema)
 
@@ -86,7 +86,7 @@ def _side(table: Table, rows: DataFrame, starts: DataFrame) -> DataFrame:
 
 def _analyse(known: Known, terms: Terms, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in batches for row in batch.to_pylist())
-    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in GOLD}
+    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in GROUP_TABLES}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
         found = gold_rows(
@@ -102,7 +102,7 @@ def _analyse(known: Known, terms: Terms, batches: Iterable[pa.RecordBatch]) -> I
             out[name] += new
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
             yield _batch(out)
-            out = {table.name: [] for table in GOLD}
+            out = {table.name: [] for table in GROUP_TABLES}
     if any(out.values()):
         yield _batch(out)
 
@@ -110,12 +110,12 @@ def _analyse(known: Known, terms: Terms, batches: Iterable[pa.RecordBatch]) -> I
 def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
     """One row a table row: the table's own column holds it, the others are null."""
     columns, total, before = [], sum(map(len, rows.values())), 0
-    for table in GOLD:
+    for table in GROUP_TABLES:
         mine = [as_stored(row, table) for row in rows[table.name]]
         after = total - before - len(mine)
         columns.append(pa.array([None] * before + mine + [None] * after, type=row_type(table)))
         before += len(mine)
-    return pa.RecordBatch.from_arrays(columns, names=[table.name for table in GOLD])
+    return pa.RecordBatch.from_arrays(columns, names=[table.name for table in GROUP_TABLES])
 
 
 def as_stored(row: dict[str, Any], table: Table) -> dict[str, Any]:
