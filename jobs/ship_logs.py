@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 POLL_SECONDS = 0.5
 ANSWER_WITHIN_S = 15.0
+KNOWN_WITHIN_S = 10.0
 SENT_WITHIN_S = 60.0
 
 # librdkafka would print what the one sentence says already.
@@ -125,12 +126,19 @@ class Shipper:
         self._error = self._error or error
 
     def _check_topic(self) -> None:
+        """Of several brokers, not each knows at once of a topic that was just made."""
+        given_up_at = time.monotonic() + KNOWN_WITHIN_S
+        while (error := self._topic_error()) is not None:
+            unknown = error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)  # noqa: SLF001 - librdkafka's own codes
+            if not unknown or time.monotonic() > given_up_at:
+                raise self._sentence(error)
+            time.sleep(0.2)
+
+    def _topic_error(self) -> KafkaError | None:
         try:
-            found = self._producer.list_topics(self._topic, timeout=ANSWER_WITHIN_S).topics[self._topic]
+            return self._producer.list_topics(self._topic, timeout=ANSWER_WITHIN_S).topics[self._topic].error
         except KafkaException as error:
             raise self._sentence(error.args[0]) from None
-        if found.error is not None:
-            raise self._sentence(found.error)
 
     def _sentence(self, error: KafkaError) -> UserError:
         match error.code():

@@ -23,7 +23,8 @@ _ARGUMENTS = {
 }
 _ARGUMENTS |= {name: rf"(?P<{name}>{_LIST})" for name in ("isr", "replicas", "replicas_before", "adding", "removing")}
 _ARGUMENTS |= {f"bare_{name}": rf"(?P<{name}>[\d,]{{0,4000}})" for name in ("replicas", "adding", "removing")}
-_FIELD = re.compile(rf"(\w+)=({_LIST}|null|-?\d{{1,10}}|[A-Za-z0-9_-]+)")
+# A topic id may begin like a number or like null: the whole word counts.
+_FIELD = re.compile(rf"(\w+)=({_LIST}|[A-Za-z0-9_-]+)")
 _FIELDS = {
     "partitionId": "partition",
     "topicId": "topic_id",
