@@ -136,9 +136,12 @@ class Shipper:
 
     def _topic_error(self) -> KafkaError | None:
         try:
-            return self._producer.list_topics(self._topic, timeout=ANSWER_WITHIN_S).topics[self._topic].error
-        except KafkaException as error:
-            raise self._sentence(error.args[0]) from None
+            error: KafkaError | None = (
+                self._producer.list_topics(self._topic, ANSWER_WITHIN_S).topics[self._topic].error
+            )
+        except KafkaException as failure:
+            raise self._sentence(failure.args[0]) from None
+        return error
 
     def _sentence(self, error: KafkaError) -> UserError:
         match error.code():
