@@ -14,7 +14,6 @@ from jobs.delta_io import create_tables, table_path
 from jobs.errors import UserError
 from jobs.feeds import events
 from jobs.ingest import Writer, start, wait
-from jobs.kafka_source import read_stream
 from jobs.settings import Cluster, Settings
 from jobs.source_position import RECREATED
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
@@ -185,7 +184,7 @@ def test_secrets_are_in_no_plan_progress_or_checkpoint(spark, tables, topic, fee
     topic.write(history(5))
     canary = "canary-7f3a"
     armed = replace(feed, options={**feed.options, "sasl.password": canary})
-    stream = read_stream(spark, armed)
+    stream = armed.stream(spark)
     stream.explain(extended=True)
     query = ingest(spark, tables, armed)
     progress = str([p.json for p in query.recentProgress])
