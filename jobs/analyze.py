@@ -19,10 +19,10 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.delta_io import checkpoint_path, create_tables, table_path
+from jobs.delta_io import checkpoint_path, create_tables, read, table_path
 from jobs.errors import UserError
 from jobs.replace import replace_rows
 from jobs.settings import Settings
@@ -94,17 +94,13 @@ def _rebuild(spark: SparkSession, warehouse: Path, scope: Scope, known: Known, t
     rows = [(cluster, group, since) for (cluster, group), since in sorted(scope.items())]
     told = spark.createDataFrame(rows, "cluster STRING, group_id STRING, since_ms BIGINT")
     since = told.select("cluster", "group_id", F.timestamp_millis("since_ms").alias("since_at"))
-    found = gold({t: _read(spark, warehouse, t) for t in INPUTS}, since, known, terms).toArrow()
+    found = gold({t: read(spark, warehouse, t) for t in INPUTS}, since, known, terms).toArrow()
     day = F.date_trunc("DAY", "since_at").alias("from_at")
     starts = F.broadcast(since.select("cluster", "group_id", day))
     for table in GROUP_TABLES:
-        stored = _read(spark, warehouse, table).join(starts, ["cluster", "group_id"])
+        stored = read(spark, warehouse, table).join(starts, ["cluster", "group_id"])
         old = stored.where(F.col(PLACES[table.name]) >= F.col("from_at")).select(*table.names)
         replace_rows(spark, old.toArrow(), rows_of(found, table), table_path(warehouse, table), table)
-
-
-def _read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
-    return spark.read.format("delta").load(table_path(warehouse, table))
 
 
 def _known(warehouse: Path) -> Known:

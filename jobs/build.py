@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.analyze import analyze
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
-from jobs.delta_io import WRITERS, checkpoint_path, create_tables, table_path
+from jobs.delta_io import WRITERS, checkpoint_path, create_tables, read, table_path
 from jobs.errors import UserError
 from jobs.replace import PRUNED_GROUPS, replace_rows
 from jobs.settings import Settings
@@ -46,7 +46,7 @@ Group = tuple[str, str]
 def rebuild_all(spark: SparkSession, warehouse: Path, quiet_ms: int) -> None:
     """Every silver table again, from all of bronze; each is replaced in one commit."""
     create_tables(spark, warehouse, SILVER)
-    history = [_read(spark, warehouse, table) for table in INPUTS]
+    history = [read(spark, warehouse, table) for table in INPUTS]
     rebuilt = silver(*history, quiet_ms=quiet_ms, topic_names=topic_names(warehouse)).persist()
     try:
         for table in SILVER:
@@ -72,14 +72,14 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
     if not new.num_rows:
         return
     groups = list(zip(*(new[name].to_pylist() for name in ("cluster", "group_id")), strict=True))
-    stand = restarts(spark.createDataFrame(new), _read(spark, warehouse, REBALANCES), _read(spark, warehouse, GROUPS))
+    stand = restarts(spark.createDataFrame(new), read(spark, warehouse, REBALANCES), read(spark, warehouse, GROUPS))
     points = spark.createDataFrame(stand.toArrow())
-    history = [since_base(_read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
+    history = [since_base(read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
     names = topic_names(warehouse)
     rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points, topic_names=names).toArrow()
 
     def write(table: Table) -> None:
-        old = replaced(_read(spark, warehouse, table).where(_among(groups)), table, points)
+        old = replaced(read(spark, warehouse, table).where(_among(groups)), table, points)
         replace_rows(spark, old.toArrow(), rows_of(rebuilt, table), table_path(warehouse, table), table)
 
     # `rebalances` says where a rebuild may go on, so it comes last: after a crash the old point still holds.
@@ -90,8 +90,8 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
 
 def _commits_only(spark: SparkSession, warehouse: Path, touched: DataFrame) -> pa.Table:
     """Say of groups that only committed on when they did so last; returns cluster and group_id of these."""
-    groups = _read(spark, warehouse, GROUPS)
-    stalls, members = _read(spark, warehouse, STALLS), _read(spark, warehouse, GENERATION_MEMBERS)
+    groups = read(spark, warehouse, GROUPS)
+    stalls, members = read(spark, warehouse, STALLS), read(spark, warehouse, GENERATION_MEMBERS)
     new = committing(touched, groups, stalls, members).toArrow()
     found = new.select(["cluster", "group_id"])
     if new.num_rows:
@@ -139,10 +139,6 @@ def _touching(table: Table, rows: DataFrame) -> DataFrame:
         committed.alias("committed"),
         F.lit(None).cast("string").alias("topic_id"),
     )
-
-
-def _read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
-    return spark.read.format("delta").load(table_path(warehouse, table))
 
 
 def _among(groups: Sequence[Group]) -> Column:

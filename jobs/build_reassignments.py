@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.delta_io import checkpoint_path, create_tables, table_path
+from jobs.delta_io import checkpoint_path, create_tables, read, table_path
 from jobs.replace import replace_rows
 from pipelines.reassignments.frame import cut, reassignments, since_cut, touching
 from pipelines.silver.frame import rows_of, table_of
@@ -33,7 +33,7 @@ INPUTS = (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS)
 def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
     """Both tables again, from all of bronze; each is replaced in one commit."""
     create_tables(spark, warehouse, REASSIGNMENT_TABLES)
-    rebuilt = reassignments(*(_read(spark, warehouse, table) for table in INPUTS)).persist()
+    rebuilt = reassignments(*(read(spark, warehouse, table) for table in INPUTS)).persist()
     try:
         for table in REASSIGNMENT_TABLES:
             table_of(rebuilt, table).write.format("delta").mode("overwrite").save(table_path(warehouse, table))
@@ -68,17 +68,17 @@ def rebuild_since(spark: SparkSession, warehouse: Path, touched: DataFrame) -> N
     cuts = _cuts(spark, warehouse, dict(zip(*earliest.to_pydict().values(), strict=True)))
     if not cuts:
         return
-    inputs = [since_cut(_read(spark, warehouse, table), table, cuts) for table in INPUTS]
+    inputs = [since_cut(read(spark, warehouse, table), table, cuts) for table in INPUTS]
     rebuilt = reassignments(*inputs).toArrow()
     # Where a rebuild may begin is read from `reassignments`, so that comes last: after a crash the old cut still holds.
     for table in reversed(REASSIGNMENT_TABLES):
-        old = _read(spark, warehouse, table).where(F.col("cluster").isin(*cuts)).toArrow()
+        old = read(spark, warehouse, table).where(F.col("cluster").isin(*cuts)).toArrow()
         path = table_path(warehouse, table)
         replace_rows(spark, _since(old, table, cuts), _since(rows_of(rebuilt, table), table, cuts), path, table)
 
 
 def _cuts(spark: SparkSession, warehouse: Path, since: dict[str, datetime]) -> dict[str, datetime]:
-    known = _read(spark, warehouse, REASSIGNMENTS).where(F.col("cluster").isin(*since))
+    known = read(spark, warehouse, REASSIGNMENTS).where(F.col("cluster").isin(*since))
     started = F.coalesce("started_at_earliest", "started_at").alias("started_at")
     spans = known.select("cluster", started, "completed_at").toArrow().to_pylist()
     return {
@@ -93,7 +93,3 @@ def _since(rows: pa.Table, table: Table, cuts: Mapping[str, datetime]) -> pa.Tab
         pc.and_(pc.equal(rows["cluster"], cluster), pc.greater_equal(rows[time], at)) for cluster, at in cuts.items()
     ]
     return rows.filter(reduce(pc.or_, kept))
-
-
-def _read(spark: SparkSession, warehouse: Path, table: Table) -> DataFrame:
-    return spark.read.format("delta").load(table_path(warehouse, table))

@@ -105,6 +105,11 @@ def _add_columns(spark: SparkSession, path: str, table: Table) -> None:
         spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({added})")
 
 
+def read(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:
+    """The table as it stands."""
+    return spark.read.format("delta").load(table_path(warehouse, table))
+
+
 def append(frame: DataFrame, path: str, *, app_id: str, version: int) -> None:
     """Append once: a repeated (app_id, version) writes nothing. Versions of one app_id must not decrease."""
     frame.write.format("delta").mode("append").option("txnAppId", app_id).option("txnVersion", version).save(path)

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.admin_poll import PERMISSIONS, Poller
 from jobs.build_reassignments import rebuild_touched_reassignments
-from jobs.delta_io import append, claim, create_tables, table_path
+from jobs.delta_io import append, claim, create_tables, read, table_path
 from jobs.errors import UserError
 from jobs.kafka_client import cluster_id
 from jobs.spark import session
@@ -219,7 +219,7 @@ class Following:
 
     def _last_covered(self) -> int | None:
         """Where an earlier poll of this cluster ended."""
-        spans = self.spark.read.format("delta").load(table_path(self.settings.warehouse, COVERAGE))
+        spans = read(self.spark, self.settings.warehouse, COVERAGE)
         mine = spans.where((F.col("cluster") == self.cluster.name) & (F.col("source") == COVERED))
         found = mine.agg(F.max("to_offset")).first()
         return None if found is None or found[0] is None else int(found[0])

@@ -10,7 +10,7 @@ import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.delta_io import table_path
+from jobs.delta_io import read, table_path
 from jobs.source_position import Place, Position
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
@@ -32,7 +32,7 @@ def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> Position:
     """
     if not any(_has_rows(warehouse, table) for table in (*feed.tables, COVERAGE)):
         return Position()
-    spans = spark.read.format("delta").load(table_path(warehouse, COVERAGE))
+    spans = read(spark, warehouse, COVERAGE)
     here = (F.col("cluster") == feed.cluster) & (F.col("source") == feed.topic)
     newest = spans.where(here).groupBy("source_partition", "log_epoch").agg(F.max("to_offset").alias("end")).collect()
     places: dict[int, Place] = {}

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.delta_io import table_path
+from jobs.delta_io import read, table_path
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.silver import GENERATION_MEMBERS
 
@@ -57,8 +57,9 @@ def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table) -> pa.Ta
     ids = sorted({topic_id for row in topics for topic_id in row["topic_ids"]})
     if not ids:
         return groups
-    members = spark.read.format("delta").load(table_path(warehouse, GENERATION_MEMBERS))
-    owned = members.select("cluster", "group_id", F.explode("assigned").alias("resource"))
+    owned = read(spark, warehouse, GENERATION_MEMBERS).select(
+        "cluster", "group_id", F.explode("assigned").alias("resource")
+    )
     found = owned.where(F.col("resource.name").isin(ids)).select("cluster", "group_id").distinct().toArrow()
     # Its history from the start, whatever else is new of it.
     start = datetime.fromtimestamp(0, UTC)
