@@ -60,7 +60,101 @@ ADVICE = Table(
     """),
 )
 
+DIAGNOSES = Table(
+    name="diagnoses",
+    layer="gold",
+    key=("cluster", "group_id", "as_of", "cause"),
+    cluster_by=("cluster", "group_id", "as_of"),
+    comment="What stands behind a group's repeated rebalances, each cause with what speaks for it.",
+    columns=columns("""
+        cluster               | STRING    | Name the operator gave this Kafka cluster
+        group_id              | STRING    | Group
+        as_of                 | TIMESTAMP | End of the looked-at window, from the data's time
+        cause                 | STRING    | schemas.states.DiagnosisCause
+        rank                  | INT       | 1 = cost most, else caused most rebalances
+        rebalances            | INT       | Rebalances in the window that it explains
+        share                 | DOUBLE    | These, of all rebalances of the window
+        lost_resource_seconds | DOUBLE    | Resource-seconds lost in them
+        is_normal             | BOOLEAN   | Expected in a healthy group: deploys, scaling, follow-ups, probing
+        first_at              | TIMESTAMP | First of them
+        last_at               | TIMESTAMP | Last of them
+        instances             | ARRAY<STRING> | Whom it is about: instance ids, client ids and hosts, most often first
+        evidence              | STRING    | observed, bounded or inferred
+        explanation           | STRING    | The cause and what speaks for it, in sentences
+        window_start_at       | TIMESTAMP | Start of the looked-at window
+    """),
+)
+
+STORMS = Table(
+    name="storms",
+    layer="gold",
+    key=("cluster", "storm_id"),
+    cluster_by=("cluster", "started_at"),
+    comment="Rebalances beyond what deploys and scaling explain: of one group, or of groups that shake together.",
+    columns=columns("""
+        cluster                   | STRING    | Name the operator gave this Kafka cluster
+        storm_id                  | STRING    | Hash of cluster, start and first group
+        scope                     | STRING    | schemas.states.StormScope
+        started_at                | TIMESTAMP | First of the rebalances that nothing planned explains
+        detected_at               | TIMESTAMP | Record time from which on the records show a storm
+        ended_at                  | TIMESTAMP | Last of them; NULL while open
+        is_open                   | BOOLEAN   | The cluster's history ends before it had been calm for long enough
+        groups                    | INT       | Groups hit
+        group_ids                 | ARRAY<STRING> | Which, hardest hit first
+        rebalances                | INT       | Rebalances of these groups in its span
+        unexplained_rebalances    | INT       | Those that no deploy, scaling or follow-up explains
+        lost_resource_seconds_min | DOUBLE    | Lower bound of resource-seconds lost in it
+        lost_resource_seconds     | DOUBLE    | Best estimate of resource-seconds lost in it
+        lost_resource_seconds_max | DOUBLE    | Upper bound of resource-seconds lost in it
+        suspected_cause           | STRING    | schemas.states.DiagnosisCause
+        score                     | DOUBLE    | 0 to 1: share of what is unexplained that the suspected cause accounts for
+        differences               | ARRAY<STRUCT<attribute: STRING, value: STRING, share: DOUBLE, baseline: DOUBLE, lift: DOUBLE>> | What those hit have in common and the rest have not, strongest first; empty = nothing stands out
+        evidence                  | STRING    | observed, bounded or inferred
+        explanation               | STRING    | What happened and why it counts as a storm, in sentences
+    """),
+)
+
+MARKS = Table(
+    name="marks",
+    layer="gold",
+    key=("cluster", "marked_at", "kind", "text"),
+    cluster_by=("cluster", "marked_at"),
+    comment="Deploys, maintenance and incidents that people or their CI announced.",
+    columns=columns("""
+        cluster   | STRING    | Name the operator gave this Kafka cluster
+        marked_at | TIMESTAMP | When it happened, as announced
+        kind      | STRING    | schemas.states.MarkKind
+        text      | STRING    | What was announced
+        group_id  | STRING    | Group it is about; NULL = the whole cluster
+        marked_by | STRING    | Who announced it, as they say; NULL where they do not
+    """),
+)
+
+ALERTS = Table(
+    name="alerts",
+    layer="gold",
+    key=("cluster", "alert_name", "subject", "started_at"),
+    cluster_by=("cluster", "started_at"),
+    comment="What notify raised: what was sent, to whom, when last, when resolved.",
+    columns=columns("""
+        cluster       | STRING    | Name the operator gave this Kafka cluster
+        alert_name    | STRING    | schemas.states.AlertName
+        subject       | STRING    | Group, storm, topic-partition or source it is about
+        started_at    | TIMESTAMP | Since when the condition holds, from the data's time
+        severity      | STRING    | page or ticket
+        summary       | STRING    | One line with number and unit
+        description   | STRING    | What, since when, suspected cause, evidence
+        evidence      | STRING    | observed, bounded or inferred
+        dashboard_url | STRING    | Page that shows it
+        raised_at     | TIMESTAMP | When notify saw it first
+        last_sent_at  | TIMESTAMP | When a receiver took it last; NULL = none did yet
+        sent_to       | ARRAY<STRING> | Receivers that took its last state, by their names in the settings
+        resolved_at   | TIMESTAMP | When it stopped to hold; NULL while it does
+        last_error    | STRING    | Why a receiver did not take it, last
+    """),
+)
+
 GROUP_TABLES = (GROUP_HEALTH, ADVICE)
 """Those that are made of each group's silver rows alone."""
 
-GOLD = (*GROUP_TABLES,)
+GOLD = (*GROUP_TABLES, DIAGNOSES, STORMS, MARKS, ALERTS)

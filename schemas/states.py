@@ -169,3 +169,45 @@ class QuarantineReason(StrEnum):
     INVALID_ENVELOPE = "invalid_envelope"
     INVALID_TIMESTAMP = "invalid_timestamp"
     OVERSIZED = "oversized"
+
+
+class DiagnosisCause(StrEnum):
+    """What stands behind repeated rebalances. `FOLLOW_UPS` and `DEPLOY` are normal; `UNKNOWN` is said, never hidden."""
+
+    POLL_TIMEOUT = "poll_timeout"
+    SESSION_EXPIRY = "session_expiry"
+    DEPLOY = "deploy"
+    SCALING = "scaling"
+    CRASH_LOOP = "crash_loop"
+    SLOW_JOINER = "slow_joiner"
+    LEADER_FLAPPING = "leader_flapping"
+    FOLLOW_UPS = "follow_ups"
+    COORDINATOR = "coordinator"
+    TOPIC_CHANGES = "topic_changes"
+    CONNECT_DELAY = "connect_delay"
+    PROBING = "probing"
+    MIXED_PROTOCOLS = "mixed_protocols"
+    UNKNOWN = "unknown"
+
+
+class StormScope(StrEnum):
+    """One group far from its own normal, or groups that shake together."""
+
+    GROUP = "group"
+    FLEET = "fleet"
+
+
+class MarkKind(StrEnum):
+    DEPLOY = "deploy"
+    MAINTENANCE = "maintenance"
+    INCIDENT = "incident"
+    OTHER = "other"
+
+
+class AlertName(StrEnum):
+    REBALANCE_STORM = "KafkaRebalanceStorm"
+    GROUP_STUCK_REBALANCING = "KafkaGroupStuckRebalancing"
+    MEMBER_FLAPPING = "KafkaMemberFlapping"
+    AVAILABILITY_BURN = "KafkaAvailabilityBurn"
+    REASSIGNMENT_STALLED = "KafkaReassignmentStalled"
+    REBALANCE_TELEMETRY_STALE = "KafkaRebalanceTelemetryStale"

@@ -12,7 +12,7 @@ from jobs.delta_io import create_tables, table_path
 from jobs.replay import Capture, replay, split, tell_settings
 from jobs.settings import Settings
 from schemas.bronze import BRONZE
-from schemas.gold import ADVICE, GOLD
+from schemas.gold import ADVICE, GROUP_TABLES
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from tests.silver.rebuilding import CAPTURES
 
@@ -21,12 +21,12 @@ NAME, CLUSTER = "rolling_restart", "kafka"
 
 def gold(warehouse: Path) -> dict[str, list[str]]:
     """Every gold row, in no order that its files have."""
-    tables = {t.name: DeltaTable(table_path(warehouse, t)).to_pyarrow_table(columns=list(t.names)) for t in GOLD}
+    tables = {t.name: DeltaTable(table_path(warehouse, t)).to_pyarrow_table(columns=list(t.names)) for t in GROUP_TABLES}
     return {name: sorted(map(repr, rows.to_pylist())) for name, rows in tables.items()}
 
 
 def versions(warehouse: Path) -> list[int]:
-    return [DeltaTable(table_path(warehouse, t)).version() for t in GOLD]
+    return [DeltaTable(table_path(warehouse, t)).version() for t in GROUP_TABLES]
 
 
 def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse) -> None:
