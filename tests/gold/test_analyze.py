@@ -21,7 +21,9 @@ NAME, CLUSTER = "rolling_restart", "kafka"
 
 def gold(warehouse: Path) -> dict[str, list[str]]:
     """Every gold row, in no order that its files have."""
-    tables = {t.name: DeltaTable(table_path(warehouse, t)).to_pyarrow_table(columns=list(t.names)) for t in GROUP_TABLES}
+    tables = {
+        t.name: DeltaTable(table_path(warehouse, t)).to_pyarrow_table(columns=list(t.names)) for t in GROUP_TABLES
+    }
     return {name: sorted(map(repr, rows.to_pylist())) for name, rows in tables.items()}
 
 

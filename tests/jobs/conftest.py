@@ -28,6 +28,17 @@ def silver(warehouse: Path) -> dict[str, list[str]]:
     return {name: sorted(map(repr, rows.to_pylist())) for name, rows in tables.items()}
 
 
+def differing(expected: dict[str, list[str]], found: dict[str, list[str]]) -> dict[str, list[str]]:
+    """By table the rows that only one side has, each behind the side's sign; empty = the same tables."""
+    sides = {
+        name: [f"- {row}" for row in expected[name] if row not in set(found[name])]
+        + [f"+ {row}" for row in found[name] if row not in set(expected[name])]
+        + ([] if len(expected[name]) == len(found[name]) else [f"{len(expected[name])} rows, {len(found[name])} found"])
+        for name in expected
+    }
+    return {name: rows for name, rows in sides.items() if rows}
+
+
 def replayed(spark, warehouse: Path, *, batches: int, seed: int | None) -> dict[str, list[str]]:
     """The recorded history through `replay`, in so many batches."""
     capture = Capture(CAPTURES / NAME)
@@ -47,7 +58,8 @@ def expected(spark, tmp_path_factory) -> dict[str, list[str]]:
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory) -> Cluster:
     """A broker whose topics hold the recorded history, at the offsets and times it was recorded with."""
-    with Broker(tmp_path_factory.mktemp("recorded"), overrides={"log.cleaner.enable": "false"}) as broker:
+    overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1}
+    with Broker(tmp_path_factory.mktemp("recorded"), overrides=overrides) as broker:
         cluster = Cluster(name=CLUSTER, bootstrap_servers=broker.bootstrap_servers, max_offsets_per_trigger=4_000)
         capture = Capture(CAPTURES / NAME)
         partitions = capture.meta["offsets_topic"]["partitions"]
@@ -57,13 +69,19 @@ def recorded(tmp_path_factory) -> Cluster:
             made.result(30)
         # Only an admin client's id may write to an internal topic.
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "__admin_client"})
-        for record in capture.records():
-            producer.produce(
-                "__consumer_offsets", record.value, record.key, record.partition, timestamp=record.timestamp_ms
-            )
+        failed = []
+
+        def delivered(error, message) -> None:
+            if error is not None:
+                failed.append((message.topic(), message.partition(), str(error)))
+
+        for r in capture.records():
+            place = {"partition": r.partition, "timestamp": r.timestamp_ms, "on_delivery": delivered}
+            producer.produce("__consumer_offsets", r.value, r.key, **place)
         for line in capture.lines():
-            producer.produce(cluster.events_topic, line.text.encode(), partition=line.number % 2)
+            producer.produce(cluster.events_topic, line.text.encode(), partition=line.number % 2, on_delivery=delivered)
         assert producer.flush(60) == 0
+        assert failed == []
         yield cluster
 
 
