@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import StreamingQueryException
@@ -16,6 +16,7 @@ from jobs.checkpoint import Checkpoint
 from jobs.delta_io import append, checkpoint_path, claim, create_tables, table_path
 from jobs.errors import UserError
 from jobs.feeds import events, logs, offsets
+from jobs.gathering import Gathering
 from jobs.kafka_client import cluster_id
 from jobs.kafka_source import Feed
 from jobs.resume import resume
@@ -25,7 +26,6 @@ from schemas.bronze import BRONZE, COVERAGE
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -53,8 +53,8 @@ def start(
 ) -> list[StreamingQuery]:
     """Start one stream per topic of each cluster; bronze tables are made if need be.
 
-    `on_batch` gets the new rows by table once they are written, never from two streams at once. After a crash it may
-    get rows again.
+    `on_batch` gets the new rows by table once they are written, those of several streams together where they come at
+    the same time, and never twice at once. After a crash it may get rows again.
 
     Raises:
         UserError: no cluster is named or reached, or warehouse and checkpoint belong to something else.
@@ -67,8 +67,8 @@ def start(
         make(cluster, tasks=settings.cores) for cluster in settings.clusters for make in (offsets, events)
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
-    lock = Lock()
-    writers = [Writer(feed=feed, warehouse=settings.warehouse, on_batch=on_batch, lock=lock) for feed in found]
+    gathering = Gathering(on_batch) if on_batch else None
+    writers = [Writer(feed=feed, warehouse=settings.warehouse, gathering=gathering) for feed in found]
     for writer in writers:
         writer.checkpoint.refuse_other_tables()
     create_tables(spark, settings.warehouse, BRONZE)
@@ -107,8 +107,7 @@ class Writer:
 
     feed: Feed | LogFeed
     warehouse: Path
-    on_batch: OnBatch | None
-    lock: AbstractContextManager[object]
+    gathering: Gathering | None
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -134,6 +133,10 @@ class Writer:
         )
 
     def _write(self, app_id: str, batch: DataFrame, batch_id: int) -> None:
+        with self.gathering.under_way() if self.gathering else nullcontext():
+            self._write_bronze(app_id, batch, batch_id)
+
+    def _write_bronze(self, app_id: str, batch: DataFrame, batch_id: int) -> None:
         # One pass over Kafka for all tables.
         batch.persist()
         try:
@@ -144,9 +147,8 @@ class Writer:
                 list(pool.map(write, data))
             # Last: what coverage says was read is in the tables.
             list(map(write, new.keys() - data))
-            if self.on_batch:
-                with self.lock:
-                    self.on_batch({table: frame for table, (frame, _) in new.items()})
+            if self.gathering:
+                self.gathering.hand_on({table: frame for table, (frame, _) in new.items()})
         finally:
             batch.unpersist()
 

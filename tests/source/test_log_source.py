@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -90,7 +89,7 @@ def test_a_stream_that_is_started_again_goes_on_where_it_was(spark, log, tmp_pat
     for more in ("", stabilized(3), stabilized(4) + "half a li"):
         with log.open("a", encoding="utf-8") as file:
             file.write(more)
-        writer = Writer(feed=feed(log), warehouse=settings.warehouse, on_batch=None, lock=nullcontext())
+        writer = Writer(feed=feed(log), warehouse=settings.warehouse, gathering=None)
         writer.start(spark, {"availableNow": True}).awaitTermination()
     events = DeltaTable(table_path(settings.warehouse, COORDINATOR_EVENTS)).to_pyarrow_table().to_pylist()
     assert [1, 2, 3, 4] == sorted(row["generation_id"] for row in events)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import nullcontext
 from dataclasses import replace
 
 import deltalake
@@ -13,6 +12,7 @@ from delta.tables import DeltaTable
 from jobs.delta_io import create_tables, table_path
 from jobs.errors import UserError
 from jobs.feeds import events
+from jobs.gathering import Gathering
 from jobs.ingest import Writer, start, wait
 from jobs.settings import Cluster, Settings
 from jobs.source_position import RECREATED
@@ -34,7 +34,7 @@ def tables(spark, warehouse):
 
 def ingest(spark, warehouse, feed, **trigger):
     """Read all there is; returns the stream's finished query."""
-    writer = Writer(feed=feed, warehouse=warehouse, on_batch=None, lock=nullcontext())
+    writer = Writer(feed=feed, warehouse=warehouse, gathering=None)
     writer.checkpoint.refuse_other_tables()
     query = writer.start(spark, trigger or {"availableNow": True})
     wait([query])
@@ -87,13 +87,14 @@ def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twic
     def fail(_):
         raise UserError("stopped here")
 
-    writer = Writer(feed=feed, warehouse=tables, on_batch=fail, lock=nullcontext())
+    writer = Writer(feed=feed, warehouse=tables, gathering=Gathering(fail))
     with pytest.raises(UserError, match="stopped here"):
         wait([writer.start(spark, {"availableNow": True})])
     written = offsets_read(tables), spans(tables)
     topic.write(history(5, start=52))
     again = []
-    repaired = replace(writer, on_batch=lambda new: again.append({t: frame.count() for t, frame in new.items()}))
+    gathering = Gathering(lambda new: again.append({t: frame.count() for t, frame in new.items()}))
+    repaired = replace(writer, gathering=gathering)
     wait([repaired.start(spark, {"availableNow": True})])
     assert 5 == again[0][COORDINATOR_RECORDS]
     records, runs = offsets_read(tables)
