@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -192,7 +193,7 @@ def refusal(host: str, port: int, error: OSError) -> str:
 
 
 def serve(*, warehouse: Path, host: str, port: int) -> int:
-    """Print the address and serve until Ctrl-C; 2, and the reason on stderr, if the address cannot be had."""
+    """Print the address and serve until Ctrl-C or SIGTERM; 2, and the reason on stderr, if the address cannot be had."""
     try:
         server = make_server(warehouse, host=host, port=port)
     except OSError as error:
@@ -200,6 +201,8 @@ def serve(*, warehouse: Path, host: str, port: int) -> int:
         return 2
     sys.stdout.write(f"Pages: http://{host}:{server.effective_port}/\n")
     sys.stdout.flush()
+    # The server ends in peace with an exception of this kind, and a shell's background jobs ignore SIGINT.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server.run()
     return 0
 

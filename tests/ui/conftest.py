@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
 import time
@@ -55,7 +54,7 @@ def serving(folder: Path) -> Iterator[str]:
             assert line.startswith("Pages: http://127.0.0.1:"), process.stderr.read()
             yield line.split()[1].rstrip("/")
         finally:
-            process.send_signal(signal.SIGINT)
+            process.terminate()
             said = process.communicate(timeout=20)[1]
     assert (0, "") == (process.returncode, said)
 
