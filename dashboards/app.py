@@ -193,7 +193,7 @@ def refusal(host: str, port: int, error: OSError) -> str:
 
 
 def serve(*, warehouse: Path, host: str, port: int) -> int:
-    """Print the address and serve until Ctrl-C or SIGTERM; 2, and the reason on stderr, if the address cannot be had."""
+    """Print the address and serve until Ctrl-C or SIGTERM; 2, and why on stderr, if the address cannot be had."""
     try:
         server = make_server(warehouse, host=host, port=port)
     except OSError as error:

@@ -1,6 +1,7 @@
 """Offset commits folded into runs: the table `offset_commits`.
 
-Consecutive commits of one (group, topic, partition) become one row of their first, last-but-one and last record. A run
+Consecutive commits of one (group, topic, partition) become one row of their first, last-but-one and last record, and of
+the one before these where the last made no progress: a client that closes may repeat what it committed already. A run
 ends at every group record of the same group, at a tombstone, where the topic's id or the ten minutes of its records
 change, and with the call. So the last two commits before and the first one after any group record are exact, however
 wide the runs are.
@@ -62,6 +63,8 @@ def runs(
     lasts = np.append(starts[1:], len(commits.key))[: len(starts)] - 1
     single = lasts == starts
     before = np.where(single, lasts, lasts - 1)
+    is_repeated = (lasts - starts > 1) & (commits.committed_offset[lasts] == commits.committed_offset[before])
+    third, has_none = np.where(is_repeated, lasts - 2, lasts), ~is_repeated
     deleted = commits.is_tombstone[starts]
     named = pa.array(keys, KEY).take(pa.array(commits.key[starts]))
     columns = {
@@ -73,12 +76,15 @@ def runs(
         "topic": named.field("topic"),
         "partition": named.field("partition"),
         "is_tombstone": deleted,
+        "third_last_offset": pa.array(commits.offset[third], mask=has_none),
         "before_last_offset": pa.array(commits.offset[before], mask=single),
         "last_offset": commits.offset[lasts],
         "first_commit_at": record_times(commits.timestamp_ms[starts]),
+        "third_last_commit_at": record_times(commits.timestamp_ms[third], has_none),
         "before_last_commit_at": record_times(commits.timestamp_ms[before], single),
         "last_commit_at": record_times(commits.timestamp_ms[lasts]),
         "first_committed_offset": pa.array(commits.committed_offset[starts], mask=deleted),
+        "third_last_committed_offset": pa.array(commits.committed_offset[third], mask=has_none),
         "before_last_committed_offset": pa.array(commits.committed_offset[before], mask=single),
         "last_committed_offset": pa.array(commits.committed_offset[lasts], mask=deleted),
         "leader_epoch": pa.array(commits.leader_epoch[lasts], mask=deleted),

@@ -43,12 +43,15 @@ OFFSET_COMMITS = Table(
         topic                        | STRING    | Topic committed for; its id as text where only the id is known
         partition                    | INT       | Partition of that topic
         is_tombstone                 | BOOLEAN   | The offset was deleted or expired; such a row is never folded
+        third_last_offset            | BIGINT    | Log offset of the last record but two; NULL unless the last two commit the same offset
         before_last_offset           | BIGINT    | Log offset of the last record but one; NULL for a run of one
         last_offset                  | BIGINT    | Log offset of the run's last record
         first_commit_at              | TIMESTAMP | Timestamp of the run's first record
+        third_last_commit_at         | TIMESTAMP | Timestamp of the last record but two; NULL unless the last two commit the same offset
         before_last_commit_at        | TIMESTAMP | Timestamp of the last record but one; NULL for a run of one
         last_commit_at               | TIMESTAMP | Timestamp of the run's last record
         first_committed_offset       | BIGINT    | Offset committed by the first record
+        third_last_committed_offset  | BIGINT    | Offset committed by the last record but two; NULL unless the last two commit the same offset
         before_last_committed_offset | BIGINT    | Offset committed by the last record but one
         last_committed_offset        | BIGINT    | Offset committed by the last record
         leader_epoch                 | INT       | Leader epoch in the last record; -1 where it states none

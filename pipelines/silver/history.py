@@ -27,9 +27,13 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """Commits of one resource between two group records: its first, last-but-one and last, exact at any fold width."""
+    """Commits of one resource between two group records: its first, last-but-one and last, exact at any fold width.
+
+    So is `third_last` where the last two commit the same offset; it is None otherwise.
+    """
 
     first: Point
+    third_last: Point | None
     before_last: Point | None
     last: Point
 
@@ -37,7 +41,8 @@ class Segment:
 class Commits:
     """Commits of one group by resource, as far as the fold kept them.
 
-    Each run of `offset_commits` names its first, last-but-one and last record, and runs never span a group record.
+    Each run of `offset_commits` names its first, last-but-one and last record, the one before these where the last two
+    commit the same offset, and runs never span a group record.
     More points may be known in between; they depend on how the fold was cut, so nothing here ever returns them.
     """
 
@@ -50,7 +55,7 @@ class Commits:
             if run["topic_id"] is not None:
                 stated = ((run["log_epoch"], run["first_offset"]), run["topic"])
                 self._topics[run["topic_id"]] = min(stated, self._topics.get(run["topic_id"], stated))
-            for end in ("first", "before_last", "last"):
+            for end in ("first", "third_last", "before_last", "last"):
                 offset, at = run[f"{end}_offset"], run[f"{end}_commit_at"]
                 if offset is not None and at is not None:
                     points[run["topic"], run["partition"]].add(
@@ -85,11 +90,11 @@ class Commits:
         high = bisect_left(points, before, key=lambda p: p.position)
         if low == high:
             return None
-        return Segment(
-            first=points[low],
-            before_last=points[high - 2] if high - low > 1 else None,
-            last=points[high - 1],
-        )
+        known = points[low:high]
+        before_last = known[-2] if len(known) > 1 else None
+        is_repeated = len(known) > 2 and known[-1].committed == known[-2].committed
+        third_last = known[-3] if is_repeated else None
+        return Segment(first=known[0], third_last=third_last, before_last=before_last, last=known[-1])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

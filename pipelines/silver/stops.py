@@ -4,12 +4,14 @@ Nothing states the moment directly. What limits it: a member works until the coo
 rebalance" unless it started the rebalance itself; an eager member has given everything up when the join phase ends; a
 commit with progress proves work before it. Clients that commit automatically commit once more *after* they stopped, on
 revocation and on close (`ConsumerCoordinator.onJoinPrepare`): only the last commit but one is surely before the stop.
+librdkafka goes on committing while the application's revocation callback takes its time, and repeats the last commit
+on closing: then only the one before these two is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.silver.generations import Generation, Member
 from pipelines.silver.history import ROUND_MS, Commits, Event, Position, Resource, Segment
@@ -47,13 +49,15 @@ class Work:
     """What the commits tell of one member between two group records.
 
     `last` and `before` are its last rounds of commits; `explained` is when the progress committed last was made at the
-    rate at which the member had been working. All None where it did not commit.
+    rate at which the member had been working. All None where it did not commit. `repeated_at` is a last round without
+    progress, left out of these: a client closes with one, after its callbacks.
     """
 
     since: int
     last: int | None = None
     before: int | None = None
     explained: int | None = None
+    repeated_at: int | None = None
 
     @property
     def surely(self) -> int:
@@ -63,10 +67,10 @@ class Work:
     @property
     def stopped(self) -> int | None:
         """Best guess from commits alone."""
-        if self.last is None:
-            return None
-        dawdled = self.explained is not None and self.last - self.explained > DAWDLE_MS
-        return self.explained if dawdled else self.last
+        if self.last is None or self.explained is None:
+            return self.last
+        ended = self.last if self.repeated_at is None else self.repeated_at
+        return self.explained if ended - self.explained > DAWDLE_MS else self.last
 
     @property
     def dawdled(self) -> bool:
@@ -82,6 +86,9 @@ def work_of(segments: Sequence[Segment], since: int) -> Work:
     """Of one member, each segment from when it got the resource."""
     if not segments:
         return Work(since=since)
+    repeated_at = _repeated_at(segments)
+    if repeated_at is not None:
+        segments = [_shortened(s) if s.last.at >= repeated_at - ROUND_MS else s for s in segments]
     last = max(s.last.at for s in segments)
     ends = [p.at for s in segments for p in (s.before_last, s.last) if p is not None and p.at < last - ROUND_MS]
     progress, rate = 0.0, 0.0
@@ -94,7 +101,22 @@ def work_of(segments: Sequence[Segment], since: int) -> Work:
     explained = None
     if before_last is not None and rate > 0 and progress >= 0:
         explained = min(last, before_last + round(progress / rate))
-    return Work(since=since, last=last, before=before_last, explained=explained)
+    return Work(since=since, last=last, before=before_last, explained=explained, repeated_at=repeated_at)
+
+
+def _repeated_at(segments: Sequence[Segment]) -> int | None:
+    """When the last round of commits was, if it made no progress anywhere and the round before it did."""
+    last = max(s.last.at for s in segments)
+    ending = [s for s in segments if s.last.at >= last - ROUND_MS]
+    if any(s.before_last is None or s.before_last.committed != s.last.committed for s in ending):
+        return None
+    progressed = any(s.third_last is None or s.third_last.committed < s.last.committed for s in ending)
+    return last if progressed else None
+
+
+def _shortened(segment: Segment) -> Segment:
+    assert segment.before_last is not None
+    return replace(segment, third_last=None, before_last=segment.third_last, last=segment.before_last)
 
 
 def work_by_member(previous: Generation | None, commits: Commits, before: Position) -> dict[str, Work]:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.bronze_batch import SourceRecord, bronze_rows
+from pipelines.silver.history import Commits
 from pipelines.wire import uuid_text
 from tests.source.offset_records import commit, commit_key, commit_value, deletion, group_record
 
@@ -33,6 +34,7 @@ def test_consecutive_commits_become_one_row_of_first_last_but_one_and_last():
         "is_tombstone": False, "commits": 4, "leader_epoch": 7, "topic_id": None,
         "first_offset": 3, "before_last_offset": 9, "last_offset": 12,
         "first_commit_at": at[0], "before_last_commit_at": at[1], "last_commit_at": at[2],
+        "third_last_offset": None, "third_last_commit_at": None, "third_last_committed_offset": None,
         "first_committed_offset": 30, "before_last_committed_offset": 90, "last_committed_offset": 120,
     }  # fmt: skip
     assert expected == run
@@ -45,6 +47,14 @@ def test_a_run_of_one_has_no_last_but_one():
         run["before_last_commit_at"],
         run["before_last_committed_offset"],
     )
+
+
+def test_a_run_whose_last_commit_repeats_the_one_before_has_the_last_but_two():
+    (run,) = runs([commit(3), commit(5), commit(6, committed=50), commit(7, committed=50)])
+    assert (5, 6, 7) == (run["third_last_offset"], run["before_last_offset"], run["last_offset"])
+    assert (50, 50, 50) == tuple(run[f"{end}_committed_offset"] for end in ("third_last", "before_last", "last"))
+    (run,) = runs([commit(6, committed=50), commit(7, committed=50)])
+    assert None is run["third_last_offset"]
 
 
 def test_a_group_record_cuts_the_runs_of_its_own_group_only():
@@ -159,6 +169,20 @@ def test_any_split_into_batches_gives_the_same_ends_of_runs_once_merged(history,
     group_records = [(r["group_id"], r["source_offset"]) for r in rows(history)["coordinator_records"]]
     split = merged([run for batch in batches for run in batch["offset_commits"]], group_records)
     assert merged(runs(history), group_records) == split
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 2), max_size=12), st.sets(st.integers(1, 11)))
+def test_any_split_leaves_the_last_three_commits_where_the_last_two_are_equal(progress, cuts):
+    history = [commit(n, at_ms=n, committed=at) for n, at in enumerate(accumulate(progress))]
+    edges = sorted({0, len(history), *(c for c in cuts if c < len(history))})
+    split = [run for a, b in pairwise(edges) for run in runs(history[a:b])]
+    whole, found = (Commits(parts).segment(("orders", 0), (0, -1), (1, 0)) for parts in (runs(history), split))
+    assert whole == found
+    if len(history) > 2 and progress[-1] == 0:
+        assert [n - 3 + len(history) for n in range(3)] == [
+            point.position[1] for point in (found.third_last, found.before_last, found.last)
+        ]
 
 
 @settings(deadline=None)

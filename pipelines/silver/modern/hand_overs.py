@@ -129,8 +129,8 @@ def _revoked(move: Taken, done: Work, at: int) -> tuple[Stop, StallCause]:
     if move.until is None or move.until.at is None:
         longest = move.seat.rebalance_timeout_ms or 0
         return Stop.within(at, at + longest, at, Evidence.BOUNDED), StallCause.MOVED
-    # A client that commits automatically does so on revocation, when it has stopped.
-    guess = done.last if done.last is not None and done.last >= at else move.until.at
+    # A client that commits automatically does so on revocation, when it has stopped; some while their callbacks run.
+    guess = done.last if done.last is not None and done.last >= at and not done.dawdled else done.stopped or at
     return Stop.within(at, move.until.at, guess, Evidence.OBSERVED), StallCause.MOVED
 
 
