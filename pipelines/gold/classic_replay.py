@@ -177,12 +177,14 @@ class ClassicReplay:
         self._joining = set()
         reaction = self._latencies.reaction(self._random, self._heartbeat_ms)
         rest = min(reaction.rest_ms, SYNC_MS) if self._policy.is_cooperative else reaction.rest_ms
+        waited = [m for m in self._members.values() if m.is_alive and not m.has_rejoined]
+        noticing = iter(reaction.noticing(self._random, len(waited)))
         for who, member in self._members.items():
             if not self._policy.is_cooperative and member.has_rejoined:
                 self._account.stop(self._mine(who), at)
             if member.has_rejoined or not member.is_alive:
                 continue
-            noticed = at + self._random.choice(reaction.noticed_ms)
+            noticed = at + next(noticing)
             if self._policy.is_cooperative:
                 noticed = max(noticed, self._may_join(member))
             else:

@@ -26,7 +26,7 @@ class _Member:
     life: int = 0
     beats: int = 0
     is_beating: bool = False
-    is_released: bool = False
+    released_at: int | None = None
     revoking: list[Resource] = field(default_factory=list)
 
 
@@ -88,7 +88,7 @@ class ConsumerReplay:
         member.is_alive = False
         self._account.stop(self._mine(who), at)
         is_told = outage.how in (GroupEventKind.LEFT, GroupEventKind.POLL_TIMEOUT)
-        member.is_released = is_told
+        member.released_at = outage.gone_at if is_told else None
         if is_told and not self._policy.is_static:
             gone = outage.gone_at
         else:
@@ -117,8 +117,8 @@ class ConsumerReplay:
         who = self._current.get(instance, -1)
         member = self._members.get(who)
         if self._policy.is_static and member is not None and not member.is_alive:
-            if not member.is_released:
-                # UNRELEASED_INSTANCE_ID until the session of the one that died has ended.
+            if member.released_at is None or at < member.released_at:
+                # UNRELEASED_INSTANCE_ID, also while the one before still closes; then it stays away for a session.
                 self._refused.add(instance)
                 return
             member.is_alive, member.is_beating, member.life = True, False, member.life + 1

@@ -52,6 +52,13 @@ class Reactions:
     noticed_ms: tuple[int, ...]
     rest_ms: int
 
+    def noticing(self, random: Random, members: int) -> list[int]:
+        """For so many members; everybody waits for the last, so none of the observed is drawn twice before all are."""
+        whole, more = divmod(members, len(self.noticed_ms))
+        out = [*self.noticed_ms] * whole + random.sample(self.noticed_ms, more)
+        random.shuffle(out)
+        return out
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broker:
