@@ -15,7 +15,7 @@ from pipelines.gold.prediction import Prediction
 from pipelines.gold.replay import Policy
 from pipelines.gold.tried import in_force, told, trial
 from pipelines.gold.window import window
-from schemas.states import AdviceAction, AdviceStatus, GroupType
+from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
 
 REPRODUCED = 0.3
 """How far off the replay of what really happened may be before nothing is concluded from any other."""
@@ -63,9 +63,17 @@ def _evaluated(
     if newest["group_type"] == GroupType.CONNECT:
         text = f"The churn of the window cost {found.lost_ms / 1000:,.1f} resource-seconds."
         return _ranked(found, delay_options(silver, found), text, (), worth)
-    if newest["group_type"] != GroupType.CONSUMER:
+    if newest["group_type"] not in (GroupType.CONSUMER, GroupType.STREAMS):
         return [_none(found, f"Groups of type {newest['group_type']} are not replayed.")]
-    group = Group(churn=with_callbacks(found, measured), latencies=measured, now=policy, seed=seed)
+    if newest["group_protocol"] == GroupProtocol.STREAMS:
+        return [_none(found, "Groups of the streams protocol (KIP-1071) are not replayed.")]
+    group = Group(
+        churn=with_callbacks(found, measured),
+        latencies=measured,
+        now=policy,
+        seed=seed,
+        is_streams=newest["group_type"] == GroupType.STREAMS,
+    )
     as_is = group.predict(group.now)
     text = _as_is(as_is, found.lost_ms / 1000)
     if not _reproduces(as_is, found.lost_ms / 1000):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.gold.instances import Instance, Life, instances
-from schemas.states import Evidence, GroupEventKind, StallCause, Trigger
+from schemas.states import Evidence, GroupEventKind, GroupType, StallCause, Trigger
 
 Row = Mapping[str, Any]
 Silver = Mapping[str, Sequence[Row]]
@@ -203,6 +203,7 @@ def lives(silver: Silver) -> list[Life]:
         at, key = stopped_at(stall), (stall["incarnation"], stall["generation_id"])
         begun[key] = min(at, begun.get(key, at))
     of_number = {number(g): g for g in generations}
+    tasks = _subtopologies(silver)
     noticing = _noticing(generations, silver["stalls"])
     following = {number(g): n for g, n in itertools.pairwise(generations)}
     out = []
@@ -216,17 +217,29 @@ def lives(silver: Silver) -> list[Life]:
         if how == GroupEventKind.LEFT and (gone is None or gone["evidence"] == Evidence.INFERRED):
             # Only that it was gone by then is recorded; a client leaves when it has stopped.
             end = stop
-        out.append(_life(mine[-1], arrived, stop, end, how))
+        topics = (
+            tasks or tuple(mine[-1]["subscribed_topics"] or ()) or tuple(sorted({n for n, _ in _resources(mine[-1])}))
+        )
+        out.append(_life(mine[-1], topics, arrived, stop, end, how))
     return out
 
 
-def _life(row: Row, arrived: int, stop: int | None, end: int | None, how: GroupEventKind | None) -> Life:
+def _subtopologies(silver: Silver) -> tuple[str, ...]:
+    """Any instance of a Streams application may run any task, whatever topics it subscribes to for them."""
+    if not any(g["group_type"] == GroupType.STREAMS for g in silver["generations"]):
+        return ()
+    return tuple(sorted({name for row in silver["generation_members"] for name, _ in _resources(row)}))
+
+
+def _life(
+    row: Row, topics: tuple[str, ...], arrived: int, stop: int | None, end: int | None, how: GroupEventKind | None
+) -> Life:
     return Life(
         member_id=row["member_id"],
         group_instance_id=row["group_instance_id"],
         client_id=row["client_id"] or "",
         client_host=row["client_host"] or "",
-        topics=tuple(row["subscribed_topics"] or ()) or tuple(sorted({r["name"] for r in row["assigned"] or ()})),
+        topics=topics,
         session_timeout_ms=row["session_timeout_ms"] or 0,
         rebalance_timeout_ms=row["rebalance_timeout_ms"] or 0,
         arrived_at=arrived,

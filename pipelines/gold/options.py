@@ -50,12 +50,13 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What the options are made from; `now` is the policy in force."""
+    """What the options are made from; `now` is the policy in force. Kafka Streams brings an assignor of its own."""
 
     churn: Churn
     latencies: Latencies
     now: Policy
     seed: str
+    is_streams: bool = False
 
     def predict(self, policy: Policy, churn: Churn | None = None) -> Prediction:
         return predict(churn or self.churn, self.latencies, policy, self.seed)
@@ -99,6 +100,8 @@ def _candidates(group: Group) -> list[int]:
 
 
 def _protocols(group: Group) -> Iterator[Option]:
+    if group.is_streams:
+        return
     if group.now.is_consumer_protocol:
         if not group.now.is_static:
             policy, action = replace(group.now, is_static=True), AdviceAction.CONSUMER_PROTOCOL_STATIC

@@ -85,3 +85,24 @@ def test_what_the_twins_lost_lies_within_the_printed_intervals(predicted, lost) 
 
 def test_nothing_is_recommended_that_would_lose_more(predicted) -> None:
     assert [action for action, row in predicted.items() if row["is_recommended"]] == ["none"]
+
+
+def test_an_application_of_kafka_streams_is_replayed_task_by_task() -> None:
+    """Its instances may run each other's tasks; protocols that it cannot use are not held out to it."""
+    rows = silver_of(batches("streams"), "streams")
+    until = max(row["last_record_at"] for row in rows["groups"])
+    terms = {"broker": broker({}), "terms": Terms(), "since_ms": 0, "until_ms": until}
+    found = {
+        group: {
+            row["action"]: row
+            for row in gold_rows(
+                "kafka", group, {n: [r for r in t if r["group_id"] == group] for n, t in rows.items()}, **terms
+            )["advice"]
+        }
+        for group in ("clicks-counter", "visits-counter")
+    }
+    classic = found["clicks-counter"]
+    assert {"none", "static_membership"} <= classic.keys()
+    assert not classic.keys() & {"cooperative_assignor", "consumer_protocol", "consumer_protocol_static"}
+    assert "consumer.group.instance.id" in classic["static_membership"]["settings"]["streams"]
+    assert "KIP-1071" in found["visits-counter"]["none"]["explanation"]
