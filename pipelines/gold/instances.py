@@ -1,7 +1,8 @@
 """Which member ids were the same instance: one running place of an application, which restarts under new member ids.
 
-Told apart by `group.instance.id`; else by client id and host; else by the client id alone; else by the part of a
-pod's name that survives a restart (`<deployment>-<replica set>-<pod>`, as Kubernetes makes it).
+Told apart by `group.instance.id`; else by a member id that comes again; else by client id and host; else by the client
+id alone; else by the part of a pod's name that survives a restart (`<deployment>-<replica set>-<pod>`, as Kubernetes
+makes it).
 """
 
 from __future__ import annotations
@@ -87,6 +88,11 @@ def _by_instance_id(life: Life) -> tuple[str, ...] | None:
     return (life.group_instance_id,) if life.group_instance_id else None
 
 
+def _by_member(life: Life) -> tuple[str, ...] | None:
+    """A KIP-848 client makes its member id itself and keeps it when it was fenced."""
+    return (life.member_id,)
+
+
 def _by_client(life: Life) -> tuple[str, ...] | None:
     return life.client_id, life.client_host
 
@@ -100,4 +106,4 @@ def _by_pod(life: Life) -> tuple[str, ...] | None:
     return (match["deployment"], match["rest"]) if match else None
 
 
-NAMES = (_by_instance_id, _by_client, _by_client_id, _by_pod)
+NAMES = (_by_instance_id, _by_member, _by_client, _by_client_id, _by_pod)

@@ -1,0 +1,358 @@
+"""Rebalance → cause: what stands behind each of a group's rebalances, and what set it off.
+
+`context` looks at all of a group's rows once; `cause_of` then answers for each of its generations. Both are pure, and
+neither needs the whole history: what lies before the rows is unknown, and then said so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeVar
+
+from pipelines.gold.churn import Number, Row, Silver, number
+from pipelines.gold.departures import Departure, arrivals_of_replacements, departures
+from pipelines.gold.stays import Place, Stay, places
+from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupProtocol, GroupType, RebalanceMode, Trigger
+
+NORMAL = frozenset({DiagnosisCause.DEPLOY, DiagnosisCause.SCALING, DiagnosisCause.FOLLOW_UPS, DiagnosisCause.PROBING})
+"""Expected in a healthy group."""
+
+SLOW_MS = 1_000
+"""Waiting for one member for less is no matter."""
+
+VERY_SLOW_MS = 5_000
+"""A member learns of a rebalance within its heartbeat interval (3 s by default): this is more than being last."""
+
+SLOW_TIMES = 3
+"""Being the last so often by chance, out of several, is not likely."""
+
+FLAPS = 3
+FLAP_MS = 600_000
+"""A leader that joins again so often, each time within this, with nothing changed, flaps."""
+
+FAILOVER_MS = 30_000
+"""Members find a new coordinator and join it, if they have to, within a few request timeouts."""
+
+STORING = "the assignment could not be stored"
+
+DIRECT = {
+    Trigger.COOPERATIVE_FOLLOWUP: DiagnosisCause.FOLLOW_UPS,
+    Trigger.PROBING: DiagnosisCause.PROBING,
+    Trigger.CONNECT_DELAY_EXPIRED: DiagnosisCause.CONNECT_DELAY,
+    Trigger.UPGRADE: DiagnosisCause.MIXED_PROTOCOLS,
+    Trigger.DOWNGRADE: DiagnosisCause.MIXED_PROTOCOLS,
+    Trigger.ASSIGNMENT_FAILED: DiagnosisCause.COORDINATOR,
+    Trigger.SUBSCRIPTION_CHANGED: DiagnosisCause.TOPIC_CHANGES,
+}
+"""Triggers that are causes by themselves."""
+
+DROPPED = {
+    Trigger.POLL_TIMEOUT: DiagnosisCause.POLL_TIMEOUT,
+    # A consumer's rebalance timeout is its max.poll.interval.ms (KIP-62): it did not poll, so it did not join.
+    Trigger.REJOIN_TIMEOUT: DiagnosisCause.POLL_TIMEOUT,
+    Trigger.SYNC_TIMEOUT: DiagnosisCause.POLL_TIMEOUT,
+    Trigger.SESSION_EXPIRED: DiagnosisCause.SESSION_EXPIRY,
+}
+"""Triggers that say how a member went; all its departures together may say more."""
+
+SEVERITY = (
+    DiagnosisCause.COORDINATOR,
+    DiagnosisCause.CRASH_LOOP,
+    DiagnosisCause.POLL_TIMEOUT,
+    DiagnosisCause.SESSION_EXPIRY,
+    DiagnosisCause.UNKNOWN,
+    DiagnosisCause.DEPLOY,
+    DiagnosisCause.SCALING,
+)
+"""Where several members came or went at once and none is named: what is wrong before what is planned."""
+
+REJOINED = (Trigger.LEADER_REJOINED, Trigger.METADATA_CHANGED, Trigger.UNKNOWN)
+SHAKEN = (
+    Trigger.SESSION_EXPIRED,
+    Trigger.SYNC_TIMEOUT,
+    Trigger.REJOIN_TIMEOUT,
+    Trigger.LEADER_REJOINED,
+    Trigger.UNKNOWN,
+)
+"""What a move of the coordinator may set off."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """Why a rebalance happened, and how that is known.
+
+    `cause` is what to look into; `set_off_by` is what began the rebalance. They differ for a slow joiner: a deploy that
+    one member makes long. `instances` are the names of those it is about, as `stays` tells them apart.
+    """
+
+    cause: DiagnosisCause
+    set_off_by: DiagnosisCause
+    evidence: Evidence
+    instances: tuple[str, ...] = ()
+
+    @property
+    def is_planned(self) -> bool:
+        """Set off by what a healthy group does, too: a deploy, scaling, a follow-up, probing."""
+        return self.set_off_by in NORMAL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A stay's begin; `after` is the departure that it ends, None for an instance that was never seen before."""
+
+    place: Place
+    stay: Stay
+    after: Departure | None
+    cause: DiagnosisCause
+    evidence: Evidence
+
+
+Change = Departure | Arrival
+C = TypeVar("C", Departure, Arrival)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a group's rows tell of all its rebalances together. By generation: who went and came with it, the generation
+    before, whom everybody waited for, and whether what there is to consume changed.
+    """
+
+    places: Sequence[Place]
+    departures: Mapping[Number, Sequence[Departure]]
+    arrivals: Mapping[Number, Sequence[Arrival]]
+    previous: Mapping[Number, Row]
+    slow: Mapping[Number, Place]
+    changed: frozenset[Number]
+    flapping: frozenset[Number]
+    switching: frozenset[Number]
+    moved_at: Sequence[int]
+    not_stored_at: Sequence[int]
+
+    def changes(self, g: Row) -> list[Change]:
+        return [*self.departures.get(number(g), ()), *self.arrivals.get(number(g), ())]
+
+    def name(self, member_id: str | None) -> str | None:
+        """What the member's instance is called."""
+        mine = (p.name for p in self.places if any(s.life.member_id == member_id for s in p.stays))
+        return next(mine, None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Why:
+    cause: DiagnosisCause
+    evidence: Evidence
+    names: tuple[str, ...] = ()
+
+
+def context(silver: Silver) -> Context:
+    """`silver`: generations, generation_members and group_events of one group, in any order; other tables are not read.
+
+    Rows may begin anywhere; those of the first generation only tell who was there.
+    """
+    generations = sorted(silver["generations"], key=number)
+    found = places(silver)
+    gone = departures(found, leaves_on_close=not any(_never_leaves(g) for g in generations))
+    changed = frozenset(_changed(generations, silver["generation_members"]))
+    return Context(
+        places=found,
+        departures=_by_generation(gone, lambda d: d.stay.went_with),
+        arrivals=_by_generation(_arrivals(found, gone), lambda a: a.stay.came_with),
+        previous={number(g): before for before, g in pairwise(generations)},
+        slow=dict(_slow(generations, found)),
+        changed=changed,
+        flapping=frozenset(_flapping(generations, changed)),
+        switching=frozenset(_switching(generations)),
+        moved_at=_instants(silver, GroupEventKind.COORDINATOR_MOVED),
+        not_stored_at=_instants(silver, GroupEventKind.FAILED_REBALANCE, STORING),
+    )
+
+
+def cause_of(g: Row, known: Context) -> Found:
+    """The cause of a generation of the rows that `known` was made of. It never guesses: `UNKNOWN` it is where records
+    and lines do not tell.
+    """
+    why, slow = _set_off(g, known), known.slow.get(number(g))
+    if slow is not None and why.cause in (*NORMAL, DiagnosisCause.TOPIC_CHANGES):
+        return Found(
+            cause=DiagnosisCause.SLOW_JOINER,
+            set_off_by=why.cause,
+            evidence=Evidence.INFERRED,
+            instances=(slow.name,),
+        )
+    return Found(cause=why.cause, set_off_by=why.cause, evidence=why.evidence, instances=why.names)
+
+
+def _set_off(g: Row, known: Context) -> _Why:
+    stated = Evidence(g["trigger_evidence"] or Evidence.INFERRED)
+    changes, names = known.changes(g), tuple(dict.fromkeys(c.place.name for c in known.changes(g)))
+    if _is_shaken(g, known):
+        return _Why(cause=DiagnosisCause.COORDINATOR, evidence=Evidence.INFERRED, names=names)
+    if g["trigger"] in DIRECT:
+        return _Why(cause=DIRECT[g["trigger"]], evidence=stated, names=names or _named(g, known))
+    if number(g) in known.switching:
+        return _Why(cause=DiagnosisCause.MIXED_PROTOCOLS, evidence=Evidence.OBSERVED, names=names)
+    if changes:
+        return _of_changes(g, changes, known)
+    if g["trigger"] in DROPPED:
+        return _Why(cause=DROPPED[g["trigger"]], evidence=stated, names=_named(g, known))
+    return _of_rejoining(g, known, stated)
+
+
+def _named(g: Row, known: Context) -> tuple[str, ...]:
+    name = known.name(g["trigger_member_id"])
+    return () if name is None else (name,)
+
+
+def _of_changes(g: Row, changes: Sequence[Change], known: Context) -> _Why:
+    """The member that the trigger names decides; where none is named, the worst of those that came and went."""
+    judged = [(c, _after_failover(c, known) or c.cause) for c in changes]
+    named = [cause for c, cause in judged if c.stay.life.member_id == g["trigger_member_id"]]
+    worst = min(named or [cause for _, cause in judged], key=SEVERITY.index)
+    mine = [c for c, cause in judged if cause == worst]
+    is_observed = all(c.evidence == Evidence.OBSERVED for c in mine)
+    return _Why(
+        cause=worst,
+        evidence=Evidence.OBSERVED if is_observed else Evidence.INFERRED,
+        names=tuple(dict.fromkeys(c.place.name for c in mine)),
+    )
+
+
+def _after_failover(change: Change, known: Context) -> DiagnosisCause | None:
+    """Who was dropped in a failover and comes back."""
+    if isinstance(change, Departure) or change.after is None or not _is_dropped(change.after):
+        return None
+    session = change.after.stay.life.session_timeout_ms
+    return DiagnosisCause.COORDINATOR if _is_near(change.after.at, session, known.moved_at) else None
+
+
+def _is_dropped(d: Departure) -> bool:
+    return d.stay.how in (None, GroupEventKind.SESSION_EXPIRED)
+
+
+def _is_shaken(g: Row, known: Context) -> bool:
+    """The coordinator moved, or could not store what the leader had assigned, shortly before."""
+    before = known.previous.get(number(g))
+    since = before["joined_at"] if before is not None else g["joined_at"] - FAILOVER_MS
+    if any(since < at <= g["joined_at"] for at in known.not_stored_at):
+        return True
+    began = g["prepared_at"] if g["prepared_at"] is not None else g["joined_at"]
+    gone = known.departures.get(number(g), ())
+    if g["trigger"] in SHAKEN:
+        return _is_near(began, max((d.stay.life.session_timeout_ms for d in gone), default=0), known.moved_at)
+    again = {a.place.name for a in known.arrivals.get(number(g), ())}
+    return any(d.place.name in again and _is_dropped(d) for d in gone) and _is_near(began, 0, known.moved_at)
+
+
+def _is_near(at: int, session_ms: int, moved_at: Sequence[int]) -> bool:
+    """Sessions begin anew when the group is loaded, so whom the move cost its connection expires a session later."""
+    return any(moved <= at <= moved + max(FAILOVER_MS, session_ms * 4 // 3) for moved in moved_at)
+
+
+def _of_rejoining(g: Row, known: Context, stated: Evidence) -> _Why:
+    """The same members, once more: what there is to consume changed, or nothing did."""
+    is_said = stated == Evidence.OBSERVED and g["trigger"] == Trigger.METADATA_CHANGED
+    is_configured = g["group_type"] == GroupType.CONNECT and g["trigger"] == Trigger.METADATA_CHANGED
+    if g["trigger"] == Trigger.STATIC_MEMBER_CHANGED:
+        before = known.previous.get(number(g), g)
+        is_other = g["assignor"] != before["assignor"]
+        cause = DiagnosisCause.MIXED_PROTOCOLS if is_other else DiagnosisCause.DEPLOY
+        return _Why(cause=cause, evidence=Evidence.INFERRED, names=_named(g, known))
+    if number(g) in known.flapping:
+        return _Why(cause=DiagnosisCause.LEADER_FLAPPING, evidence=stated, names=_named(g, known))
+    is_changed = g["trigger"] in REJOINED and number(g) in known.changed
+    if is_said or is_configured or is_changed:
+        evidence = stated if is_said or is_configured else Evidence.INFERRED
+        return _Why(cause=DiagnosisCause.TOPIC_CHANGES, evidence=evidence)
+    return _Why(cause=DiagnosisCause.UNKNOWN, evidence=Evidence.INFERRED, names=_named(g, known))
+
+
+def _never_leaves(g: Row) -> bool:
+    return bool(g["group_type"] == GroupType.STREAMS and g["group_protocol"] == GroupProtocol.CLASSIC)
+
+
+def _arrivals(found: Sequence[Place], gone: Sequence[Departure]) -> Iterator[Arrival]:
+    before = {id(d.back): d for d in gone if d.back is not None}
+    replacing = arrivals_of_replacements(gone, found)
+    for place in found:
+        for stay in place.stays:
+            after = before.get(id(stay))
+            first = DiagnosisCause.DEPLOY if place.instance.number in replacing else DiagnosisCause.SCALING
+            yield Arrival(
+                place=place,
+                stay=stay,
+                after=after,
+                cause=first if after is None else after.cause,
+                evidence=Evidence.INFERRED if after is None else after.evidence,
+            )
+
+
+def _by_generation(found: Iterable[C], at: Callable[[C], Number | None]) -> dict[Number, list[C]]:
+    out: dict[Number, list[C]] = defaultdict(list)
+    for change in found:
+        if (with_ := at(change)) is not None:
+            out[with_].append(change)
+    return out
+
+
+def _changed(generations: Sequence[Row], members: Iterable[Row]) -> Iterator[Number]:
+    """Generations that hand out what none before did, or (eager ones) no longer what the one before did."""
+    handed: dict[Number, set[tuple[str, int]]] = defaultdict(set)
+    for row in members:
+        handed[number(row)] |= {(r["name"], r["index"]) for r in row["assigned"] or ()}
+    seen = set(handed[number(generations[0])]) if generations else set()
+    for before, g in pairwise(generations):
+        now = handed[number(g)]
+        is_whole = before["rebalance_mode"] == g["rebalance_mode"] == RebalanceMode.EAGER
+        if (now - seen and seen) or (is_whole and now and handed[number(before)] - now):
+            yield number(g)
+        seen |= now
+
+
+def _flapping(generations: Sequence[Row], changed: frozenset[Number]) -> Iterator[Number]:
+    """A leader that joins again and again, although what it has to assign stays the same."""
+    run: list[Row] = []
+    for g in generations:
+        is_flap = g["trigger"] in (Trigger.LEADER_REJOINED, Trigger.METADATA_CHANGED) and number(g) not in changed
+        if not is_flap or g["group_type"] == GroupType.CONNECT:
+            continue
+        if run and g["joined_at"] - run[-1]["joined_at"] > FLAP_MS:
+            yield from (number(x) for x in run if len(run) >= FLAPS)
+            run = []
+        run.append(g)
+    yield from (number(x) for x in run if len(run) >= FLAPS)
+
+
+def _switching(generations: Sequence[Row]) -> Iterator[Number]:
+    """Each change of the assignor, where it came back to one that the group had left."""
+    led = [g for g in generations if g["assignor"]]
+    switches = [g for before, g in pairwise(led) if g["assignor"] != before["assignor"]]
+    used = [g["assignor"] for g in [*led[:1], *switches]]
+    if len(used) > len(set(used)):
+        yield from map(number, switches)
+
+
+def _slow(generations: Sequence[Row], found: Sequence[Place]) -> Iterator[tuple[Number, Place]]:
+    """Rebalances that everybody spent waiting for one member: for long, or always the same one."""
+    of_member = {stay.life.member_id: place for place in found for stay in place.stays}
+    waited = [
+        (g, of_member[g["slowest_member_id"]])
+        for g in generations
+        if g["group_protocol"] == GroupProtocol.CLASSIC
+        and (g["slowest_waited_ms"] or 0) >= SLOW_MS
+        and g["slowest_member_id"] in of_member
+        # A dead one is waited for until its session ends; that is no matter of joining.
+        and g["slowest_member_id"] not in (g["left_member_ids"] or ())
+    ]
+    times = Counter(place.instance.number for _, place in waited)
+    for g, place in waited:
+        mine = times[place.instance.number]
+        is_always = mine >= SLOW_TIMES and 3 * mine >= 2 * len(waited)
+        if is_always or g["slowest_waited_ms"] >= VERY_SLOW_MS:
+            yield number(g), place
+
+
+def _instants(silver: Silver, kind: GroupEventKind, said: str = "") -> list[int]:
+    return sorted(e["event_at"] for e in silver["group_events"] if e["kind"] == kind and said in (e["detail"] or ""))

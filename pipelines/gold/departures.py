@@ -1,0 +1,226 @@
+"""Why instances went and came: each end of a stay, judged from all the stays of its group.
+
+Nothing in the records says "deploy" or "crash loop": these are patterns, and so inferred. What the coordinator's lines
+or the clients say (poll timeout, expired session) stands as it was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from pipelines.gold.stays import Place, Stay
+from schemas.states import DiagnosisCause, Evidence, GroupEventKind
+
+SHORT_MS = 600_000
+"""A life is short up to here: Kubernetes forgets its back-off once a container ran for so long (CrashLoopBackOff)."""
+
+RESTART_MS = 3_600_000
+"""Who is away for longer was not restarted but scaled in, and out again later."""
+
+REPLACED_MS = 600_000
+"""A rolling update that starts the new one first is through with each pair by then."""
+
+RE_ADDED_MS = 10_000
+"""A process that was only paused joins again as soon as it runs; a new one has to start."""
+
+LOOP = 3
+"""So many departures make a loop; a deploy is one, a deploy rolled back two."""
+
+POLL_MS = 1_500
+"""A client checks its poll in steps of up to a heartbeat (librdkafka once a second, Java's heartbeat thread)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Departure:
+    """The end of `stay`, and the stay of the same instance that followed, if one did."""
+
+    place: Place
+    stay: Stay
+    back: Stay | None
+    cause: DiagnosisCause
+    evidence: Evidence
+
+    @property
+    def at(self) -> int:
+        return self.stay.life.gone_at or self.stay.settled_at
+
+    @property
+    def away_ms(self) -> int | None:
+        """From when the coordinator dropped it; negative where its next process joined before that."""
+        return None if self.back is None else self.back.life.arrived_at - self.at
+
+
+def departures(places: Sequence[Place], *, leaves_on_close: bool) -> list[Departure]:
+    """Every departure, in order of time. `leaves_on_close` is False for classic Kafka Streams, whose members never say
+    that they leave (`internal.leave.group.on.close`).
+    """
+    found = [
+        Departure(place=place, stay=stay, back=back, cause=_first_guess(stay, back), evidence=stay.evidence)
+        for place in places
+        for stay, back in zip(place.stays, [*place.stays[1:], None], strict=True)
+        if stay.is_over
+    ]
+    found.sort(key=lambda d: (d.at, d.place.name, d.place.instance.number, d.stay.settled_at))
+    changed = dict(_by_length(found))
+    loops = dict(_loops(found, changed))
+    deploys = _rounds(found, changed, places, leaves_on_close=leaves_on_close)
+    replaced = _replaced(found, places)
+    out = []
+    for d in found:
+        cause = deploys.get(id(d)) or loops.get(id(d)) or changed.get(id(d)) or replaced.get(id(d)) or d.cause
+        stated = cause == d.cause and cause in (DiagnosisCause.POLL_TIMEOUT, DiagnosisCause.SESSION_EXPIRY)
+        evidence = d.evidence if stated else Evidence.INFERRED
+        out.append(Departure(place=d.place, stay=d.stay, back=d.back, cause=cause, evidence=evidence))
+    return out
+
+
+def arrivals_of_replacements(found: Iterable[Departure], places: Iterable[Place]) -> set[int]:
+    """Numbers of the instances that came in the place of one that left for good."""
+    return {new for _, new in _pairs(list(found), list(places))}
+
+
+def _first_guess(stay: Stay, back: Stay | None) -> DiagnosisCause:
+    match stay.how:
+        case GroupEventKind.POLL_TIMEOUT:
+            return DiagnosisCause.POLL_TIMEOUT
+        case GroupEventKind.SESSION_EXPIRED:
+            return DiagnosisCause.SESSION_EXPIRY
+        case GroupEventKind.LEFT:
+            gone = stay.life.gone_at or 0
+            was_restarted = back is not None and back.life.arrived_at - gone <= RESTART_MS
+            return DiagnosisCause.DEPLOY if was_restarted else DiagnosisCause.SCALING
+    return DiagnosisCause.UNKNOWN
+
+
+def _by_place(found: Iterable[Departure]) -> Iterator[list[Departure]]:
+    mine: dict[int, list[Departure]] = {}
+    for d in found:
+        mine.setdefault(d.place.instance.number, []).append(d)
+    yield from mine.values()
+
+
+def _by_length(found: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
+    """An instance whose stays, again and again, last as long as its poll may take, and which never said why it left."""
+    for mine in _by_place(found):
+        silent = [d for d in mine if d.stay.how in (None, GroupEventKind.LEFT) and not d.stay.said and d.back]
+        alike = [d for d in silent if lasts_a_poll(d.stay)]
+        if len(alike) >= LOOP and 3 * len(alike) >= 2 * len(silent):
+            yield from ((id(d), DiagnosisCause.POLL_TIMEOUT) for d in alike)
+
+
+def lasts_a_poll(stay: Stay) -> bool:
+    """It went just when max.poll.interval.ms after its assignment had passed."""
+    allowed = stay.life.rebalance_timeout_ms
+    return allowed > 0 and -POLL_MS <= stay.held_ms - allowed <= allowed // 10 + 2 * POLL_MS
+
+
+def _loops(found: Sequence[Departure], changed: Mapping[int, DiagnosisCause]) -> Iterator[tuple[int, DiagnosisCause]]:
+    """Instances that go and come at least three times in a row with short lives between."""
+    for mine in _by_place(found):
+        loop: list[Departure] = []
+        for d in [d for d in mine if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT]:
+            if loop and not _is_short(d, loop[-1]):
+                yield from _of_loop(loop)
+                loop = []
+            loop.append(d)
+        yield from _of_loop(loop)
+
+
+def _is_short(d: Departure, before: Departure) -> bool:
+    """`before` was followed, within an hour, by the life that `d` ends."""
+    is_next = before.back is not None and (before.away_ms or 0) <= RESTART_MS
+    return is_next and d.at - d.stay.life.arrived_at <= SHORT_MS
+
+
+def _of_loop(loop: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
+    known = [d for d in loop if d.stay.how is not None]
+    if len(known) < LOOP:
+        return
+    away = [d.away_ms for d in known if d.away_ms is not None]
+    expired = [d for d in known if d.stay.how == GroupEventKind.SESSION_EXPIRED]
+    # A process that was paused is back as soon as it was expelled; one that died is back before that, or has to start.
+    paused = [d for d in expired if d.away_ms is not None and d.away_ms >= 0]
+    is_paused = 2 * len(paused) > len(known) and median(away) <= RE_ADDED_MS
+    if not is_paused:
+        yield from ((id(d), DiagnosisCause.CRASH_LOOP) for d in known)
+
+
+def _rounds(
+    found: Sequence[Departure],
+    changed: Mapping[int, DiagnosisCause],
+    places: Sequence[Place],
+    *,
+    leaves_on_close: bool,
+) -> dict[int, DiagnosisCause]:
+    """Departures of rounds in which the instances went once each, one after another, and came back: deploys."""
+    out: dict[int, DiagnosisCause] = {}
+    round_: list[Departure] = []
+    restarted = [
+        d
+        for d in found
+        if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT
+        and d.away_ms is not None
+        and d.away_ms <= RESTART_MS
+    ]
+    for d in restarted:
+        again = any(d.place.instance.number == r.place.instance.number for r in round_)
+        if again or (round_ and d.at - round_[-1].at > RESTART_MS):
+            out |= _of_round(round_, places, leaves_on_close=leaves_on_close)
+            round_ = []
+        round_.append(d)
+    return out | _of_round(round_, places, leaves_on_close=leaves_on_close)
+
+
+def _of_round(
+    round_: Sequence[Departure], places: Sequence[Place], *, leaves_on_close: bool
+) -> dict[int, DiagnosisCause]:
+    if len(round_) < 2 or not _one_after_another(round_):
+        return {}
+    present = sum(any(_was_there(s, round_[0].at) for s in place.stays) for place in places)
+    polite = all(
+        d.stay.how == GroupEventKind.LEFT or (not leaves_on_close and d.stay.how == GroupEventKind.SESSION_EXPIRED)
+        for d in round_
+    )
+    # Of those that never said that they leave, all must have gone: that many accidents do not go round.
+    is_full = 3 * len(round_) >= 2 * present if polite else len(round_) >= max(LOOP, present)
+    return {id(d): DiagnosisCause.DEPLOY for d in round_} if is_full else {}
+
+
+def _was_there(stay: Stay, at: int) -> bool:
+    return stay.life.arrived_at <= at and (stay.life.gone_at is None or stay.life.gone_at >= at)
+
+
+def _one_after_another(round_: Sequence[Departure]) -> bool:
+    """Never more than half of them, or one, were away together."""
+    for d in round_:
+        away = sum(r.at <= d.at < r.back.life.arrived_at for r in round_ if r.back is not None)
+        if away > max(1, len(round_) // 2):
+            return False
+    return True
+
+
+def _replaced(found: Sequence[Departure], places: Sequence[Place]) -> dict[int, DiagnosisCause]:
+    return {id(d): DiagnosisCause.DEPLOY for d, _ in _pairs(found, places)}
+
+
+def _pairs(found: Sequence[Departure], places: Sequence[Place]) -> Iterator[tuple[Departure, int]]:
+    """Who left for good, with the new instance that came in its place: new names, the same number of members."""
+    left = [d for d in found if d.back is None and d.stay.how == GroupEventKind.LEFT]
+    came = sorted(
+        (place.stays[0].life.arrived_at, place.instance.number)
+        for place in places
+        if place.stays[0].came_with is not None
+    )
+    taken: set[int] = set()
+    for d in left:
+        since = d.place.stays[0].life.arrived_at
+        near = [
+            (abs(at - d.at), new)
+            for at, new in came
+            if new not in taken and abs(at - d.at) <= REPLACED_MS and at - since > REPLACED_MS
+        ]
+        if near:
+            taken.add(min(near)[1])
+            yield d, min(near)[1]
