@@ -33,11 +33,11 @@ from pipelines.gold.health import HOUR_MS
 from pipelines.gold.rows import Terms
 from pipelines.silver.frame import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
-from schemas.gold import ADVICE, GROUP_HEALTH, GROUP_TABLES
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
 from schemas.silver import GENERATIONS, GROUPS
 from schemas.tables import Table
 
-PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of"}
+PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
 EVERYTHING = 0
 Scope = dict[tuple[str, str], int]
 """(cluster, group_id) → milliseconds since the epoch of its earliest change."""

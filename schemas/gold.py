@@ -154,7 +154,7 @@ ALERTS = Table(
     """),
 )
 
-GROUP_TABLES = (GROUP_HEALTH, ADVICE)
+GROUP_TABLES = (GROUP_HEALTH, ADVICE, DIAGNOSES)
 """Those that are made of each group's silver rows alone."""
 
-GOLD = (*GROUP_TABLES, DIAGNOSES, STORMS, MARKS, ALERTS)
+GOLD = (*GROUP_TABLES, STORMS, MARKS, ALERTS)

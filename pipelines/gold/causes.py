@@ -6,7 +6,7 @@ neither needs the whole history: what lies before the rows is unknown, and then 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -14,24 +14,12 @@ from typing import TypeVar
 
 from pipelines.gold.churn import Number, Row, Silver, number
 from pipelines.gold.departures import Departure, arrivals_of_replacements, departures
+from pipelines.gold.patterns import changed, flapping, slow, switching
 from pipelines.gold.stays import Place, Stay, places
-from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupProtocol, GroupType, RebalanceMode, Trigger
+from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupProtocol, GroupType, Trigger
 
 NORMAL = frozenset({DiagnosisCause.DEPLOY, DiagnosisCause.SCALING, DiagnosisCause.FOLLOW_UPS, DiagnosisCause.PROBING})
 """Expected in a healthy group."""
-
-SLOW_MS = 1_000
-"""Waiting for one member for less is no matter."""
-
-VERY_SLOW_MS = 5_000
-"""A member learns of a rebalance within its heartbeat interval (3 s by default): this is more than being last."""
-
-SLOW_TIMES = 3
-"""Being the last so often by chance, out of several, is not likely."""
-
-FLAPS = 3
-FLAP_MS = 600_000
-"""A leader that joins again so often, each time within this, with nothing changed, flaps."""
 
 FAILOVER_MS = 30_000
 """Members find a new coordinator and join it, if they have to, within a few request timeouts."""
@@ -154,17 +142,17 @@ def context(silver: Silver) -> Context:
     """
     generations = sorted(silver["generations"], key=number)
     found = places(silver)
-    gone = departures(found, leaves_on_close=not any(_never_leaves(g) for g in generations))
-    changed = frozenset(_changed(generations, silver["generation_members"]))
+    gone = departures(found, leaves_on_close=not any(never_leaves(g) for g in generations))
+    other = frozenset(changed(generations, silver["generation_members"]))
     return Context(
         places=found,
         departures=_by_generation(gone, lambda d: d.stay.went_with),
         arrivals=_by_generation(_arrivals(found, gone), lambda a: a.stay.came_with),
         previous={number(g): before for before, g in pairwise(generations)},
-        slow=dict(_slow(generations, found)),
-        changed=changed,
-        flapping=frozenset(_flapping(generations, changed)),
-        switching=frozenset(_switching(generations)),
+        slow=dict(slow(generations, found)),
+        changed=other,
+        flapping=frozenset(flapping(generations, other)),
+        switching=frozenset(switching(generations)),
         moved_at=_instants(silver, GroupEventKind.COORDINATOR_MOVED),
         not_stored_at=_instants(silver, GroupEventKind.FAILED_REBALANCE, STORING),
     )
@@ -174,13 +162,13 @@ def cause_of(g: Row, known: Context) -> Found:
     """The cause of a generation of the rows that `known` was made of. It never guesses: `UNKNOWN` it is where records
     and lines do not tell.
     """
-    why, slow = _set_off(g, known), known.slow.get(number(g))
-    if slow is not None and why.cause in (*NORMAL, DiagnosisCause.TOPIC_CHANGES):
+    why, last = _set_off(g, known), known.slow.get(number(g))
+    if last is not None and why.cause in (*NORMAL, DiagnosisCause.TOPIC_CHANGES):
         return Found(
             cause=DiagnosisCause.SLOW_JOINER,
             set_off_by=why.cause,
             evidence=Evidence.INFERRED,
-            instances=(slow.name,),
+            instances=(last.name,),
         )
     return Found(cause=why.cause, set_off_by=why.cause, evidence=why.evidence, instances=why.names)
 
@@ -269,7 +257,8 @@ def _of_rejoining(g: Row, known: Context, stated: Evidence) -> _Why:
     return _Why(cause=DiagnosisCause.UNKNOWN, evidence=Evidence.INFERRED, names=_named(g, known))
 
 
-def _never_leaves(g: Row) -> bool:
+def never_leaves(g: Row) -> bool:
+    """Members of classic Kafka Streams stay in the group when they are closed (`internal.leave.group.on.close`)."""
     return bool(g["group_type"] == GroupType.STREAMS and g["group_protocol"] == GroupProtocol.CLASSIC)
 
 
@@ -295,63 +284,6 @@ def _by_generation(found: Iterable[C], at: Callable[[C], Number | None]) -> dict
         if (with_ := at(change)) is not None:
             out[with_].append(change)
     return out
-
-
-def _changed(generations: Sequence[Row], members: Iterable[Row]) -> Iterator[Number]:
-    """Generations that hand out what none before did, or (eager ones) no longer what the one before did."""
-    handed: dict[Number, set[tuple[str, int]]] = defaultdict(set)
-    for row in members:
-        handed[number(row)] |= {(r["name"], r["index"]) for r in row["assigned"] or ()}
-    seen = set(handed[number(generations[0])]) if generations else set()
-    for before, g in pairwise(generations):
-        now = handed[number(g)]
-        is_whole = before["rebalance_mode"] == g["rebalance_mode"] == RebalanceMode.EAGER
-        if (now - seen and seen) or (is_whole and now and handed[number(before)] - now):
-            yield number(g)
-        seen |= now
-
-
-def _flapping(generations: Sequence[Row], changed: frozenset[Number]) -> Iterator[Number]:
-    """A leader that joins again and again, although what it has to assign stays the same."""
-    run: list[Row] = []
-    for g in generations:
-        is_flap = g["trigger"] in (Trigger.LEADER_REJOINED, Trigger.METADATA_CHANGED) and number(g) not in changed
-        if not is_flap or g["group_type"] == GroupType.CONNECT:
-            continue
-        if run and g["joined_at"] - run[-1]["joined_at"] > FLAP_MS:
-            yield from (number(x) for x in run if len(run) >= FLAPS)
-            run = []
-        run.append(g)
-    yield from (number(x) for x in run if len(run) >= FLAPS)
-
-
-def _switching(generations: Sequence[Row]) -> Iterator[Number]:
-    """Each change of the assignor, where it came back to one that the group had left."""
-    led = [g for g in generations if g["assignor"]]
-    switches = [g for before, g in pairwise(led) if g["assignor"] != before["assignor"]]
-    used = [g["assignor"] for g in [*led[:1], *switches]]
-    if len(used) > len(set(used)):
-        yield from map(number, switches)
-
-
-def _slow(generations: Sequence[Row], found: Sequence[Place]) -> Iterator[tuple[Number, Place]]:
-    """Rebalances that everybody spent waiting for one member: for long, or always the same one."""
-    of_member = {stay.life.member_id: place for place in found for stay in place.stays}
-    waited = [
-        (g, of_member[g["slowest_member_id"]])
-        for g in generations
-        if g["group_protocol"] == GroupProtocol.CLASSIC
-        and (g["slowest_waited_ms"] or 0) >= SLOW_MS
-        and g["slowest_member_id"] in of_member
-        # A dead one is waited for until its session ends; that is no matter of joining.
-        and g["slowest_member_id"] not in (g["left_member_ids"] or ())
-    ]
-    times = Counter(place.instance.number for _, place in waited)
-    for g, place in waited:
-        mine = times[place.instance.number]
-        is_always = mine >= SLOW_TIMES and 3 * mine >= 2 * len(waited)
-        if is_always or g["slowest_waited_ms"] >= VERY_SLOW_MS:
-            yield number(g), place
 
 
 def _instants(silver: Silver, kind: GroupEventKind, said: str = "") -> list[int]:

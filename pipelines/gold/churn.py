@@ -104,7 +104,7 @@ def churn(silver: Silver, quiet_ms: int) -> Churn | None:
     stalls = [s for s in silver["stalls"] if (s["incarnation"], s["generation_id"]) in after or _within(s, start)]
     return Churn(
         start_ms=start,
-        end_ms=max(start, *_ends(silver, later)),
+        end_ms=max(start, *known_instants(silver, later)),
         instances=tuple(found),
         first={i: frozenset(r) for i, r in sorted(first.items())},
         arrivals=tuple((i.lives[0].arrived_at, i.number) for i in found if i.lives[0].arrived_at > start),
@@ -153,8 +153,8 @@ def _resources(row: Row) -> set[Resource]:
     return {(r["name"], r["index"]) for r in row["assigned"] or ()}
 
 
-def _ends(silver: Silver, later: Sequence[Row]) -> list[int]:
-    """Every instant up to which something is known."""
+def known_instants(silver: Silver, later: Sequence[Row]) -> list[int]:
+    """Every instant up to which something is known, of the generations `later` and beyond them."""
     known = [g[name] for g in later for name in ("joined_at", "synced_at", "completed_at") if g[name] is not None]
     known += [e["event_at"] for e in silver["group_events"]]
     return known + [s["resumed_at_earliest"] for s in silver["stalls"] if s["resumed_at_earliest"] is not None]

@@ -179,12 +179,11 @@ def _of_round(
     if len(round_) < 2 or not _one_after_another(round_):
         return {}
     present = sum(any(_was_there(s, round_[0].at) for s in place.stays) for place in places)
-    polite = all(
-        d.stay.how == GroupEventKind.LEFT or (not leaves_on_close and d.stay.how == GroupEventKind.SESSION_EXPIRED)
-        for d in round_
-    )
-    # Of those that never said that they leave, all must have gone: that many accidents do not go round.
-    is_full = 3 * len(round_) >= 2 * present if polite else len(round_) >= max(LOOP, present)
+    if all(d.stay.how == GroupEventKind.LEFT for d in round_):
+        is_full = 3 * len(round_) >= 2 * present
+    else:
+        # Of those that never said that they leave, all must have gone: accidents do not go round.
+        is_full = len(round_) >= max(LOOP if leaves_on_close else 2, present)
     return {id(d): DiagnosisCause.DEPLOY for d in round_} if is_full else {}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from pipelines.gold.advice import Worth, advice_rows
 from pipelines.gold.churn import Row, Silver, number
+from pipelines.gold.diagnosis import diagnosis_rows
 from pipelines.gold.health import HOUR_MS, health_rows
 from pipelines.gold.latencies import Broker
 from pipelines.gold.window import window
@@ -30,7 +31,7 @@ ORDER: dict[str, Callable[[Row], Any]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What an analysis is told. `window_ms` is how far back advice looks."""
+    """What an analysis is told. `window_ms` is how far back advice and diagnoses look."""
 
     quiet_ms: int = 10_000
     window_ms: int = 7 * DAY_MS
@@ -42,22 +43,31 @@ def gold_rows(
 ) -> Rows:
     """Table name → rows from the day of `since_ms` on; instants are milliseconds since the epoch.
 
-    Advice is given once for each day (UTC) in which the group rebalanced, as of the last instant recorded on it.
+    Advice and diagnoses are given once for each day (UTC) in which the group rebalanced, as of the last instant
+    recorded on it.
     `until_ms` is how far the cluster's history reaches. `silver` must reach back to the generation before
     `since_ms - terms.window_ms`.
     """
     silver = {name: sorted(rows, key=ORDER[name]) for name, rows in silver.items() if name in ORDER}
     first_day = since_ms // DAY_MS
     days = sorted({g["joined_at"] // DAY_MS for g in silver["generations"] if g["joined_at"] // DAY_MS >= first_day})
-    advice = []
+    advice: list[dict[str, Any]] = []
+    diagnoses: dict[int, list[dict[str, Any]]] = {}
     for day in days:
         end = (day + 1) * DAY_MS
         start = max(end - terms.window_ms, _manageable(silver, end))
-        advice += advice_rows(window(silver, start, end), broker, terms.worth, terms.quiet_ms)
+        looked_at = window(silver, start, end)
+        advice += advice_rows(looked_at, broker, terms.worth, terms.quiet_ms)
+        found = diagnosis_rows(looked_at, start)
+        diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = [row for row in health_rows(silver, until_ms) if row["hour_at"] >= first_day * DAY_MS]
     key = {"cluster": cluster, "group_id": group_id}
     unique = {(row["as_of"], row["action"]): row for row in advice}
-    return {"group_health": [key | row for row in health], "advice": [key | row for row in unique.values()]}
+    return {
+        "group_health": [key | row for row in health],
+        "advice": [key | row for row in unique.values()],
+        "diagnoses": [key | row for found in diagnoses.values() for row in found],
+    }
 
 
 def _manageable(silver: Silver, end_ms: int) -> int:

@@ -1,0 +1,50 @@
+"""The rebalances of one group that have one cause, as its explanation looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pipelines.gold.causes import Arrival, Context, Found
+from pipelines.gold.churn import Number, Row, number
+from pipelines.gold.departures import Departure
+from schemas.states import DiagnosisCause
+
+CONVERGED = 2
+"""Cooperative rebalances settle within two follow-ups (KIP-429); more is no longer normal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """The rebalances of one group that have one cause; `rows` and `found` side by side, in order. `numbers` are their
+    generations and those that each of them overtook.
+    """
+
+    cause: DiagnosisCause
+    rows: Sequence[Row]
+    found: Sequence[Found]
+    known: Context
+    numbers: Sequence[Number]
+
+    def departures(self) -> list[Departure]:
+        """Those of this cause that these rebalances show, in order of time."""
+        mine = (d for n in self.numbers for d in self.known.departures.get(n, ()))
+        return [d for d in mine if d.cause == self.cause]
+
+    def arrivals(self) -> list[Arrival]:
+        mine = (a for n in self.numbers for a in self.known.arrivals.get(n, ()))
+        return [a for a in mine if a.cause == self.cause]
+
+    @property
+    def names(self) -> list[str]:
+        return [name for found in self.found for name in found.instances]
+
+
+def longest_run(case: Case) -> int:
+    """Follow-ups in a row, by the numbers of their generations."""
+    longest, run, before = 0, 0, None
+    for g in case.rows:
+        is_next = before is not None and number(g) == (before[0], before[1] + 1)
+        run, before = run + 1 if is_next else 1, number(g)
+        longest = max(longest, run)
+    return longest

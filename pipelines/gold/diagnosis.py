@@ -1,0 +1,96 @@
+"""Rows of `diagnoses`: what stands behind a group's rebalances in one window, each completed one under one cause."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from pipelines.gold.cases import CONVERGED, Case, longest_run
+from pipelines.gold.causes import NORMAL, Context, Found, cause_of, context
+from pipelines.gold.churn import Number, Row, Silver, is_lost, known_instants, number
+from pipelines.gold.explaining import explanation
+from schemas.states import DiagnosisCause, Evidence, StallCause
+
+
+def diagnosis_rows(silver: Silver, start_ms: int) -> list[dict[str, Any]]:
+    """One row for each cause, what cost most first; `share` adds up to 1. None where no rebalance completed.
+
+    `silver` is one window of one group, as `window` cuts it. Generations that joined before `start_ms` only tell who
+    was there.
+    """
+    rows = [g for g in sorted(silver["generations"], key=number) if g["joined_at"] >= start_ms]
+    completed = [g for g in rows if g["completed_at"] is not None]
+    if not completed:
+        return []
+    known = context(silver)
+    parts = _parts(rows)
+    lost = _lost(silver, rows, parts)
+    cases: dict[DiagnosisCause, list[tuple[Row, Found]]] = defaultdict(list)
+    for g in completed:
+        found = cause_of(g, known)
+        cases[found.cause].append((g, found))
+    shared = {
+        "as_of": max(known_instants(silver, rows)),
+        "window_start_at": max(start_ms, min(g["joined_at"] for g in silver["generations"])),
+    }
+    out = [
+        shared
+        | {"share": len(mine) / len(completed)}
+        | _row(cause, mine, known, parts)
+        | {"lost_resource_seconds": sum(lost[number(g)] for g, _ in mine) / 1000}
+        for cause, mine in cases.items()
+    ]
+    out.sort(key=lambda row: (-row["lost_resource_seconds"], -row["rebalances"], row["cause"]))
+    return [row | {"rank": rank} for rank, row in enumerate(out, 1)]
+
+
+def _row(
+    cause: DiagnosisCause, mine: Sequence[tuple[Row, Found]], known: Context, parts: dict[Number, list[Number]]
+) -> dict[str, Any]:
+    case = Case(
+        cause=cause,
+        rows=[g for g, _ in mine],
+        found=[found for _, found in mine],
+        known=known,
+        numbers=[part for g, _ in mine for part in parts[number(g)]],
+    )
+    counted = Counter(case.names)
+    is_observed = all(found.evidence == Evidence.OBSERVED for found in case.found)
+    converges = cause != DiagnosisCause.FOLLOW_UPS or longest_run(case) <= CONVERGED
+    return {
+        "cause": cause.value,
+        "rebalances": len(mine),
+        "is_normal": cause in NORMAL and converges,
+        "first_at": case.rows[0]["joined_at"],
+        "last_at": case.rows[-1]["joined_at"],
+        "instances": sorted(counted, key=lambda name: (-counted[name], name)),
+        "evidence": (Evidence.OBSERVED if is_observed else Evidence.INFERRED).value,
+        "explanation": explanation(case),
+    }
+
+
+def _parts(rows: Sequence[Row]) -> dict[Number, list[Number]]:
+    """Each completed generation with those that it overtook."""
+    out: dict[Number, list[Number]] = {}
+    waiting: list[Number] = []
+    for g in rows:
+        waiting.append(number(g))
+        if g["completed_at"] is not None:
+            out[number(g)], waiting = waiting, []
+    return out
+
+
+def _lost(silver: Silver, rows: Sequence[Row], parts: dict[Number, list[Number]]) -> dict[Number, int]:
+    """Resource-milliseconds by completed generation. What one cost that was overtaken counts with its follower; a
+    static member that came back while a generation held was stopped by no rebalance.
+    """
+    pays = {part: whole for whole, mine in parts.items() for part in mine}
+    offsets = {number(g): g["source_offset"] for g in rows}
+    out: dict[Number, int] = defaultdict(int)
+    for stall in silver["stalls"]:
+        made = (stall["incarnation"], stall["generation_id"])
+        is_restart = stall["cause"] == StallCause.STATIC_RESTART and stall["stopped_by_offset"] != offsets.get(made)
+        if made in pays and is_lost(stall) and not is_restart:
+            out[pays[made]] += stall["stopped_ms"]
+    return out

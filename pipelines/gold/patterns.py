@@ -1,0 +1,83 @@
+"""What only several of a group's generations together show: other things to consume, a leader that flaps, assignors
+that take turns, one member that everybody waits for.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from pipelines.gold.churn import Number, Row, number
+from pipelines.gold.stays import Place
+from schemas.states import GroupProtocol, GroupType, RebalanceMode, Trigger
+
+SLOW_MS = 1_000
+"""Waiting for one member for less is no matter."""
+
+VERY_SLOW_MS = 5_000
+"""A member learns of a rebalance within its heartbeat interval (3 s by default): this is more than being last."""
+
+SLOW_TIMES = 3
+"""Being the last so often by chance, out of several, is not likely."""
+
+FLAPS = 3
+FLAP_MS = 600_000
+"""A leader that joins again so often, each time within this, with nothing changed, flaps."""
+
+
+def changed(generations: Sequence[Row], members: Iterable[Row]) -> Iterator[Number]:
+    """Generations that hand out what none before did, or (eager ones) no longer what the one before did."""
+    handed: dict[Number, set[tuple[str, int]]] = defaultdict(set)
+    for row in members:
+        handed[number(row)] |= {(r["name"], r["index"]) for r in row["assigned"] or ()}
+    seen = set(handed[number(generations[0])]) if generations else set()
+    for before, g in pairwise(generations):
+        now = handed[number(g)]
+        is_whole = before["rebalance_mode"] == g["rebalance_mode"] == RebalanceMode.EAGER
+        if (now - seen and seen) or (is_whole and now and handed[number(before)] - now):
+            yield number(g)
+        seen |= now
+
+
+def flapping(generations: Sequence[Row], changed: frozenset[Number]) -> Iterator[Number]:
+    """A leader that joins again and again, although what it has to assign stays the same."""
+    run: list[Row] = []
+    for g in generations:
+        is_flap = g["trigger"] in (Trigger.LEADER_REJOINED, Trigger.METADATA_CHANGED) and number(g) not in changed
+        if not is_flap or g["group_type"] == GroupType.CONNECT:
+            continue
+        if run and g["joined_at"] - run[-1]["joined_at"] > FLAP_MS:
+            yield from (number(x) for x in run if len(run) >= FLAPS)
+            run = []
+        run.append(g)
+    yield from (number(x) for x in run if len(run) >= FLAPS)
+
+
+def switching(generations: Sequence[Row]) -> Iterator[Number]:
+    """Each change of the assignor, where it came back to one that the group had left."""
+    led = [g for g in generations if g["assignor"]]
+    switches = [g for before, g in pairwise(led) if g["assignor"] != before["assignor"]]
+    used = [g["assignor"] for g in [*led[:1], *switches]]
+    if len(used) > len(set(used)):
+        yield from map(number, switches)
+
+
+def slow(generations: Sequence[Row], found: Sequence[Place]) -> Iterator[tuple[Number, Place]]:
+    """Rebalances that everybody spent waiting for one member: for long, or always the same one."""
+    of_member = {stay.life.member_id: place for place in found for stay in place.stays}
+    waited = [
+        (g, of_member[g["slowest_member_id"]])
+        for g in generations
+        if g["group_protocol"] == GroupProtocol.CLASSIC
+        and (g["slowest_waited_ms"] or 0) >= SLOW_MS
+        and g["slowest_member_id"] in of_member
+        # A dead one is waited for until its session ends; that is no matter of joining.
+        and g["slowest_member_id"] not in (g["left_member_ids"] or ())
+    ]
+    times = Counter(place.instance.number for _, place in waited)
+    for g, place in waited:
+        mine = times[place.instance.number]
+        is_always = mine >= SLOW_TIMES and 3 * mine >= 2 * len(waited)
+        if is_always or g["slowest_waited_ms"] >= VERY_SLOW_MS:
+            yield number(g), place

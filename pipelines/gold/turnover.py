@@ -1,0 +1,180 @@
+"""What is said of members that went, came or kept the others waiting: who, how often, how long, what settles it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from pipelines.gold.cases import Case
+from pipelines.gold.causes import never_leaves
+from pipelines.gold.departures import RE_ADDED_MS, Departure, lasts_a_poll
+from pipelines.gold.wording import many, middle, period, spell, times, upper, who
+from schemas.states import Evidence, GroupEventKind, Trigger
+
+SHORT_SESSION_MS = 10_000
+"""session.timeout.ms was 10 s by default before Kafka 3.0, and 45 s since (KIP-735)."""
+
+TOGETHER_MS = 3_000
+
+
+def poll_timeout(case: Case) -> str:
+    gone = case.departures()
+    if not gone:
+        return (
+            f"{many(len(case.rows), 'rebalance')} followed members that did not join again within their "
+            "max.poll.interval.ms; which they were is not recorded."
+        )
+    limits = sorted({d.stay.life.rebalance_timeout_ms for d in gone if d.stay.life.rebalance_timeout_ms})
+    limit = f"its max.poll.interval.ms of {either(limits)}" if limits else "its max.poll.interval.ms"
+    said = sum(d.evidence == Evidence.OBSERVED for d in gone)
+    by_length = sum(d.stay.how != GroupEventKind.POLL_TIMEOUT and lasts_a_poll(d.stay) for d in gone)
+    parts = [f"{who(d.place.name for d in gone)} did not poll within {limit}{every(gone)}: it goes, and joins again."]
+    if said:
+        parts.append(f"Client or coordinator say so {of(said, len(gone))}.")
+    if by_length:
+        parts.append(f"{by_length} of {len(gone)} stays lasted just so long, which is what speaks for it.")
+    silent = len(gone) - said - by_length
+    if silent:
+        parts.append(f"{upper(times(silent))} it is inferred from a silence as long as that timeout.")
+    parts.append("Its log (“poll timeout”, “maximum poll interval”) settles it; what took so long is not in our data.")
+    return " ".join(parts)
+
+
+def session_expiry(case: Case) -> str:
+    gone = case.departures()
+    if not gone:
+        return f"The coordinator dropped members whose session expired, {times(len(case.rows))}; which is not recorded."
+    # A KIP-848 member's session is the broker's setting (group.consumer.session.timeout.ms), not its own.
+    sessions = sorted({d.stay.life.session_timeout_ms for d in gone if d.stay.life.session_timeout_ms})
+    whose = f" ({either(sessions)})" if sessions else ""
+    parts = [f"The session{whose} of {who(d.place.name for d in gone)} expired{every(gone)}."]
+    parts.append(_together(case, gone) or _one_by_one(gone))
+    if sessions and max(sessions) <= SHORT_SESSION_MS:
+        parts.append(f"A session.timeout.ms of {spell(max(sessions))} is short: since Kafka 3.0 the default is 45 s.")
+    else:
+        parts.append("The process's own log (restart, pauses of the garbage collector) settles it.")
+    if any(never_leaves(g) for g in case.rows):
+        parts.append("Kafka Streams does not say that it leaves: a plain stop looks the same.")
+    return " ".join(parts)
+
+
+def _together(case: Case, gone: Sequence[Departure]) -> str | None:
+    """Several members within seconds: what they have in common."""
+    for d in gone:
+        near = [o for o in gone if abs(o.at - d.at) <= TOGETHER_MS]
+        if len({o.place.name for o in near}) < 2:
+            continue
+        there = [
+            s.life
+            for place in case.known.places
+            for s in place.stays
+            if s.life.arrived_at < d.at - TOGETHER_MS and (s.life.gone_at or d.at) >= d.at - TOGETHER_MS
+        ]
+        if len(near) >= len(there):
+            return "All members at once: the network to the coordinator, or its broker, rather than a member."
+        hosts = {o.stay.life.client_host for o in near}
+        if len(hosts) == 1 and any(life.client_host not in hosts for life in there):
+            return f"{many(len(near), 'member')} of host {min(hosts)} at once, others not: the host or its network."
+        return f"{many(len(near), 'member')} at once, on {many(len(hosts), 'host')}: something they share."
+    return None
+
+
+def _one_by_one(gone: Sequence[Departure]) -> str:
+    back = [d.away_ms for d in gone if d.away_ms is not None]
+    early, at_once = sum(ms < 0 for ms in back), sum(0 <= ms <= RE_ADDED_MS for ms in back)
+    if not back:
+        return "Not back by the end of what is recorded: dead, or cut off."
+    if early * 2 > len(back):
+        return (
+            f"{upper(times(early))} the next process joined before the session ended: it died, and was started again."
+        )
+    if at_once * 2 > len(back):
+        after = middle([ms for ms in back if 0 <= ms <= RE_ADDED_MS])
+        return (
+            f"Back {after} after it was dropped: a process that paused (garbage collection, CPU, a frozen host), "
+            "or a new one that needs that long."
+        )
+    return f"Back {middle(back)} after it was dropped: more likely started again than paused."
+
+
+def deploy(case: Case) -> str:
+    gone, came = case.departures(), case.arrivals()
+    restarted = [d for d in gone if d.back is not None]
+    left = sum(d.back is None for d in gone)
+    parts = []
+    if restarted:
+        away = [max(0, d.away_ms or 0) for d in restarted]
+        instances = len({d.place.name for d in restarted})
+        most = max(Counter(d.place.name for d in restarted).values())
+        often = "once each" if most == 1 and instances > 1 else f"{times(most)} at most" if most > 1 else "once"
+        known = len(case.known.places)
+        were = "was" if instances == 1 else "were"
+        parts.append(
+            f"{instances} of {many(known, 'instance')} restarted, {often}, and {were} back after {middle(away)}."
+        )
+    if left:
+        parts.append(f"{many(left, 'instance')} left for good while as many new ones came.")
+    if not parts:
+        parts.append(f"{who(case.names)} came back from a restart, or with another subscription.")
+    if any(d.stay.how == GroupEventKind.SESSION_EXPIRED for d in gone):
+        parts.append("They do not say that they leave, so their sessions had to expire; a death looks the same.")
+    is_round = restarted and 3 * len({d.place.name for d in restarted}) >= 2 * len(case.known.places) > 2
+    pattern = "one after another, as a rolling restart does" if is_round else "by themselves, as a restart does"
+    parts.append(f"They went {pattern}; only a mark (regroup mark) makes sure.")
+    return " ".join(parts) if gone or came else parts[0]
+
+
+def scaling(case: Case) -> str:
+    gone, came = case.departures(), case.arrivals()
+    starts = sum(g["trigger"] == Trigger.FIRST_MEMBER for g in case.rows)
+    stops = sum(bool(g["is_empty"]) for g in case.rows)
+    parts = [
+        f"{many(len(came), 'instance')} came that had not been seen before, {len(gone)} left and did not come back."
+    ]
+    if starts:
+        parts.append(f"The group started {times(starts)}.")
+    if stops:
+        parts.append(f"The last member left {times(stops)}.")
+    return " ".join(parts)
+
+
+def crash_loop(case: Case) -> str:
+    gone = case.departures()
+    if not gone:
+        return f"{who(case.names)} came back in a loop."
+    lives = [d.at - d.stay.life.arrived_at for d in gone[1:]] or [gone[0].stay.held_ms]
+    back = [max(0, d.away_ms) for d in gone if d.away_ms is not None]
+    left = sum(d.stay.how == GroupEventKind.LEFT for d in gone)
+    ways = f"{left} of {len(gone)} times it left by itself, else its session expired."
+    again = f" and was back {middle(back)} after it went" if back else ""
+    return (
+        f"{who(d.place.name for d in gone)} went again and again: it lived {middle(lives)}{again} (medians). {ways} "
+        "Its exit code and restart count settle it; why it ends is not in our data."
+    )
+
+
+def slow_joiner(case: Case) -> str:
+    waits = [g["slowest_waited_ms"] for g in case.rows]
+    behind = Counter(found.set_off_by for found in case.found)
+    kinds = ", ".join(f"{count} {cause.value.replace('_', ' ')}" for cause, count in sorted(behind.items()))
+    return (
+        f"Everybody waited for {who(case.names)}: {middle(waits)} (median), {spell(max(waits))} at most. "
+        "It joins with its next poll, after its revocation callback; its own log tells which of them takes so long. "
+        f"What began these rebalances is normal ({kinds})."
+    )
+
+
+def every(gone: Sequence[Departure]) -> str:
+    """How often the one that went most often did."""
+    counted = Counter(d.place.instance.number for d in gone)
+    often = min(counted, key=lambda n: (-counted[n], n))
+    usual = period([d.at for d in gone if d.place.instance.number == often])
+    return "" if usual is None else f", every {spell(usual)}"
+
+
+def either(limits: Sequence[int]) -> str:
+    return spell(limits[0]) if limits[0] == limits[-1] else f"{spell(limits[0])} to {spell(limits[-1])}"
+
+
+def of(count: int, total: int) -> str:
+    return "each time" if count == total else f"{count} of {total} times"
