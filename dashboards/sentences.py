@@ -9,7 +9,7 @@ from dashboards.store import Rebalance
 from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, member_label, span, visible
 from dashboards.theme import LOOKS, look_of
 from dashboards.timeline import Segment
-from schemas.states import Evidence, GroupProtocol, GroupType, StallCause, Trigger
+from schemas.states import DiagnosisCause, Evidence, GroupProtocol, GroupType, StallCause, Trigger
 
 TRIGGERS = {
     Trigger.FIRST_MEMBER: "{} was the first to join",
@@ -32,6 +32,24 @@ TRIGGERS = {
     Trigger.ENFORCED: "{} asked for a rebalance",
     Trigger.UNKNOWN: "why is not known",
 }
+
+CAUSES = {
+    DiagnosisCause.POLL_TIMEOUT: "polls that came too late (poll timeout)",
+    DiagnosisCause.SESSION_EXPIRY: "members that went silent (session timeout)",
+    DiagnosisCause.DEPLOY: "a deploy in progress",
+    DiagnosisCause.SCALING: "members added or taken away",
+    DiagnosisCause.CRASH_LOOP: "members that crash again and again",
+    DiagnosisCause.SLOW_JOINER: "a member that rejoins slowly",
+    DiagnosisCause.LEADER_FLAPPING: "a leader that rejoins again and again",
+    DiagnosisCause.FOLLOW_UPS: "follow-ups of the cooperative protocol",
+    DiagnosisCause.COORDINATOR: "trouble at the coordinator",
+    DiagnosisCause.TOPIC_CHANGES: "topics or partitions that changed",
+    DiagnosisCause.CONNECT_DELAY: "Connect's delay for lost workers",
+    DiagnosisCause.PROBING: "probing rebalances of Kafka Streams",
+    DiagnosisCause.MIXED_PROTOCOLS: "members with different assignors or protocols",
+    DiagnosisCause.UNKNOWN: "not known",
+}
+"""What is suspected, as a noun."""
 
 UNITS = {GroupType.CONSUMER: "partition", GroupType.STREAMS: "partition", GroupType.CONNECT: "task"}
 
@@ -70,6 +88,11 @@ def trigger(generation: Row, known: dict[str, str]) -> str:
     text = TRIGGERS[Trigger(kind)].replace("{}", who) if kind in TRIGGERS else visible(kind)
     probably = generation["trigger_evidence"] == Evidence.INFERRED and kind != Trigger.UNKNOWN
     return f"probably {text}" if probably else text
+
+
+def cause(name: str | None) -> str:
+    """A diagnosis' cause as a noun."""
+    return next((text for kind, text in CAUSES.items() if kind == name), visible(name, 40))
 
 
 def took(generation: Row) -> str:

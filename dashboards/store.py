@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from dashboards.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
 from dashboards.lake import Lake, Parameter, Row, Rows
 from dashboards.urlstate import Window
 from schemas.silver import SILVER
@@ -360,6 +361,14 @@ class Store:
 
     def events(self, cluster: str, group: str, window: Window) -> Rows:
         return self._of_group(EVENTS, ("group_events",), EVENT_ROWS, cluster, group, window)
+
+    def diagnoses(self, q: str = "") -> Rows:
+        """The newest diagnoses of groups whose id contains `q`, what cost most first."""
+        return self._lake.query(NEWEST, ("diagnoses",), DIAGNOSIS_ROWS, {"q": q})
+
+    def diagnosis(self, cluster: str, group: str, window: Window) -> list[Row]:
+        """The diagnoses that look back from the window's end, or from as near before it as there are any."""
+        return self._of_group(OF_WINDOW, ("diagnoses",), DIAGNOSIS_ROWS, cluster, group, window).rows
 
     def gaps(self, cluster: str, group: str, window: Window) -> Rows:
         """Spans of the group's partition of the offsets topic that were not read: `from_at`, `to_at`, `gap_reason`."""

@@ -6,6 +6,7 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboards.components import Cell, empty, table
+from dashboards.diagnoses import why
 from dashboards.lake import Row
 from dashboards.store import Store
 from dashboards.text import ABSENT, amount, count, instant, visible
@@ -27,9 +28,7 @@ def render(store: Store, state: State, _: int) -> list[Component]:
     head = html.Div([html.H1("Advice")], className="head")
     if not found.rows:
         return [head, _none(store)]
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in found.rows:
-        groups.setdefault((row["cluster"], row["group_id"]), []).append(row)
+    groups, causes = _by_group(found.rows), _by_group(store.diagnoses(state.q).rows)
     advised = sum(
         any(row["is_recommended"] and row["action"] != AdviceAction.NONE for row in g) for g in groups.values()
     )
@@ -39,7 +38,12 @@ def render(store: Store, state: State, _: int) -> list[Component]:
         "never observed of a group, a broker or a client is assumed to be Kafka's default, and then said."
     )
     capped = [html.P("Groups beyond these are not listed.", className="notice")] if found.is_capped else []
-    return [head, html.P(text, className="summary"), *capped, *(_group(state, rows) for rows in groups.values())]
+    return [
+        head,
+        html.P(text, className="summary"),
+        *capped,
+        *(_group(state, rows, causes.get(key, [])) for key, rows in groups.items()),
+    ]
 
 
 def _none(store: Store) -> Component:
@@ -48,7 +52,14 @@ def _none(store: Store) -> Component:
     return empty("nothing", "No advice", "No group has stopped and started members since its start.")
 
 
-def _group(state: State, rows: list[Row]) -> Component:
+def _by_group(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
+    out: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        out.setdefault((row["cluster"], row["group_id"]), []).append(row)
+    return out
+
+
+def _group(state: State, rows: list[Row], causes: list[Row]) -> Component:
     first = rows[0]
     title = dcc.Link(
         visible(first["group_id"], 80), href=state.href("group", cluster=first["cluster"], group=first["group_id"])
@@ -63,6 +74,8 @@ def _group(state: State, rows: list[Row]) -> Component:
                 f"{count(first['rebalances_now'], 'rebalance')}.",
                 className="quiet",
             ),
+            *([html.H3("Why it rebalances"), *why(causes)] if causes else []),
+            html.H3("What other settings would do"),
             table(HEAD, [_cells(row) for row in rows]),
             *(_details(row) for row in rows if row["settings"] or row["preconditions"]),
         ],

@@ -7,7 +7,7 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards import sentences
+from dashboards import diagnoses, sentences
 from dashboards.components import empty, grid, legend, panel, ranges, state_word, table
 from dashboards.figures.group import Drawn, group_figure
 from dashboards.lake import Row, Rows
@@ -74,6 +74,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             name="group",
             table=_tables(strip, lived, owned, events),
         ),
+        *diagnoses.panel(store.diagnosis(state.cluster, group, view)),
         _generations(generations, inside, hrefs, sentences.names([*members.rows, *events.rows])),
     ]
 

@@ -34,13 +34,15 @@ class EagerGroup:
             self._event(START, "joined", self.up[index])
         self._generation(START, 3_000, "first_member", stops={}, left=[])
 
-    def leaves(self, index: int, at: int, *, how: str = "left", silent_ms: int | None = None) -> None:
+    def leaves(
+        self, index: int, at: int, *, how: str = "left", silent_ms: int | None = None, trigger: str = "member_left"
+    ) -> None:
         """The member stops at `at` and is dropped `silent_ms` later, by itself once its callback is done."""
         silent_ms = self.callback_ms if silent_ms is None else silent_ms
         gone, start = self.up.pop(index), START + at + silent_ms
         self._event(start, how, gone)
         stops = self._noticed(start) | {gone: START + at}
-        self._generation(start, self._wait(), "member_left", stops=stops, left=[gone])
+        self._generation(start, self._wait(), trigger, stops=stops, left=[gone])
 
     def returns(self, index: int, at: int) -> None:
         stops = self._noticed(START + at)
@@ -79,6 +81,8 @@ class EagerGroup:
             {p: members[p * len(members) // self.partitions] for p in range(self.partitions)} if members else {}
         )
         known = {row["member_id"] for row in self.rows["generation_members"]}
+        new = [m for m in members if m not in known]
+        named = next(iter(left or new), None) if self.logged else None
         common = {"incarnation": 0, "generation_id": self.generation, "cluster": "kafka", "group_id": "orders-app"}
         self.rows["generations"].append(
             common
@@ -91,8 +95,10 @@ class EagerGroup:
             | {"group_protocol": "classic", "assignor": "range" if members else None, "is_empty": not members}
             | {"rebalance_mode": "eager" if before else "unknown", "prepared_at": start if self.logged else None}
             | {"prepared_at_latest": joined, "sync_ms": 5, "rebalance_ms": wait + 5, "trigger": trigger}
-            | {"joined_member_ids": [m for m in members if m not in known], "left_member_ids": left}
-            | {"resources_assigned": len(self.owners)}
+            | {"joined_member_ids": new, "left_member_ids": left}
+            | {"resources_assigned": len(self.owners), "outcome": "completed", "source_offset": self.generation}
+            | {"trigger_evidence": "observed" if self.logged else "inferred", "trigger_member_id": named}
+            | {"slowest_member_id": None, "slowest_waited_ms": None, "leader_member_id": min(members, default=None)}
             | {"client_reason": "need to re-join" if self.java and members else None, "trigger_reason": None}
         )
         for member in members:

@@ -1,0 +1,22 @@
+"""What `dashboards.store` asks of the diagnoses. Rules as there."""
+
+from __future__ import annotations
+
+DIAGNOSIS_ROWS = 3_000
+
+NEWEST = """
+WITH newest AS (
+    SELECT cluster, group_id, max(as_of) AS as_of FROM diagnoses
+    WHERE contains(lower(group_id), lower($q)) GROUP BY cluster, group_id
+)
+SELECT diagnoses.* FROM diagnoses JOIN newest USING (cluster, group_id, as_of)
+ORDER BY cluster, group_id, rank LIMIT $cap
+"""
+
+OF_WINDOW = """
+WITH mine AS (SELECT * FROM diagnoses WHERE cluster = $cluster AND group_id = $group AND as_of >= $start)
+SELECT * FROM mine
+-- The first that knows of the whole range, else the newest.
+WHERE as_of = (SELECT coalesce(min(as_of) FILTER (WHERE as_of >= $end), max(as_of)) FROM mine)
+ORDER BY rank LIMIT $cap
+"""
