@@ -43,12 +43,12 @@ def panel(rows: Sequence[Row]) -> list[Component]:
 
 
 def _sentence(rows: Sequence[Row]) -> list[Any]:
-    """`Of 14 rebalances 9 come from …: orders-7 (inferred); 5 from …`, what caused most first."""
+    """`Of 14 rebalances 9 come from …: orders-7 (inferred); 5 from …`: what is wrong first, then what caused most."""
     whole = sum(row["rebalances"] for row in rows)
     first = rows[0]
     since, until = instant(first["window_start_at"])[:19], instant(first["as_of"])[:19]
     parts: list[Any] = [f"Of {count(whole, 'rebalance')} from {since} to {until} UTC, "]
-    most = sorted(rows, key=lambda row: (-row["rebalances"], row["rank"]))
+    most = sorted(rows, key=lambda row: (row["is_normal"], -row["rebalances"], row["rank"]))
     for at, row in enumerate(most[:NAMED_CAUSES]):
         parts += ["; " if at else "", _clause(row, is_first=at == 0), " ", evidence_mark(row["evidence"])]
     rest = sum(row["rebalances"] for row in most[NAMED_CAUSES:])

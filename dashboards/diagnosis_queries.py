@@ -14,9 +14,10 @@ ORDER BY cluster, group_id, rank LIMIT $cap
 """
 
 OF_WINDOW = """
-WITH mine AS (SELECT * FROM diagnoses WHERE cluster = $cluster AND group_id = $group AND as_of >= $start)
-SELECT * FROM mine
--- The first that knows of the whole range, else the newest.
-WHERE as_of = (SELECT coalesce(min(as_of) FILTER (WHERE as_of >= $end), max(as_of)) FROM mine)
-ORDER BY rank LIMIT $cap
+WITH mine AS (
+    -- There is one for each day: that of the last one in the window.
+    SELECT * FROM diagnoses WHERE cluster = $cluster AND group_id = $group AND as_of >= $start
+      AND as_of < date_trunc('day', CAST($end AS TIMESTAMPTZ)) + INTERVAL 1 DAY
+)
+SELECT * FROM mine WHERE as_of = (SELECT max(as_of) FROM mine) ORDER BY rank LIMIT $cap
 """

@@ -367,7 +367,7 @@ class Store:
         return self._lake.query(NEWEST, ("diagnoses",), DIAGNOSIS_ROWS, {"q": q})
 
     def diagnosis(self, cluster: str, group: str, window: Window) -> list[Row]:
-        """The diagnoses that look back from the window's end, or from as near before it as there are any."""
+        """The diagnoses of the last day of the window on which the group rebalanced."""
         return self._of_group(OF_WINDOW, ("diagnoses",), DIAGNOSIS_ROWS, cluster, group, window).rows
 
     def gaps(self, cluster: str, group: str, window: Window) -> Rows:

@@ -1,0 +1,84 @@
+"""Why a group rebalances, as the pages Advice and Group say it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from dash.development.base_component import Component
+from deltalake import write_deltalake
+
+from dashboards.diagnoses import panel
+from dashboards.lake import LocalLake
+from dashboards.pages.advice import render
+from dashboards.store import Store
+from dashboards.urlstate import Window, parse
+from pipelines.arrow_types import row_type
+from pipelines.gold.frame import as_stored
+from pipelines.gold.latencies import Broker
+from pipelines.gold.rows import Terms, gold_rows
+from schemas.gold import ADVICE, DIAGNOSES
+from tests.gold.histories import START, EagerGroup
+
+DAY = 86_400_000
+GROUP = "orders-<b>app</b>"
+
+
+def words(part) -> str:
+    if isinstance(part, list | tuple):
+        return "".join(words(each) for each in part)
+    return words(part.children) if isinstance(part, Component) and hasattr(part, "children") else str(part or "")
+
+
+def evidence(part) -> list[str]:
+    """The looks of the grades shown."""
+    if isinstance(part, list | tuple):
+        return [look for each in part for look in evidence(each)]
+    here = getattr(part, "className", "") or ""
+    more = evidence(part.children) if isinstance(part, Component) and hasattr(part, "children") else []
+    return [here, *more] if here.startswith("evidence") else more
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory) -> Store:
+    """One group that is restarted and has a member whose session expires; a day later it is only restarted."""
+    folder = tmp_path_factory.mktemp("diagnosed")
+    group = EagerGroup()
+    for index in range(3):
+        group.restarts(index, 100_000 + index * 60_000, 5_000)
+    group.leaves(1, 400_000, how="session_expired", silent_ms=45_000, trigger="session_expired")
+    group.returns(1, 450_000)
+    group.restarts(0, DAY + 100_000, 5_000)
+    known = {"broker": Broker(), "terms": Terms(), "since_ms": 0, "until_ms": START + DAY}
+    found = gold_rows("kafka", GROUP, group.silver(), **known)
+    for table in (ADVICE, DIAGNOSES):
+        rows = [as_stored(row, table) for row in found[table.name]]
+        write_deltalake(f"{folder}/{table.name}", pa.Table.from_struct_array(pa.array(rows, type=row_type(table))))
+    return Store(LocalLake(folder))
+
+
+def test_what_is_wrong_comes_before_what_is_normal_and_each_has_its_evidence(store) -> None:
+    (section,) = panel(store.diagnosis("kafka", GROUP, Window(START, START + DAY // 2, is_live=False)))
+    text = words(section)
+    assert "Of 9 rebalances" in text
+    assert text.index("2 come from members that went silent (session timeout): app-1") < text.index("6 from a deploy")
+    assert {"evidence observed", "evidence inferred"} <= set(evidence(section))
+    assert "The session (45 s) of app-1 (once) expired" in text
+
+
+def test_the_diagnosis_of_the_day_that_is_looked_at_is_shown(store) -> None:
+    later = words(panel(store.diagnosis("kafka", GROUP, Window(START + DAY, START + 2 * DAY, is_live=False))))
+    assert "Of 11 rebalances" in later
+    assert store.diagnosis("kafka", GROUP, Window(START + 3 * DAY, START + 4 * DAY, is_live=False)) == []
+    assert panel([]) == []
+
+
+def test_advice_says_why_beside_what_to_change(store) -> None:
+    text = words(render(store, parse("/advice", ""), 0))
+    assert text.index("Why it rebalances") < text.index("What other settings would do")
+    assert "Of 11 rebalances" in text
+
+
+def test_a_warehouse_that_was_analysed_before_there_were_diagnoses_shows_none(tmp_path) -> None:
+    old = Store(LocalLake(tmp_path))
+    assert old.diagnoses().rows == []
+    assert old.diagnosis("kafka", GROUP, Window(START, START + DAY, is_live=False)) == []
