@@ -35,6 +35,13 @@ class Case:
         mine = (a for n in self.numbers for a in self.known.arrivals.get(n, ()))
         return [a for a in mine if a.cause == self.cause]
 
+    def size(self, at: int) -> int:
+        """How many instances were in the group then, not counting those that came in the place of others."""
+        new = {a.place.instance.number for a in self.arrivals() if a.after is None}
+        return sum(
+            any(s.was_there(at) for s in place.stays) for place in self.known.places if place.instance.number not in new
+        )
+
     @property
     def names(self) -> list[str]:
         return [name for found in self.found for name in found.instances]

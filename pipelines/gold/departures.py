@@ -22,7 +22,7 @@ RESTART_MS = 3_600_000
 REPLACED_MS = 600_000
 """A rolling update that starts the new one first is through with each pair by then."""
 
-RE_ADDED_MS = 10_000
+RE_ADDED_MS = 5_000
 """A process that was only paused joins again as soon as it runs; a new one has to start."""
 
 LOOP = 3
@@ -178,17 +178,13 @@ def _of_round(
 ) -> dict[int, DiagnosisCause]:
     if len(round_) < 2 or not _one_after_another(round_):
         return {}
-    present = sum(any(_was_there(s, round_[0].at) for s in place.stays) for place in places)
+    present = sum(any(s.was_there(round_[0].at) for s in place.stays) for place in places)
     if all(d.stay.how == GroupEventKind.LEFT for d in round_):
         is_full = 3 * len(round_) >= 2 * present
     else:
         # Of those that never said that they leave, all must have gone: accidents do not go round.
         is_full = len(round_) >= max(LOOP if leaves_on_close else 2, present)
     return {id(d): DiagnosisCause.DEPLOY for d in round_} if is_full else {}
-
-
-def _was_there(stay: Stay, at: int) -> bool:
-    return stay.life.arrived_at <= at and (stay.life.gone_at is None or stay.life.gone_at >= at)
 
 
 def _one_after_another(round_: Sequence[Departure]) -> bool:
@@ -205,10 +201,12 @@ def _replaced(found: Sequence[Departure], places: Sequence[Place]) -> dict[int, 
 
 
 def _pairs(found: Sequence[Departure], places: Sequence[Place]) -> Iterator[tuple[Departure, int]]:
-    """Who left for good, with the new instance that came in its place: new names, the same number of members."""
+    """Who left for good, with the new instance that came in its place: as many members as before, under new names, or
+    under the same one where the new process joined before the old one had left.
+    """
     left = [d for d in found if d.back is None and d.stay.how == GroupEventKind.LEFT]
     came = sorted(
-        (place.stays[0].life.arrived_at, place.instance.number)
+        (place.stays[0].life.arrived_at, place.instance.number, _client(place.stays[0]))
         for place in places
         if place.stays[0].came_with is not None
     )
@@ -217,9 +215,16 @@ def _pairs(found: Sequence[Departure], places: Sequence[Place]) -> Iterator[tupl
         since = d.place.stays[0].life.arrived_at
         near = [
             (abs(at - d.at), new)
-            for at, new in came
-            if new not in taken and abs(at - d.at) <= REPLACED_MS and at - since > REPLACED_MS
+            for at, new, client in came
+            if new not in taken
+            and abs(at - d.at) <= REPLACED_MS
+            and since < at
+            and (client == _client(d.stay) or at - since > REPLACED_MS)
         ]
         if near:
             taken.add(min(near)[1])
             yield d, min(near)[1]
+
+
+def _client(stay: Stay) -> tuple[str, str]:
+    return stay.life.client_id, stay.life.client_host

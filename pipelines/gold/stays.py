@@ -44,6 +44,9 @@ class Stay:
     def is_over(self) -> bool:
         return self.life.gone_at is not None
 
+    def was_there(self, at: int) -> bool:
+        return self.life.arrived_at <= at and (self.life.gone_at is None or self.life.gone_at >= at)
+
     @property
     def held_ms(self) -> int:
         """From its assignment until the coordinator dropped it."""
@@ -150,14 +153,14 @@ def places(silver: Silver) -> list[Place]:
 
 
 def _names(chained: Iterable[Instance]) -> Iterator[tuple[int, str]]:
-    """What the instance is called; with its host where others are called the same."""
-    shared: dict[str, int] = defaultdict(int)
+    """What the instance is called; with its host where others elsewhere are called the same."""
+    hosts: dict[str, set[str]] = defaultdict(set)
     chained = list(chained)
     for instance in chained:
-        shared[instance.name] += 1
+        hosts[instance.name].add(instance.lives[-1].client_host)
     for instance in chained:
         host = instance.lives[-1].client_host
-        yield instance.number, f"{instance.name} ({host})" if shared[instance.name] > 1 and host else instance.name
+        yield instance.number, f"{instance.name} ({host})" if len(hosts[instance.name]) > 1 else instance.name
 
 
 def _is_same_static(before: Row, row: Row) -> bool:

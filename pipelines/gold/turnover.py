@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from statistics import median
 
 from pipelines.gold.cases import Case
 from pipelines.gold.causes import never_leaves
@@ -55,6 +56,8 @@ def session_expiry(case: Case) -> str:
         parts.append("The process's own log (restart, pauses of the garbage collector) settles it.")
     if any(never_leaves(g) for g in case.rows):
         parts.append("Kafka Streams does not say that it leaves: a plain stop looks the same.")
+    elif any(d.stay.life.group_instance_id for d in gone):
+        parts.append("Static members do not say that they leave: a stop longer than the session looks the same.")
     return " ".join(parts)
 
 
@@ -81,47 +84,53 @@ def _together(case: Case, gone: Sequence[Departure]) -> str | None:
 
 def _one_by_one(gone: Sequence[Departure]) -> str:
     back = [d.away_ms for d in gone if d.away_ms is not None]
-    early, at_once = sum(ms < 0 for ms in back), sum(0 <= ms <= RE_ADDED_MS for ms in back)
+    early, late = sum(ms < 0 for ms in back), [ms for ms in back if ms >= 0]
+    parts = []
+    if early:
+        often = upper(of(early, len(gone)))
+        parts.append(f"{often} the next process joined before the session ended: it had died and was started again.")
+    if late and median(late) <= RE_ADDED_MS:
+        parts.append(
+            f"Back {middle(late)} after it was dropped: a process that paused (garbage collection, CPU, a frozen "
+            "host), or a new one that needs that long."
+        )
+    elif late:
+        parts.append(f"Back {middle(late)} after it was dropped: more likely started again than paused.")
     if not back:
-        return "Not back by the end of what is recorded: dead, or cut off."
-    if early * 2 > len(back):
-        return (
-            f"{upper(times(early))} the next process joined before the session ended: it died, and was started again."
-        )
-    if at_once * 2 > len(back):
-        after = middle([ms for ms in back if 0 <= ms <= RE_ADDED_MS])
-        return (
-            f"Back {after} after it was dropped: a process that paused (garbage collection, CPU, a frozen host), "
-            "or a new one that needs that long."
-        )
-    return f"Back {middle(back)} after it was dropped: more likely started again than paused."
+        parts.append("Not back by the end of what is recorded: dead, or cut off.")
+    return " ".join(parts)
 
 
 def deploy(case: Case) -> str:
-    gone, came = case.departures(), case.arrivals()
-    restarted = [d for d in gone if d.back is not None]
-    left = sum(d.back is None for d in gone)
+    gone = case.departures()
+    if not gone:
+        return f"{who(case.names)} came back from a restart, or with another subscription."
+    back = [d for d in gone if d.away_ms is not None]
+    replaced, size = len(gone) - len(back), case.size(gone[0].at)
     parts = []
-    if restarted:
-        away = [max(0, d.away_ms or 0) for d in restarted]
-        instances = len({d.place.name for d in restarted})
-        most = max(Counter(d.place.name for d in restarted).values())
-        often = "once each" if most == 1 and instances > 1 else f"{times(most)} at most" if most > 1 else "once"
-        known = len(case.known.places)
-        were = "was" if instances == 1 else "were"
-        parts.append(
-            f"{instances} of {many(known, 'instance')} restarted, {often}, and {were} back after {middle(away)}."
-        )
-    if left:
-        parts.append(f"{many(left, 'instance')} left for good while as many new ones came.")
-    if not parts:
-        parts.append(f"{who(case.names)} came back from a restart, or with another subscription.")
+    if back:
+        restarted = Counter(d.place.instance.number for d in back)
+        most = max(restarted.values())
+        often = f"{times(most)} at most" if most > 1 else "once each" if len(restarted) > 1 else "once"
+        away = middle([max(0, d.away_ms or 0) for d in back])
+        were = "was" if len(restarted) == 1 else "were"
+        parts.append(f"{len(restarted)} of {many(size, 'instance')} restarted, {often}, and {were} back after {away}.")
+    if replaced:
+        parts.append(f"{many(replaced, 'instance')} left as a new one came in its place.")
     if any(d.stay.how == GroupEventKind.SESSION_EXPIRED for d in gone):
         parts.append("They do not say that they leave, so their sessions had to expire; a death looks the same.")
-    is_round = restarted and 3 * len({d.place.name for d in restarted}) >= 2 * len(case.known.places) > 2
-    pattern = "one after another, as a rolling restart does" if is_round else "by themselves, as a restart does"
-    parts.append(f"They went {pattern}; only a mark (regroup mark) makes sure.")
-    return " ".join(parts) if gone or came else parts[0]
+    return " ".join([*parts, _pattern(gone, size)])
+
+
+def _pattern(gone: Sequence[Departure], size: int) -> str:
+    went = len({d.place.instance.number for d in gone})
+    if size < 2 or 3 * went < 2 * size:
+        looks = "a restart, not a deploy of all"
+    elif gone[size - 1 if len(gone) >= size else -1].at - gone[0].at <= TOGETHER_MS:
+        looks = "a deploy that stops everything first"
+    else:
+        looks = "a rolling deploy, one after another"
+    return f"That looks like {looks}; only a mark (regroup mark) makes sure."
 
 
 def scaling(case: Case) -> str:

@@ -156,7 +156,41 @@ def test_pods_replaced_by_new_ones_under_new_names_are_a_deploy() -> None:
         group.leaves(index, 3_620_000 + index * 60_000)
     (row,) = later(group).values()
     assert (row["cause"], row["rebalances"]) == ("deploy", 4)
-    assert "2 instances left for good while as many new ones came" in row["explanation"]
+    assert "2 instances left as a new one came in its place" in row["explanation"]
+
+
+def test_a_process_that_joins_before_its_predecessor_has_left_replaces_it() -> None:
+    group = Group(members=3)
+    for at in range(3):
+        group.returns(at + 3, 100_000 + at * 60_000)
+        group.leaves(at, 102_000 + at * 60_000)
+    silver = group.silver()
+    for row in silver["generation_members"]:
+        row["client_id"] = f"app-{int(row['client_id'][-1]) % 3}"
+    (row,) = later(silver).values()
+    assert (row["cause"], row["rebalances"], row["instances"]) == ("deploy", 6, ["app-0", "app-1", "app-2"])
+    assert "3 instances left as a new one came in its place" in row["explanation"]
+
+
+def test_a_group_that_stops_as_a_whole_and_starts_again_is_deployed_all_at_once() -> None:
+    group = Group(members=3)
+    for index in range(3):
+        group.leaves(index, 100_000 + index * 400)
+    for index in range(3):
+        group.returns(index, 130_000 + index * 400)
+    (row,) = later(group).values()
+    assert (row["cause"], row["rebalances"]) == ("deploy", 6)
+    assert "stops everything first" in row["explanation"]
+
+
+def test_a_member_that_comes_back_under_its_own_id_goes_each_time() -> None:
+    """As KIP-848 clients do, which make their member ids themselves."""
+    group = Group()
+    group._born = lambda index: f"app-{index}|"
+    for at in range(3):
+        group.polls_late(1, 400_000 + at * 400_000)
+    (row,) = later(group).values()
+    assert (row["cause"], row["rebalances"], row["instances"]) == ("poll_timeout", 6, ["app-1"])
 
 
 def test_instances_that_only_come_or_only_go_are_scaling() -> None:
