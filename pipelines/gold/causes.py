@@ -24,6 +24,9 @@ NORMAL = frozenset({DiagnosisCause.DEPLOY, DiagnosisCause.SCALING, DiagnosisCaus
 FAILOVER_MS = 30_000
 """Members find a new coordinator and join it, if they have to, within a few request timeouts."""
 
+RESOLVED_MS = 10_000
+"""What the coordinator takes to match a pattern with all topics, and then some."""
+
 STORING = "the assignment could not be stored"
 
 DIRECT = {
@@ -178,8 +181,9 @@ def _set_off(g: Row, known: Context) -> _Why:
     changes, names = known.changes(g), tuple(dict.fromkeys(c.place.name for c in known.changes(g)))
     if _is_shaken(g, known):
         return _Why(cause=DiagnosisCause.COORDINATOR, evidence=Evidence.INFERRED, names=names)
-    if g["trigger"] in DIRECT:
-        return _Why(cause=DIRECT[g["trigger"]], evidence=stated, names=names or _named(g, known))
+    direct = DiagnosisCause.FOLLOW_UPS if _is_resolved(g, known) else DIRECT.get(g["trigger"])
+    if direct is not None:
+        return _Why(cause=direct, evidence=stated, names=names or _named(g, known))
     if number(g) in known.switching:
         return _Why(cause=DiagnosisCause.MIXED_PROTOCOLS, evidence=Evidence.OBSERVED, names=names)
     if changes:
@@ -232,6 +236,18 @@ def _is_shaken(g: Row, known: Context) -> bool:
         return _is_near(began, max((d.stay.life.session_timeout_ms for d in gone), default=0), known.moved_at)
     again = {a.place.name for a in known.arrivals.get(number(g), ())}
     return any(d.place.name in again and _is_dropped(d) for d in gone) and _is_near(began, 0, known.moved_at)
+
+
+def _is_resolved(g: Row, known: Context) -> bool:
+    """KIP-848: the coordinator resolves a new member's pattern beside, and bumps the epoch once more when it has."""
+    before = known.previous.get(number(g))
+    return (
+        before is not None
+        and g["group_protocol"] == GroupProtocol.CONSUMER
+        and g["trigger"] == Trigger.SUBSCRIPTION_CHANGED
+        and bool(known.arrivals.get(number(before)))
+        and g["joined_at"] - before["joined_at"] <= RESOLVED_MS
+    )
 
 
 def _is_near(at: int, session_ms: int, moved_at: Sequence[int]) -> bool:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from itertools import pairwise
+from statistics import median, median_low
 
 from pipelines.gold.stays import Place, Stay
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind
@@ -65,7 +66,7 @@ def departures(places: Sequence[Place], *, leaves_on_close: bool) -> list[Depart
     found.sort(key=lambda d: (d.at, d.place.name, d.place.instance.number, d.stay.settled_at))
     changed = dict(_by_length(found))
     loops = dict(_loops(found, changed))
-    deploys = _rounds(found, changed, places, leaves_on_close=leaves_on_close)
+    deploys = _deploys(found, changed, places, leaves_on_close=leaves_on_close)
     replaced = _replaced(found, places)
     out = []
     for d in found:
@@ -147,44 +148,54 @@ def _of_loop(loop: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
         yield from ((id(d), DiagnosisCause.CRASH_LOOP) for d in known)
 
 
-def _rounds(
+def _deploys(
     found: Sequence[Departure],
     changed: Mapping[int, DiagnosisCause],
     places: Sequence[Place],
     *,
     leaves_on_close: bool,
 ) -> dict[int, DiagnosisCause]:
-    """Departures of rounds in which the instances went once each, one after another, and came back: deploys."""
-    out: dict[int, DiagnosisCause] = {}
+    """Departures of rounds in which the instances went once each, one after another, and came back."""
+    restarted = [d for d in found if d.away_ms is not None and d.away_ms <= RESTART_MS]
+    sure = [d for d in restarted if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT]
+    # Where there is nothing to consume, members that leave have been as silent as if a poll had taken too long.
+    silent = [d for d in restarted if d.stay.how == GroupEventKind.LEFT or d.stay.evidence == Evidence.INFERRED]
+    deploys = {
+        id(d): DiagnosisCause.DEPLOY
+        for told in (sure, silent)
+        for round_ in _rounds(told)
+        if _is_deploy(round_, places, leaves_on_close=leaves_on_close)
+        for d in round_
+    }
+    return {key: cause for key, cause in deploys.items() if changed.get(key) != DiagnosisCause.POLL_TIMEOUT}
+
+
+def _rounds(restarted: Sequence[Departure]) -> Iterator[list[Departure]]:
+    """Cut where an instance goes again, and where nobody went for an hour."""
     round_: list[Departure] = []
-    restarted = [
-        d
-        for d in found
-        if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT
-        and d.away_ms is not None
-        and d.away_ms <= RESTART_MS
-    ]
     for d in restarted:
         again = any(d.place.instance.number == r.place.instance.number for r in round_)
-        if again or (round_ and d.at - round_[-1].at > RESTART_MS):
-            out |= _of_round(round_, places, leaves_on_close=leaves_on_close)
+        if round_ and (again or d.at - round_[-1].at > RESTART_MS):
+            yield round_
             round_ = []
         round_.append(d)
-    return out | _of_round(round_, places, leaves_on_close=leaves_on_close)
+    if round_:
+        yield round_
 
 
-def _of_round(
-    round_: Sequence[Departure], places: Sequence[Place], *, leaves_on_close: bool
-) -> dict[int, DiagnosisCause]:
+def _is_deploy(round_: Sequence[Departure], places: Sequence[Place], *, leaves_on_close: bool) -> bool:
     if len(round_) < 2 or not _one_after_another(round_):
-        return {}
+        return False
     present = sum(any(s.was_there(round_[0].at) for s in place.stays) for place in places)
     if all(d.stay.how == GroupEventKind.LEFT for d in round_):
-        is_full = 3 * len(round_) >= 2 * present
-    else:
-        # Of those that never said that they leave, all must have gone: accidents do not go round.
-        is_full = len(round_) >= max(LOOP if leaves_on_close else 2, present)
-    return {id(d): DiagnosisCause.DEPLOY for d in round_} if is_full else {}
+        return 3 * len(round_) >= 2 * present
+    # Of those that never said that they leave, all must have gone, in a steady beat: accidents do not go round.
+    return len(round_) >= max(LOOP if leaves_on_close else 2, present) and _is_steady(round_)
+
+
+def _is_steady(round_: Sequence[Departure]) -> bool:
+    gaps = [b.at - a.at for a, b in pairwise(round_)]
+    return max(gaps) <= 3 * median_low(gaps)
 
 
 def _one_after_another(round_: Sequence[Departure]) -> bool:

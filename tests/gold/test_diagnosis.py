@@ -149,6 +149,29 @@ def test_deploys_in_quick_succession_are_not_a_crash_loop() -> None:
     assert set(later(group)) == {"deploy"}
 
 
+@pytest.mark.parametrize("is_steady", [True, False])
+def test_a_deploy_of_a_group_with_nothing_to_consume_is_not_taken_for_late_polls(is_steady) -> None:
+    """Silver infers late polls of members that left after not having committed for long."""
+    group = Group(members=3)
+    for index in range(3):
+        at = 900_000 + index * 60_000 + (0 if is_steady else 900_000 * (index == 2))
+        group.leaves(index, at, how="poll_timeout", trigger="poll_timeout")
+        group.rows["group_events"][-1]["evidence"] = "inferred"
+        group.returns(index, at + 8_000)
+    assert set(later(group)) == {"deploy" if is_steady else "poll_timeout"}
+
+
+def test_the_second_epoch_of_a_member_that_subscribes_by_pattern_is_a_follow_up() -> None:
+    group = Group()
+    group.returns(3, 3_600_000)
+    group.rejoins(3_601_000, "subscription_changed")
+    silver = group.silver()
+    assert set(later(silver)) == {"scaling", "topic_changes"}
+    for row in silver["generations"]:
+        row["group_protocol"] = "consumer"
+    assert set(later(silver)) == {"scaling", "follow_ups"}
+
+
 def test_pods_replaced_by_new_ones_under_new_names_are_a_deploy() -> None:
     group = Group(members=2, client="consumer-{index}")
     for index in (0, 1):
