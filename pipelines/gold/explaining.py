@@ -35,7 +35,9 @@ def _follow_ups(case: Case) -> str:
     longest = longest_run(case)
     verdict = "normal" if longest <= CONVERGED else "more than two in a row do not converge"
     often = f"{times(len(case.rows))}, at most {longest} in a row"
-    return f"Members gave up what others shall have and joined again, {often}: {verdict}."
+    resolved = sum(g["trigger"] == Trigger.SUBSCRIPTION_CHANGED for g in case.rows)
+    pattern = f" {upper(times(resolved))} it was a new member's pattern that was resolved." if resolved else ""
+    return f"Members gave up what others shall have and joined again, {often}: {verdict}.{pattern}"
 
 
 def _coordinator(case: Case) -> str:
