@@ -27,9 +27,10 @@ class Case:
     numbers: Sequence[Number]
 
     def departures(self) -> list[Departure]:
-        """Those of this cause that these rebalances show, in order of time."""
-        mine = (d for n in self.numbers for d in self.known.departures.get(n, ()))
-        return [d for d in mine if d.cause == self.cause]
+        """Those of this cause that these rebalances show or, being returns, end; in order of time."""
+        ended = [a.after for a in self.arrivals() if a.after is not None]
+        shown = [d for n in self.numbers for d in self.known.departures.get(n, ()) if d.cause == self.cause]
+        return sorted({id(d.stay): d for d in (*shown, *ended)}.values(), key=lambda d: (d.at, d.place.name))
 
     def arrivals(self) -> list[Arrival]:
         mine = (a for n in self.numbers for a in self.known.arrivals.get(n, ()))

@@ -105,15 +105,23 @@ def _by_place(found: Iterable[Departure]) -> Iterator[list[Departure]]:
 def _by_length(found: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
     """An instance whose stays, again and again, last as long as its poll may take, and which never said why it left."""
     for mine in _by_place(found):
-        silent = [d for d in mine if d.stay.how in (None, GroupEventKind.LEFT) and not d.stay.said and d.back]
+        silent = [d for d in mine if _may_be_a_poll(d.stay) and d.back]
         alike = [d for d in silent if lasts_a_poll(d.stay)]
         if len(alike) >= LOOP and 3 * len(alike) >= 2 * len(silent):
             yield from ((id(d), DiagnosisCause.POLL_TIMEOUT) for d in alike)
 
 
+def _may_be_a_poll(stay: Stay) -> bool:
+    """Nothing says that it was something else. A static member does not leave: it stops its heartbeats (KIP-345)."""
+    is_static = stay.life.group_instance_id is not None and stay.how == GroupEventKind.SESSION_EXPIRED
+    return is_static or (stay.how in (None, GroupEventKind.LEFT) and not stay.said)
+
+
 def lasts_a_poll(stay: Stay) -> bool:
-    """It went just when max.poll.interval.ms after its assignment had passed."""
+    """It went just when max.poll.interval.ms had passed after its assignment, and its session, if that had to end."""
     allowed = stay.life.rebalance_timeout_ms
+    if allowed and stay.how == GroupEventKind.SESSION_EXPIRED:
+        allowed += stay.life.session_timeout_ms
     return allowed > 0 and -POLL_MS <= stay.held_ms - allowed <= allowed // 10 + 2 * POLL_MS
 
 

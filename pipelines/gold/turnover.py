@@ -57,7 +57,7 @@ def session_expiry(case: Case) -> str:
     if any(never_leaves(g) for g in case.rows):
         parts.append("Kafka Streams does not say that it leaves: a plain stop looks the same.")
     elif any(d.stay.life.group_instance_id for d in gone):
-        parts.append("Static members do not say that they leave: a stop longer than the session looks the same.")
+        parts.append("Static members do not leave: a stop longer than the session, or a late poll, looks the same.")
     return " ".join(parts)
 
 
@@ -134,12 +134,13 @@ def _pattern(gone: Sequence[Departure], size: int) -> str:
 
 
 def scaling(case: Case) -> str:
-    gone, came = case.departures(), case.arrivals()
+    came = case.arrivals()
+    new = sum(a.after is None for a in came)
+    left = sum(d.stay.went_with in case.numbers for d in case.departures())
     starts = sum(g["trigger"] == Trigger.FIRST_MEMBER for g in case.rows)
     stops = sum(bool(g["is_empty"]) for g in case.rows)
-    parts = [
-        f"{many(len(came), 'instance')} came that had not been seen before, {len(gone)} left and did not come back."
-    ]
+    again = f", {len(came) - new:,} came back after more than an hour" if len(came) > new else ""
+    parts = [f"{many(new, 'instance')} came that had not been seen before{again}, {left:,} left and stayed away."]
     if starts:
         parts.append(f"The group started {times(starts)}.")
     if stops:

@@ -103,6 +103,22 @@ def test_a_member_that_is_back_as_soon_as_it_was_dropped_paused() -> None:
     assert "a process that paused" in row["explanation"]
 
 
+def test_a_static_member_whose_session_ends_as_long_after_a_poll_as_both_timeouts_take_polls_late() -> None:
+    group = Group(session_ms=45_000)
+    group.dies(1, 100_000)
+    group.returns(1, 150_000)
+    for at in range(3):
+        group.dies(1, 450_000 + at * 350_000)
+        group.returns(1, 500_000 + at * 350_000)
+    silver = group.silver()
+    assert set(later(silver)) == {"session_expiry"}
+    for row in silver["generation_members"]:
+        row["group_instance_id"] = row["client_id"]
+    rows = later(silver)
+    assert rows["poll_timeout"]["rebalances"] == 6
+    assert "a late poll, looks the same" in rows["session_expiry"]["explanation"]
+
+
 def test_a_short_session_is_pointed_out() -> None:
     group = Group(session_ms=6_000)
     group.naps(2, 100_000)
