@@ -74,7 +74,7 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
     files = {t.name: _files(warehouse, t) for t in INPUTS}
     now = {
         "files": files,
-        "told": {"observed": known.observed, "terms": asdict(terms)},
+        "told": {"observed": known.observed, "terms": asdict(terms), "tables": sorted(PLACES)},
         "until_ms": known.until_ms,
     }
     before = _remembered(memory)

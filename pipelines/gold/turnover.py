@@ -30,13 +30,13 @@ def poll_timeout(case: Case) -> str:
     said = sum(d.evidence == Evidence.OBSERVED for d in gone)
     by_length = sum(d.stay.how != GroupEventKind.POLL_TIMEOUT and lasts_a_poll(d.stay) for d in gone)
     parts = [f"{who(d.place.name for d in gone)} did not poll within {limit}{every(gone)}: it goes, and joins again."]
-    if said:
-        parts.append(f"Client or coordinator say so {of(said, len(gone))}.")
-    if by_length:
-        parts.append(f"{by_length} of {len(gone)} stays lasted just so long, which is what speaks for it.")
-    silent = len(gone) - said - by_length
-    if silent:
-        parts.append(f"{upper(times(silent))} it is inferred from a silence as long as that timeout.")
+    told = {
+        "the client or the coordinator says so": said,
+        "its stay lasted just so long": by_length,
+        "it had been silent for so long": len(gone) - said - by_length,
+    }
+    speaks = ", ".join(f"{text} ({times(count)})" for text, count in told.items() if count)
+    parts.append(f"What speaks for it: {speaks}.")
     parts.append("Its log (“poll timeout”, “maximum poll interval”) settles it; what took so long is not in our data.")
     return " ".join(parts)
 
@@ -52,12 +52,12 @@ def session_expiry(case: Case) -> str:
     parts.append(_together(case, gone) or _one_by_one(gone))
     if sessions and max(sessions) <= SHORT_SESSION_MS:
         parts.append(f"A session.timeout.ms of {spell(max(sessions))} is short: since Kafka 3.0 the default is 45 s.")
-    else:
-        parts.append("The process's own log (restart, pauses of the garbage collector) settles it.")
     if any(never_leaves(g) for g in case.rows):
         parts.append("Kafka Streams does not say that it leaves: a plain stop looks the same.")
     elif any(d.stay.life.group_instance_id for d in gone):
         parts.append("Static members do not leave: a stop longer than the session, or a late poll, looks the same.")
+    else:
+        parts.append("The process's own log (start, pauses) settles it.")
     return " ".join(parts)
 
 
@@ -166,11 +166,11 @@ def crash_loop(case: Case) -> str:
 def slow_joiner(case: Case) -> str:
     waits = [g["slowest_waited_ms"] for g in case.rows]
     behind = Counter(found.set_off_by for found in case.found)
-    kinds = ", ".join(f"{count} {cause.value.replace('_', ' ')}" for cause, count in sorted(behind.items()))
+    kinds = ", ".join(f"{cause.value.replace('_', ' ')} ({times(count)})" for cause, count in sorted(behind.items()))
     return (
         f"Everybody waited for {who(case.names)}: {middle(waits)} (median), {spell(max(waits))} at most. "
         "It joins with its next poll, after its revocation callback; its own log tells which of them takes so long. "
-        f"What began these rebalances is normal ({kinds})."
+        f"What began them: {kinds}."
     )
 
 

@@ -79,7 +79,7 @@ def test_a_poll_that_takes_too_long_is_named_with_its_limit_and_its_period() -> 
     assert (row["cause"], row["rebalances"], row["evidence"]) == ("poll_timeout", 8, "observed")
     assert row["instances"] == ["app-1"]
     assert not row["is_normal"]
-    for said in ("app-1 (4 times)", "max.poll.interval.ms of 5 min", "every 5 min 12 s", "each time"):
+    for said in ("app-1 (4 times)", "max.poll.interval.ms of 5 min", "every 5 min 12 s", "says so (4 times)"):
         assert said in row["explanation"], said
 
 
@@ -91,7 +91,7 @@ def test_stays_as_long_as_a_poll_may_take_are_inferred_to_end_by_one_though_the_
         group.polls_late(1, 500_000 + (at + 1) * 305_000, said=None)
     row = later(group if is_logged else group.forget())["poll_timeout"]
     assert row["evidence"] == "inferred"
-    assert "stays lasted just so long" in row["explanation"]
+    assert "lasted just so long (4 times)" in row["explanation"]
 
 
 def test_a_member_that_is_back_as_soon_as_it_was_dropped_paused() -> None:
@@ -284,7 +284,7 @@ def test_a_member_that_everybody_waits_for_again_and_again_is_named() -> None:
         slow(group, 1, 2_600)
     (row,) = later(group).values()
     assert (row["cause"], row["rebalances"], row["instances"]) == ("slow_joiner", 6, ["app-1"])
-    for said in ("2.5 s (median)", "2.6 s at most", "6 deploy"):
+    for said in ("2.5 s (median)", "2.6 s at most", "deploy (6 times)"):
         assert said in row["explanation"], said
 
 
@@ -432,11 +432,13 @@ def test_the_recorded_accidents_are_told_apart(churned) -> None:
         assert expected == found, group
 
 
-def test_without_the_log_nothing_wrong_is_said_of_the_recorded_accidents(churned) -> None:
-    alone = of_capture("eager_churn", "offsets")
+@pytest.mark.parametrize("name", ["eager_churn", "connect", "streams", "migration"])
+def test_without_the_log_a_cause_is_the_same_or_unknown(name) -> None:
+    logged, alone = of_capture(name, "offsets,log"), of_capture(name, "offsets")
+    assert logged.keys() == alone.keys()
     for key, found in alone.items():
-        assert found.set_off_by in (churned[key].set_off_by, DiagnosisCause.UNKNOWN), key
-        assert found.evidence == "inferred", key
+        assert found.set_off_by in (logged[key].set_off_by, DiagnosisCause.UNKNOWN), key
+        assert found.evidence == "inferred" or name != "eager_churn", key
 
 
 @pytest.mark.parametrize("sources", ["offsets,log", "offsets"])
@@ -493,7 +495,7 @@ def played(steps) -> Group:
     return group
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(STEPS, st.booleans(), st.integers(0, 2**16), st.integers(0, 2_000_000))
 def test_every_completed_rebalance_has_one_cause_in_whatever_order_rows_come(steps, is_logged, seed, since) -> None:
     group = played(steps)
@@ -507,7 +509,7 @@ def test_every_completed_rebalance_has_one_cause_in_whatever_order_rows_come(ste
     assert diagnosis_rows(shuffled, START + since) == rows
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(STEPS)
 def test_without_the_log_no_accident_is_said_to_be_another(steps) -> None:
     """A departure of which nothing is recorded is unknown, part of a pattern, or the same as with the log."""
