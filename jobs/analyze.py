@@ -9,24 +9,23 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
-import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.changed_rows import GoneError, changed, files
 from jobs.delta_io import checkpoint_path, create_tables, read, table_path
 from jobs.errors import UserError
 from jobs.replace import replace_rows
 from jobs.settings import Settings
 from jobs.spark import session
+from jobs.storms import update_storms
 from pipelines.gold.advice import Worth
 from pipelines.gold.frame import INPUTS, TIMES, Known, gold
 from pipelines.gold.health import HOUR_MS
@@ -71,15 +70,15 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
         quiet_ms=settings.quiet_ms,
         worth=Worth(seconds=settings.worth_resource_seconds, ratio=settings.worth_ratio),
     )
-    files = {t.name: _files(warehouse, t) for t in INPUTS}
+    standing = {t.name: files(warehouse, t) for t in INPUTS}
     now = {
-        "files": files,
+        "files": standing,
         "told": {"observed": known.observed, "terms": asdict(terms), "tables": sorted(PLACES)},
         "until_ms": known.until_ms,
     }
     before = _remembered(memory)
     is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
-    scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, files, known.until_ms)
+    scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known.until_ms)
     if scope:
         _rebuild(spark, warehouse, scope, known, terms)
     memory.parent.mkdir(parents=True, exist_ok=True)
@@ -87,6 +86,7 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
     part = memory.with_suffix(".part")
     part.write_text(json.dumps(now), encoding="utf-8")
     part.replace(memory)
+    update_storms(spark, settings)
     return len(scope)
 
 
@@ -131,10 +131,6 @@ def _columns(warehouse: Path, table: Table, names: list[str]) -> pa.Table:
     return DeltaTable(table_path(warehouse, table)).to_pyarrow_table(columns=names)
 
 
-def _files(warehouse: Path, table: Table) -> list[str]:
-    return sorted(DeltaTable(table_path(warehouse, table)).file_uris())
-
-
 def _remembered(memory: Path) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = json.loads(memory.read_text(encoding="utf-8"))
@@ -149,42 +145,19 @@ def _all(warehouse: Path) -> Scope:
 
 
 def _touched(
-    warehouse: Path, before: Mapping[str, Any], files: Mapping[str, list[str]], until_ms: Mapping[str, int]
+    warehouse: Path, before: Mapping[str, Any], standing: Mapping[str, list[str]], until_ms: Mapping[str, int]
 ) -> Scope:
     """Groups with other silver rows than then, and those whose last hour goes further now."""
     scope = _open_hours(warehouse, before["until_ms"], until_ms)
     for table in INPUTS:
-        old, new = set(before["files"].get(table.name, ())), set(files[table.name])
+        old, new = set(before["files"].get(table.name, ())), set(standing[table.name])
         try:
-            changes = _changed(table, old - new, new - old)
-        except (FileNotFoundError, pa.ArrowException, duckdb.Error):
-            # Vacuumed, or written before the table had all its columns.
+            changes = changed(table.names, TIMES[table.name], old - new, new - old)
+        except GoneError:
             return _all(warehouse)
         for cluster, group, at in changes:
             scope[cluster, group] = min(at, scope.get((cluster, group), at))
     return scope
-
-
-def _changed(table: Table, gone: Iterable[str], come: Iterable[str]) -> list[tuple[str, str, int]]:
-    """Delta rewrites whole files: what counts is which rows differ."""
-    sides = [_rows(table, files) for files in (gone, come)]
-    with duckdb.connect() as engine:
-        for name, side in zip(("gone", "come"), sides, strict=True):
-            engine.register(name, side)
-        return engine.sql(
-            f"SELECT cluster, group_id, CAST(min(epoch_ms({TIMES[table.name]})) AS BIGINT) FROM ("  # noqa: S608 - our names
-            "(SELECT * FROM gone EXCEPT SELECT * FROM come) UNION ALL (SELECT * FROM come EXCEPT SELECT * FROM gone)) "
-            "GROUP BY ALL"
-        ).fetchall()
-
-
-def _rows(table: Table, files: Iterable[str]) -> pa.Table:
-    parts = [pq.ParquetFile(_local(file)).read(columns=list(table.names)) for file in files]
-    return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.null()) for name in table.names})
-
-
-def _local(uri: str) -> str:
-    return unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri
 
 
 def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Scope:

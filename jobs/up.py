@@ -28,6 +28,7 @@ from jobs.pages import free_port
 from jobs.processes import Supervised
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
+from jobs.storms import update_storms
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import Table
@@ -175,6 +176,7 @@ def _built(
             if not history:
                 return
             rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(history))
+            update_storms(spark, settings)
         rows += 1
         say(f"Batch {rows} is in silver")
 

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import pyarrow as pa
 
+from schemas.gold import DIFFERENCES
 from schemas.tables import RESOURCES, Table
 
+_DIFFERENCE = pa.struct(
+    [
+        ("attribute", pa.string()),
+        ("value", pa.string()),
+        ("share", pa.float64()),
+        ("baseline", pa.float64()),
+        ("lift", pa.float64()),
+    ]
+)
 _RESOURCE = pa.struct([("name", pa.string()), ("index", pa.int32())])
 
 TYPES: dict[str, pa.DataType] = {
@@ -20,6 +30,7 @@ TYPES: dict[str, pa.DataType] = {
     "ARRAY<INT>": pa.list_(pa.int32()),
     "MAP<STRING,STRING>": pa.map_(pa.string(), pa.string()),
     RESOURCES: pa.list_(_RESOURCE),
+    DIFFERENCES: pa.list_(_DIFFERENCE),
 }
 
 

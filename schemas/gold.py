@@ -85,13 +85,16 @@ DIAGNOSES = Table(
     """),
 )
 
+DIFFERENCES = "ARRAY<STRUCT<attribute: STRING, value: STRING, share: DOUBLE, baseline: DOUBLE, lift: DOUBLE>>"
+"""`share` of those hit, `baseline` of the rest, `lift` = share / baseline."""
+
 STORMS = Table(
     name="storms",
     layer="gold",
     key=("cluster", "storm_id"),
     cluster_by=("cluster", "started_at"),
     comment="Rebalances beyond what deploys and scaling explain: of one group, or of groups that shake together.",
-    columns=columns("""
+    columns=columns(f"""
         cluster                   | STRING    | Name the operator gave this Kafka cluster
         storm_id                  | STRING    | Hash of cluster, start and first group
         scope                     | STRING    | schemas.states.StormScope
@@ -108,7 +111,7 @@ STORMS = Table(
         lost_resource_seconds_max | DOUBLE    | Upper bound of resource-seconds lost in it
         suspected_cause           | STRING    | schemas.states.DiagnosisCause
         score                     | DOUBLE    | 0 to 1: share of what is unexplained that the suspected cause accounts for
-        differences               | ARRAY<STRUCT<attribute: STRING, value: STRING, share: DOUBLE, baseline: DOUBLE, lift: DOUBLE>> | What those hit have in common and the rest have not, strongest first; empty = nothing stands out
+        differences               | {DIFFERENCES} | What those hit have in common and the rest have not, strongest first; empty = nothing stands out
         evidence                  | STRING    | observed, bounded or inferred
         explanation               | STRING    | What happened and why it counts as a storm, in sentences
     """),

@@ -25,7 +25,7 @@ def health_rows(silver: Silver, until_ms: int) -> list[dict[str, Any]]:
     hours is split at the boundary, so that hours add up to the whole.
     """
     generations = sorted(silver["generations"], key=number)
-    unstable = _merged(_unstable(generations))
+    unstable = merged(_unstable(generations))
     changes = _changes(silver)
     stalls = [s for s in silver["stalls"] if is_lost(s) or s["cause"] == StallCause.NO_MEMBER]
     spans = [*unstable, *((at, at) for _, at, _ in changes), *(e for s in stalls if (e := _most(s)))]
@@ -77,7 +77,8 @@ def _unstable(generations: Sequence[Row]) -> Iterator[Span]:
         yield (min(g["joined_at"] if start is None else start, end), end)
 
 
-def _merged(spans: Iterable[Span]) -> list[Span]:
+def merged(spans: Iterable[Span]) -> list[Span]:
+    """In order, those that touch as one."""
     out: list[Span] = []
     for start, end in sorted(spans):
         if out and start <= out[-1][1]:
@@ -102,7 +103,7 @@ def _owned(generations: Sequence[Row], silver: Silver, lost: Sequence[Row], unti
     for (start, resources), (end, _) in pairwise([*starts, last]):
         for resource in resources:
             spans[resource].append((start, end))
-    return _by_hour(span for found in spans.values() for span in _merged(found))
+    return _by_hour(span for found in spans.values() for span in merged(found))
 
 
 def _running(g: Row) -> int:

@@ -1,0 +1,87 @@
+"""What `jobs.storms` remembers between two batches: shakes found so far, and the files of silver that they are from.
+
+It only saves work: lost or out of date, everything is looked at again, and the same storms come out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from pipelines.gold.shakes import Shake
+from schemas.states import DiagnosisCause, Evidence
+
+VERSION = 1
+TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
+SCHEMA = pa.schema(
+    [
+        ("cluster", pa.string()),
+        *((name, TYPES.get(kind, pa.string())) for name, kind in get_type_hints(Shake).items()),
+    ]
+)
+Files = Mapping[str, Sequence[str]]
+Group = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """`files`: by table of silver, those that were looked at; None: nothing was yet."""
+
+    files: Files | None
+    shakes: pa.Table
+
+    @classmethod
+    def of(cls, path: Path) -> Memory:
+        try:
+            table = pq.read_table(path)
+            told = json.loads(table.schema.metadata[b"regroup"])
+        except (OSError, pa.ArrowException, KeyError, TypeError, json.JSONDecodeError):
+            return cls(files=None, shakes=SCHEMA.empty_table())
+        if told["version"] != VERSION or table.schema.names != SCHEMA.names:
+            return cls(files=None, shakes=SCHEMA.empty_table())
+        return cls(files=told["files"], shakes=table.cast(SCHEMA))
+
+    def save(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        told = json.dumps({"version": VERSION, "files": self.files})
+        part = path.with_suffix(".part")
+        pq.write_table(self.shakes.replace_schema_metadata({"regroup": told}), part)
+        part.replace(path)
+
+    def with_new(self, files: Files, since: Mapping[Group, int], found: Mapping[Group, Iterable[Shake]]) -> Memory:
+        """What is remembered of groups `since` an instant is replaced by what was `found`."""
+        starts = pa.table(
+            {
+                "cluster": pa.array([cluster for cluster, _ in since], pa.string()),
+                "group_id": pa.array([group for _, group in since], pa.string()),
+                "since": pa.array(since.values(), pa.int64()),
+            }
+        )
+        joined = self.shakes.join(starts, ["cluster", "group_id"])
+        kept = joined.filter(pc.fill_null(pc.less(joined["at"], joined["since"]), fill_value=True)).select(SCHEMA.names)
+        new = [{"cluster": cluster, **asdict(s)} for (cluster, _), mine in found.items() for s in mine]
+        return Memory(files=files, shakes=pa.concat_tables([kept, pa.Table.from_pylist(new, SCHEMA)]))
+
+    def since(self, kept: Mapping[str, int]) -> Memory:
+        """Without what is older than the instant given for its cluster."""
+        parts = [
+            self.shakes.filter((pc.field("cluster") == cluster) & (pc.field("at") >= start))
+            for cluster, start in kept.items()
+        ]
+        return Memory(files=self.files, shakes=pa.concat_tables([SCHEMA.empty_table(), *parts]))
+
+
+def shakes_of(table: pa.Table) -> list[Shake]:
+    names = [field.name for field in fields(Shake)]
+    return [_shake(row) for row in table.select(names).to_pylist()]
+
+
+def _shake(row: Mapping[str, Any]) -> Shake:
+    return Shake(**{**row, "cause": DiagnosisCause(row["cause"]), "evidence": Evidence(row["evidence"])})

@@ -1,0 +1,160 @@
+"""Brings `storms` up to date with silver: after every batch of `up`, so only what changed is looked at again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from jobs.changed_rows import GoneError, changed, files
+from jobs.delta_io import checkpoint_path, create_tables, table_path
+from jobs.replace import replace_rows
+from jobs.settings import Settings
+from jobs.silver_rows import among, instant, rows
+from jobs.storm_facts import facts
+from jobs.storm_memory import Group, Memory, shakes_of
+from pipelines.arrow_types import row_type
+from pipelines.gold.frame import as_stored
+from pipelines.gold.lasting import Looked
+from pipelines.gold.places import HOUR_MS
+from pipelines.gold.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
+from pipelines.gold.storm_rows import storm_row
+from schemas.gold import MARKS, STORMS
+from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
+from schemas.tables import Table
+
+TIMES = {GENERATIONS: "joined_at", GROUP_EVENTS: "event_at"}
+COLUMNS = {
+    GENERATIONS: (
+        "cluster", "group_id", "incarnation", "generation_id", "joined_at", "synced_at", "group_type", "group_protocol",
+        "rebalance_mode", "trigger", "trigger_evidence", "is_empty", "skipped_generations", "coordinator_id",
+    ),
+    GROUP_EVENTS: (
+        "cluster", "group_id", "event_at", "kind", "member_id", "incarnation", "group_instance_id", "client_id",
+        "client_host", "generation_id", "detail", "evidence",
+    ),
+}  # fmt: skip
+EARLIER_MS = HOUR_MS
+"""An event may have happened so long before the generation, the row of which changed: join phases are long."""
+
+RECENT_MS = HOUR_MS
+"""A storm may still end, though nothing new happened in it."""
+
+Known = Mapping[Group, tuple[int, int]]
+"""By group: when it was first seen, and its last record."""
+
+
+def update_storms(spark: SparkSession, settings: Settings) -> None:
+    """The table `storms` as silver has it now; nothing is written where nothing changed.
+
+    The same silver gives the same rows, however often and after which batches this is called.
+    """
+    warehouse = settings.warehouse
+    create_tables(spark, warehouse, (STORMS,))
+    path = checkpoint_path(warehouse, "storms") / "shakes.parquet"
+    before, standing = Memory.of(path), {table.name: files(warehouse, table) for table in COLUMNS}
+    known = _known(warehouse)
+    since = _changed(before, standing, known)
+    memory = before.with_new(standing, since, _shaken(warehouse, since))
+    stored = rows(warehouse, STORMS, STORMS.names)
+    old: list[Mapping[str, Any]] = []
+    new: list[Mapping[str, Any]] = []
+    kept: dict[str, int] = {}
+    for cluster in sorted({cluster for cluster, _ in known}):
+        mine = [row for row in stored if row["cluster"] == cluster]
+        changes = {group: at for (name, group), at in since.items() if name == cluster}
+        looked, found = _look(warehouse, cluster, known, memory, changes, mine)
+        old += looked.replaced
+        new += found
+        kept[cluster] = looked.kept
+    replace_rows(spark, _table(old), _table(new), table_path(warehouse, STORMS), STORMS)
+    if before.files != standing:
+        memory.since(kept).save(path)
+
+
+def _known(warehouse: Path) -> Known:
+    found = rows(warehouse, GROUPS, ("cluster", "group_id", "first_seen_at", "last_record_at"))
+    out = {}
+    for row in found:
+        first = row["first_seen_at"] or 0
+        out[row["cluster"], row["group_id"]] = first, row["last_record_at"] or first
+    return out
+
+
+def _changed(memory: Memory, standing: Mapping[str, list[str]], known: Known) -> dict[Group, int]:
+    """From when on each group with other rows than then is looked at again."""
+    everything = dict.fromkeys(known, 0)
+    if memory.files is None:
+        return everything
+    since: dict[Group, int] = {}
+    for table, columns in COLUMNS.items():
+        before, now = set(memory.files.get(table.name, ())), set(standing[table.name])
+        try:
+            found = changed(columns, TIMES[table], before - now, now - before) if before != now else []
+        except GoneError:
+            return everything
+        for cluster, group, at in found:
+            start = max(0, at - EARLIER_MS)
+            since[cluster, group] = min(start, since.get((cluster, group), start))
+    return since
+
+
+def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Shake]]:
+    """The shakes of these groups since then."""
+    if not since:
+        return {}
+    begin = instant(max(0, min(since.values()) - MEMORY_MS))
+    groups = {group for _, group in since}
+    found: dict[Table, dict[Group, list[dict[str, Any]]]] = {}
+    for table, columns in COLUMNS.items():
+        of_group: dict[Group, list[dict[str, Any]]] = defaultdict(list)
+        for row in rows(warehouse, table, columns, where=among(groups) & (pc.field(TIMES[table]) >= begin)):
+            key = row["cluster"], row["group_id"]
+            if key in since and row[TIMES[table]] >= since[key] - MEMORY_MS:
+                of_group[key].append(row)
+        found[table] = of_group
+    return {
+        key: [s for s in shakes(key[1], found[GENERATIONS][key], found[GROUP_EVENTS][key]) if s.at >= start]
+        for key, start in since.items()
+    }
+
+
+def _look(
+    warehouse: Path,
+    cluster: str,
+    known: Known,
+    memory: Memory,
+    changes: Mapping[str, int],
+    stored: list[dict[str, Any]],
+) -> tuple[Looked, list[dict[str, Any]]]:
+    """What was looked at again, and its rows."""
+    until = max(last for (name, _), (_, last) in known.items() if name == cluster)
+    looked = Looked(
+        cluster=cluster,
+        stored=stored,
+        since_ms=min([until - RECENT_MS, *(at - 2 * WINDOW_MS for at in changes.values())]),
+        first_seen_at={group: first for (name, group), (first, _) in known.items() if name == cluster},
+    )
+    table = memory.shakes.filter(pc.field("cluster") == cluster)
+    lately = shakes_of(table.filter(pc.field("at") >= looked.lately))
+    looked.shake_together(lately)
+    groups = looked.groups(lately)
+    of_groups: dict[str, list[Shake]] = {group: [] for group in groups}
+    for shake in shakes_of(table.filter(pc.field("group_id").isin(sorted(groups)))):
+        if shake.at >= looked.needed(shake.group_id):
+            of_groups[shake.group_id].append(shake)
+    storms = looked.storms(of_groups)
+    if not storms:
+        return looked, []
+    marks = rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster)
+    return looked, [storm_row(s, until, *facts(warehouse, s), marks) for s in storms]
+
+
+def _table(found: Sequence[Mapping[str, Any]]) -> pa.Table:
+    array = pa.array([as_stored(dict(row), STORMS) for row in found], type=row_type(STORMS))
+    return pa.Table.from_struct_array(array)

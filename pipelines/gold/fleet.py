@@ -1,0 +1,119 @@
+"""Fleet storms: groups that begin to shake within a minute of each other, more of them than chance brings together."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from pipelines.gold.places import HOUR_MS
+from pipelines.gold.rarity import DAY_MS, needed
+from pipelines.gold.shakes import MINUTE_MS, WINDOW_MS, Shake
+from pipelines.gold.storms import CALM_MS, Storm
+from schemas.states import StormScope
+
+LEAST = 3
+TOGETHER_MS = MINUTE_MS
+BASELINE_MS = DAY_MS
+USUAL_PER_GROUP = 0.1
+"""Onsets of one group a day that are taken for usual, with the weight of an hour, before history says otherwise."""
+
+
+def fleet_storms(
+    cluster: str, shakes: Iterable[Shake], first_seen_at: Iterable[int], *, since_ms: int = 0
+) -> list[Storm]:
+    """Storms of several groups that begin at `since_ms` or later, in order.
+
+    Args:
+        cluster: its name.
+        shakes: of all groups; from a day before `since_ms`.
+        first_seen_at: when the history of each group begins, of those that were never shaken too.
+        since_ms: an instant at which no storm of the fleet lasted.
+    """
+    ordered = sorted(shakes, key=_time)
+    onsets = _onsets(ordered)
+    times = [s.at for s in onsets]
+    seen = sorted(first_seen_at)
+    out: list[Storm] = []
+    free, last_onset = 0, 0
+    for at, shake in enumerate(onsets):
+        while times[free] <= shake.at - TOGETHER_MS:
+            free += 1
+        together = onsets[free : at + 1]
+        if len(together) < LEAST or together[0].at < since_ms:
+            continue
+        usual = _per_day(times, seen, shake.at - TOGETHER_MS)
+        enough = needed(usual, TOGETHER_MS, least=LEAST)
+        if len(together) < enough:
+            continue
+        if out and _goes_on(out[-1], last_onset, together[0].at, ordered):
+            out[-1].group_ids |= {s.group_id for s in together}
+        else:
+            out.append(_storm(cluster, together, enough, usual))
+        last_onset = shake.at
+    if out:
+        _follow(out[-1], ordered)
+    return out
+
+
+def _goes_on(storm: Storm, last_onset: int, at: int, ordered: Sequence[Shake]) -> bool:
+    if at - last_onset <= CALM_MS:
+        return True
+    _follow(storm, ordered)
+    return at - storm.last_at <= CALM_MS
+
+
+def _storm(cluster: str, together: Sequence[Shake], enough: int, usual: float) -> Storm:
+    known = max(s.known_at for s in together)
+    return Storm(
+        cluster=cluster,
+        scope=StormScope.FLEET,
+        shakes=list(together),
+        detected_at=known,
+        last_at=known,
+        needed=enough,
+        window_ms=TOGETHER_MS,
+        expected_per_day=usual,
+        group_ids={s.group_id for s in together},
+        first_group=together[0].group_id,
+    )
+
+
+def _follow(storm: Storm, ordered: Sequence[Shake]) -> None:
+    """All shakes of its groups, for as long as at least three of them shake within a window."""
+    start = storm.started_at
+    storm.shakes = []
+    lately: deque[Shake] = deque()
+    for shake in ordered[bisect_left(ordered, start, key=lambda s: s.at) :]:
+        if shake.group_id not in storm.group_ids:
+            continue
+        lately.append(shake)
+        while lately[0].at <= shake.at - WINDOW_MS:
+            lately.popleft()
+        if shake.at - start >= WINDOW_MS and len({s.group_id for s in lately}) < LEAST:
+            break
+        storm.add(shake)
+
+
+def _onsets(ordered: Sequence[Shake]) -> list[Shake]:
+    """Shakes of groups that had been calm: one that shakes all day takes part in no coincidence."""
+    last: dict[str, int] = {}
+    out = []
+    for shake in ordered:
+        if shake.at - last.get(shake.group_id, shake.at - WINDOW_MS) >= WINDOW_MS:
+            out.append(shake)
+        last[shake.group_id] = shake.at
+    return out
+
+
+def _per_day(times: Sequence[int], seen: Sequence[int], before: int) -> float:
+    """Onsets a day, of the whole cluster."""
+    since = max(seen[0] if seen else 0, before - BASELINE_MS)
+    count = bisect_left(times, before) - bisect_left(times, since)
+    weight = HOUR_MS / DAY_MS
+    usual = bisect_left(seen, before) * USUAL_PER_GROUP
+    return (count + usual * weight) / (max(0, before - since) / DAY_MS + weight)
+
+
+def _time(shake: Shake) -> tuple[int, int, str, str, str]:
+    return shake.at, shake.known_at, shake.group_id, shake.cause, shake.who

@@ -1,0 +1,175 @@
+"""Rows of `storms`: what a storm cost, what is behind it and how those hit differ, in figures and in sentences."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pipelines.gold.churn import is_lost, number
+from pipelines.gold.differences import Difference
+from pipelines.gold.health import merged
+from pipelines.gold.shakes import MINUTE_MS, Shake
+from pipelines.gold.storms import Storm
+from schemas.states import DiagnosisCause, Evidence, StormScope
+
+Row = Mapping[str, Any]
+MARK_MS = 30 * MINUTE_MS
+"""A mark so long before a storm is a suspect."""
+
+SHOWN = 3
+WORDS = {
+    DiagnosisCause.POLL_TIMEOUT: "a poll took longer than max.poll.interval.ms",
+    DiagnosisCause.SESSION_EXPIRY: "a session expired without a restart",
+    DiagnosisCause.CRASH_LOOP: "an instance went more often than a deploy restarts it",
+    DiagnosisCause.SLOW_JOINER: "a member did not join or sync in time, or the rebalance failed",
+    DiagnosisCause.LEADER_FLAPPING: "the leader joined anew",
+    DiagnosisCause.FOLLOW_UPS: "follow-up after follow-up without a change of members",
+    DiagnosisCause.COORDINATOR: "another broker had just become coordinator, or could not store the assignment",
+    DiagnosisCause.TOPIC_CHANGES: "topics or partitions changed",
+    DiagnosisCause.UNKNOWN: "the same members joined anew without a stated reason",
+}
+GRADES = (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What happened to a storm's groups in its span. Resource-seconds; `unstable` is the share of the storm's time in
+    which a rebalance was under way, on average over its groups.
+    """
+
+    rebalances: int
+    lost_min: float
+    lost: float
+    lost_max: float
+    unstable: float
+
+
+def cost(storm: Storm, generations: Iterable[Row], stalls: Iterable[Row]) -> Cost:
+    """From rows of the storm's groups around its time."""
+    begin, end = storm.started_at, storm.last_at
+    mine = [g for g in generations if begin <= g["joined_at"] <= end]
+    numbers = {(g["group_id"], *number(g)) for g in mine}
+    lost = [
+        s
+        for s in stalls
+        if is_lost(s) and ((s["group_id"], *number(s)) in numbers or begin <= s["stopped_at_latest"] <= end)
+    ]
+    spans: dict[str, list[tuple[int, int]]] = {}
+    for g in mine:
+        start = g["prepared_at"] if g["prepared_at"] is not None else g["prepared_at_latest"]
+        spans.setdefault(g["group_id"], []).append((max(begin, start), min(end, g["completed_at"] or end)))
+    under_way = sum(b - a for found in spans.values() for a, b in merged(found))
+    return Cost(
+        rebalances=len(mine),
+        lost_min=sum(s["stopped_ms_min"] for s in lost) / 1000,
+        lost=sum(s["stopped_ms"] for s in lost) / 1000,
+        lost_max=sum(s["stopped_ms_max"] for s in lost) / 1000,
+        unstable=under_way / max(1, end - begin) / len(storm.group_ids),
+    )
+
+
+def storm_row(
+    storm: Storm, until_ms: int, cost: Cost, found: Sequence[Difference], marks: Sequence[Row]
+) -> dict[str, Any]:
+    """One row; `until_ms` is how far the cluster's history reaches, `marks` are rows of that table."""
+    is_open = storm.is_open(until_ms)
+    cause, score = suspected(storm)
+    hardest = Counter(s.group_id for s in storm.shakes)
+    return {
+        "cluster": storm.cluster,
+        "storm_id": storm.storm_id,
+        "scope": storm.scope,
+        "started_at": storm.started_at,
+        "detected_at": storm.detected_at,
+        "ended_at": None if is_open else storm.last_at,
+        "is_open": is_open,
+        "groups": len(storm.group_ids),
+        "group_ids": sorted(storm.group_ids, key=lambda g: (-hardest[g], g)),
+        "rebalances": cost.rebalances,
+        "unexplained_rebalances": len(storm.shakes),
+        "lost_resource_seconds_min": cost.lost_min,
+        "lost_resource_seconds": cost.lost,
+        "lost_resource_seconds_max": cost.lost_max,
+        "suspected_cause": cause,
+        "score": score,
+        "differences": [_told(d) for d in found],
+        "evidence": next(grade for grade in GRADES if grade in {s.evidence for s in storm.shakes}),
+        "explanation": " ".join(_sentences(storm, cost, cause, score, found, marks)),
+    }
+
+
+def suspected(storm: Storm) -> tuple[DiagnosisCause, float]:
+    """The cause of most shakes, and its share; in a fleet storm each group has one voice: how it began."""
+    voices = storm.shakes
+    if storm.scope == StormScope.FLEET:
+        first: dict[str, Shake] = {}
+        for shake in storm.shakes:
+            first.setdefault(shake.group_id, shake)
+        voices = list(first.values())
+    counts = Counter(s.cause for s in voices)
+    cause = min(counts, key=lambda c: (-counts[c], c))
+    return cause, counts[cause] / len(voices)
+
+
+def _told(found: Difference) -> dict[str, Any]:
+    row = asdict(found)
+    row.pop("probability")
+    return row
+
+
+def _sentences(
+    storm: Storm, cost: Cost, cause: DiagnosisCause, score: float, found: Sequence[Difference], marks: Sequence[Row]
+) -> list[str]:
+    out = [_what(storm), f"{score:.0%}: {WORDS[cause]}{_most_often(storm)}."]
+    if cost.unstable >= 0.005:
+        whose = "the group" if storm.scope == StormScope.GROUP else "its groups, on average,"
+        out.append(f"A rebalance of {whose} was under way {cost.unstable:.0%} of the time.")
+    out += [
+        f"It began {_minutes(m['marked_at'], storm.started_at):.0f} min after the mark {m['text']!r} ({m['kind']})."
+        for m in suspects(storm, marks)[:SHOWN]
+    ]
+    if found:
+        out += [
+            f"{d.attribute} {d.value}: {d.share:.0%} of those hit, {d.baseline:.0%} of the rest." for d in found[:SHOWN]
+        ]
+    else:
+        out.append("Nothing that is recorded tells those hit from the rest.")
+    return out
+
+
+def _what(storm: Storm) -> str:
+    count, minutes = len(storm.shakes), max(1, round((storm.last_at - storm.started_at) / MINUTE_MS))
+    if storm.scope == StormScope.FLEET:
+        return (
+            f"{len(storm.group_ids)} groups were shaken, {storm.needed} or more of them within "
+            f"{storm.window_ms // 1000} s, which chance does not bring together at the usual "
+            f"{storm.expected_per_day:.1f} groups a day; {count} rebalances within {minutes} min."
+        )
+    return (
+        f"{count} rebalances within {minutes} min that no deploy, scaling or follow-up explains; at the group's usual "
+        f"{storm.expected_per_day:.1f} a day {storm.needed} within {storm.window_ms // MINUTE_MS} min are a storm."
+    )
+
+
+def _minutes(start: int, end: int) -> float:
+    return (end - start) / MINUTE_MS
+
+
+def _most_often(storm: Storm) -> str:
+    counts = Counter(s.who for s in storm.shakes if s.who)
+    if storm.scope == StormScope.FLEET or not counts:
+        return ""
+    who = min(counts, key=lambda name: (-counts[name], name))
+    return f", {counts[who]} times of {who}" if counts[who] > 1 else ""
+
+
+def suspects(storm: Storm, marks: Sequence[Row]) -> list[Row]:
+    """Marks of the cluster, or of a group hit, shortly before the storm; the nearest first."""
+    near = [
+        m
+        for m in marks
+        if 0 <= storm.started_at - m["marked_at"] <= MARK_MS and m["group_id"] in (None, *storm.group_ids)
+    ]
+    return sorted(near, key=lambda m: (storm.started_at - m["marked_at"], m["kind"], m["text"]))

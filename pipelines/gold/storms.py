@@ -1,0 +1,152 @@
+"""Storms of one group: shakes that come faster than the group's own history makes likely."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from pipelines.gold.places import HOUR_MS
+from pipelines.gold.rarity import DAY_MS, needed
+from pipelines.gold.shakes import WINDOW_MS, Shake
+from schemas.states import StormScope
+
+Span = tuple[int, int]
+LEAST = 3
+CALM_MS = WINDOW_MS
+"""A storm is over when nothing unexplained came for so long."""
+
+BASELINE_MS = 7 * DAY_MS
+USUAL_PER_DAY = 1.0
+"""What is taken for usual, with the weight of one day, before a group's history says otherwise."""
+
+HABIT = 3
+"""A burst as strong as so many within the baseline is how the group lives, whatever one thinks of it."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Storm:
+    """`shakes` in order of time. `expected_per_day`: what was usual before; `needed`: shakes within `window_ms` that
+    are more than that.
+    """
+
+    cluster: str
+    scope: StormScope
+    shakes: list[Shake]
+    detected_at: int
+    last_at: int
+    needed: int
+    window_ms: int
+    expected_per_day: float
+    group_ids: set[str] = field(default_factory=set)
+    first_group: str = ""
+
+    @property
+    def started_at(self) -> int:
+        return self.shakes[0].at
+
+    @property
+    def storm_id(self) -> str:
+        """Stable while the storm grows."""
+        told = f"{self.cluster}\n{self.scope}\n{self.started_at}\n{self.first_group}"
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    def add(self, shake: Shake) -> None:
+        self.shakes.append(shake)
+        self.group_ids.add(shake.group_id)
+        self.last_at = max(self.last_at, shake.known_at)
+
+    def is_open(self, until_ms: int) -> bool:
+        return until_ms - self.last_at <= CALM_MS
+
+
+def group_storms(
+    cluster: str,
+    group_id: str,
+    shakes: Iterable[Shake],
+    *,
+    first_seen_at: int,
+    since_ms: int = 0,
+    taken: Sequence[Span] = (),
+) -> list[Storm]:
+    """Storms of a group that begin at `since_ms` or later, in order.
+
+    Args:
+        cluster: its name.
+        group_id: the group.
+        shakes: the group's; from a week before `since_ms`.
+        first_seen_at: when the group's history begins.
+        since_ms: an instant at which no storm of the group lasted.
+        taken: spans of fleet storms with the group: what shook it in them makes no storm of its own.
+    """
+    ordered = sorted((s for s in shakes if not s.is_explained), key=_time)
+    own = [s for s in ordered if not any(start <= s.at <= end for start, end in taken)]
+    bursts = _bursts(ordered)
+    out: list[Storm] = []
+    free = 0
+    for at, shake in enumerate(own):
+        if out and shake.at - out[-1].last_at <= CALM_MS:
+            out[-1].add(shake)
+            free = at + 1
+            continue
+        while own[free].at <= shake.at - WINDOW_MS:
+            free += 1
+        recent = own[free : at + 1]
+        if len(recent) < LEAST or recent[0].at < since_ms:
+            continue
+        usual = _per_day(ordered, recent[0].at, first_seen_at)
+        enough = max(needed(usual, WINDOW_MS, least=LEAST), _habit(bursts, recent[0].at) + 1)
+        if len(recent) >= enough:
+            out.append(_storm(cluster, group_id, recent, enough, usual))
+            free = at + 1
+    return out
+
+
+def _storm(cluster: str, group_id: str, recent: list[Shake], enough: int, usual: float) -> Storm:
+    known = max(s.known_at for s in recent)
+    return Storm(
+        cluster=cluster,
+        scope=StormScope.GROUP,
+        shakes=recent,
+        detected_at=known,
+        last_at=known,
+        needed=enough,
+        window_ms=WINDOW_MS,
+        expected_per_day=usual,
+        group_ids={group_id},
+        first_group=group_id,
+    )
+
+
+def _time(shake: Shake) -> tuple[int, int, str]:
+    return shake.at, shake.known_at, shake.group_id
+
+
+def _per_day(ordered: Sequence[Shake], before: int, first_seen_at: int) -> float:
+    """Hours with a shake, a day: one bad evening is no habit."""
+    since = max(first_seen_at, before - BASELINE_MS)
+    mine = ordered[bisect_left(ordered, since, key=lambda s: s.at) : bisect_left(ordered, before, key=lambda s: s.at)]
+    hours = len({s.at // HOUR_MS for s in mine})
+    return (hours + USUAL_PER_DAY) / (max(0, before - since) / DAY_MS + 1)
+
+
+def _bursts(ordered: Sequence[Shake]) -> list[tuple[int, int]]:
+    """(start, most shakes within a window) of each run without a calm window in it."""
+    out: list[tuple[int, int]] = []
+    free = 0
+    for at, shake in enumerate(ordered):
+        while ordered[free].at <= shake.at - WINDOW_MS:
+            free += 1
+        size = at + 1 - free
+        if size == 1:
+            out.append((shake.at, 1))
+        else:
+            out[-1] = (out[-1][0], max(size, out[-1][1]))
+    return out
+
+
+def _habit(bursts: Sequence[tuple[int, int]], before: int) -> int:
+    """Size that at least `HABIT` bursts of the baseline had."""
+    sizes = sorted((size for at, size in bursts if before - BASELINE_MS <= at < before), reverse=True)
+    return sizes[HABIT - 1] if len(sizes) >= HABIT and sizes[HABIT - 1] >= LEAST else 0
