@@ -119,5 +119,5 @@ def _query(warehouse: Path, table: Table, sql: str, storm: Storm, **more: Any) -
     with duckdb.connect() as engine:
         engine.execute("SET TimeZone = 'UTC'")
         engine.register("found", dataset)
-        found: list[dict[str, Any]] = milliseconds(engine.execute(sql, parameters).to_arrow_table()).to_pylist()
+        found: list[dict[str, Any]] = milliseconds(engine.sql(sql, params=parameters).to_arrow_table()).to_pylist()
     return found

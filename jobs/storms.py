@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ TIMES = {GENERATIONS: "joined_at", GROUP_EVENTS: "event_at"}
 COLUMNS = {
     GENERATIONS: (
         "cluster", "group_id", "incarnation", "generation_id", "joined_at", "synced_at", "group_type", "group_protocol",
-        "rebalance_mode", "trigger", "trigger_evidence", "is_empty", "skipped_generations", "coordinator_id",
+        "rebalance_mode", "trigger", "trigger_evidence", "is_empty", "member_count", "skipped_generations",
+        "coordinator_id",
     ),
     GROUP_EVENTS: (
         "cluster", "group_id", "event_at", "kind", "member_id", "incarnation", "group_instance_id", "client_id",
@@ -49,6 +51,15 @@ Known = Mapping[Group, tuple[int, int]]
 """By group: when it was first seen, and its last record."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """Rows of `storms` that were looked at again, what they are now, and what to remember once that is stored."""
+
+    old: Sequence[Mapping[str, Any]]
+    new: Sequence[Mapping[str, Any]]
+    memory: Memory | None
+
+
 def update_storms(spark: SparkSession, settings: Settings) -> None:
     """The table `storms` as silver has it now; nothing is written where nothing changed.
 
@@ -56,8 +67,15 @@ def update_storms(spark: SparkSession, settings: Settings) -> None:
     """
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (STORMS,))
-    path = checkpoint_path(warehouse, "storms") / "shakes.parquet"
-    before, standing = Memory.of(path), {table.name: files(warehouse, table) for table in COLUMNS}
+    found = look(warehouse)
+    replace_rows(spark, storms_table(found.old), storms_table(found.new), table_path(warehouse, STORMS), STORMS)
+    if found.memory is not None:
+        found.memory.save(_memory(warehouse))
+
+
+def look(warehouse: Path) -> Update:
+    """What silver tells of storms beyond what is stored."""
+    before, standing = Memory.of(_memory(warehouse)), {table.name: files(warehouse, table) for table in COLUMNS}
     known = _known(warehouse)
     since = _changed(before, standing, known)
     memory = before.with_new(standing, since, _shaken(warehouse, since))
@@ -72,9 +90,17 @@ def update_storms(spark: SparkSession, settings: Settings) -> None:
         old += looked.replaced
         new += found
         kept[cluster] = looked.kept
-    replace_rows(spark, _table(old), _table(new), table_path(warehouse, STORMS), STORMS)
-    if before.files != standing:
-        memory.since(kept).save(path)
+    return Update(old=old, new=new, memory=memory.since(kept) if before.files != standing else None)
+
+
+def storms_table(found: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Rows as Arrow takes them."""
+    array = pa.array([as_stored(dict(row), STORMS) for row in found], type=row_type(STORMS))
+    return pa.Table.from_struct_array(array)
+
+
+def _memory(warehouse: Path) -> Path:
+    return checkpoint_path(warehouse, "storms") / "shakes.parquet"
 
 
 def _known(warehouse: Path) -> Known:
@@ -153,8 +179,3 @@ def _look(
         return looked, []
     marks = rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster)
     return looked, [storm_row(s, until, *facts(warehouse, s), marks) for s in storms]
-
-
-def _table(found: Sequence[Mapping[str, Any]]) -> pa.Table:
-    array = pa.array([as_stored(dict(row), STORMS) for row in found], type=row_type(STORMS))
-    return pa.Table.from_struct_array(array)

@@ -92,7 +92,7 @@ def _follow(storm: Storm, ordered: Sequence[Shake]) -> None:
             lately.popleft()
         if shake.at - start >= WINDOW_MS and len({s.group_id for s in lately}) < LEAST:
             break
-        storm.add(shake)
+        storm.add([shake])
 
 
 def _onsets(ordered: Sequence[Shake]) -> list[Shake]:

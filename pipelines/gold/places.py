@@ -12,12 +12,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.gold.instances import NAMES, Life
+from pipelines.gold.differences import prefix
+from pipelines.gold.instances import NAMES, Life, Name
 from schemas.states import GroupEventKind
 
 HOUR_MS = 3_600_000
 OVERLAP_MS = 120_000
 """A killed process is back before the coordinator misses it, up to a long session timeout before."""
+
+BACK_MS = 3_500
+"""A living process hears at its next heartbeat, every 3 s by default, that it was given up; a new one needs luck."""
+
+DEPLOYS = 4
+"""So many deploys within an hour are still planned by somebody."""
+
+SCALED_MS = 300_000
+"""Autoscalers wait so long before they take away what they added (Kubernetes' stabilisation, KEDA's cooldown)."""
 
 Key = tuple[int, tuple[str, ...]]
 
@@ -26,6 +36,8 @@ Key = tuple[int, tuple[str, ...]]
 class Place:
     """A running place of an application. `arrived_at` None: before the events that were seen. `is_fresh`: nothing of
     its name was there before, so that a deploy of renamed processes ends the old place and begins this one.
+    `is_itself`: the process that was given up, not its next one, as far as that can be told. `away_ms`: how long it had
+    been away when it came; `gone_at` and `how`: when and how it went last.
     """
 
     keys: tuple[Key, ...]
@@ -34,11 +46,20 @@ class Place:
     client_host: str
     arrived_at: int | None = None
     is_fresh: bool = False
-    gone: list[tuple[int, GroupEventKind]] = field(default_factory=list)
+    is_itself: bool = False
+    away_ms: int | None = None
+    gone_at: int = 0
+    how: GroupEventKind | None = None
+    departed: list[int] = field(default_factory=list)
 
-    def departures(self, at: int, kind: GroupEventKind | None = None) -> int:
-        """How often it went within the hour that ends with `at`: in this way, or in any."""
-        return sum(at - when < HOUR_MS and kind in (None, how) for when, how in self.gone)
+    def departures(self, at: int) -> int:
+        """How often it went within the hour that ends with `at`, but for being scaled in."""
+        return sum(at - when < HOUR_MS for when in self.departed)
+
+    def is_scaled(self, at: int) -> bool:
+        """It came and goes as autoscalers do it, not as what crashes: away for long, and here for long."""
+        lived = at - (self.arrived_at or 0)
+        return self.away_ms is not None and min(lived, self.away_ms) >= SCALED_MS
 
 
 class Places:
@@ -48,6 +69,7 @@ class Places:
         self._here: dict[str, Place] = {}
         self._away: dict[Key, list[Place]] = defaultdict(list)
         self._living: dict[Key, list[Place]] = defaultdict(list)
+        self._gone: dict[Place, None] = {}
 
     def comes(self, event: Mapping[str, Any]) -> Place:
         """A member joined: the newest place of its name that was given up, or a fresh one."""
@@ -57,6 +79,8 @@ class Places:
         if place is None:
             place = _place(event, keys)
         place.is_fresh = is_fresh
+        place.away_ms = None if is_fresh else event["event_at"] - place.gone_at
+        place.is_itself = not is_fresh and _is_itself(place, event)
         place.keys, place.member_id, place.arrived_at = keys, event["member_id"], event["event_at"]
         place.name, place.client_host = _name(event), event["client_host"] or ""
         self._here[place.member_id] = place
@@ -66,20 +90,25 @@ class Places:
 
     def goes(self, event: Mapping[str, Any]) -> Place:
         """A member is gone. Where its next process was there before the coordinator missed it, that is the place."""
-        now = event["event_at"]
+        now, kind = event["event_at"], GroupEventKind(event["kind"])
         place = self._here.pop(event["member_id"], None)
         if place is None:
             place = _place(event, _keys(event))
         else:
             for key in place.keys:
                 self._living[key].remove(place)
-        departure = (now, GroupEventKind(event["kind"]))
         successor = self._successor(place, now)
         if successor is not None:
-            successor.gone = [*place.gone, departure]
+            successor.departed = [*place.departed, now]
             successor.is_fresh = False
+            successor.gone_at, successor.how = now, kind
+            self._gone[successor] = None
             return successor
-        place.gone = [(at, how) for at, how in place.gone if now - at < HOUR_MS] + [departure]
+        place.departed = [at for at in place.departed if now - at < HOUR_MS]
+        if not place.is_scaled(now):
+            place.departed.append(now)
+        place.gone_at, place.how = now, kind
+        self._gone[place] = None
         for key in place.keys:
             self._away[key].append(place)
         return place
@@ -92,10 +121,20 @@ class Places:
             self.goes({**event, "member_id": before.member_id if before else ""})
         return self.comes(event)
 
+    def deploys(self, place: Place, at: int, *, members: int = 0) -> int:
+        """How often a deploy may have restarted this place within the hour: once more than half of the others went.
+
+        Of the `members` those that are not known to have gone have not.
+        """
+        self._gone = {p: None for p in self._gone if at - p.gone_at < HOUR_MS}
+        others = [p.departures(at) for p in self._gone if p is not place]
+        others = sorted(others + [0] * (members - 1 - len(others)))
+        return min(DEPLOYS, 1 + others[(len(others) - 1) // 2]) if others else 1
+
     def _successor(self, place: Place, now: int) -> Place | None:
         for key in place.keys:
             lately = [p for p in self._living[key] if p.is_fresh and now - (p.arrived_at or 0) <= OVERLAP_MS]
-            if key[0] < BY_POD and len(lately) == 1:
+            if key[0] < ALONE and len(lately) == 1:
                 return lately[0]
         return None
 
@@ -105,7 +144,7 @@ class Places:
             while away:
                 place = away[-1]
                 is_away = place.member_id not in self._here and key in place.keys
-                if is_away and now - place.gone[-1][0] < HOUR_MS:
+                if is_away and now - place.gone_at < HOUR_MS:
                     if take:
                         away.pop()
                     return place
@@ -118,8 +157,21 @@ def _place(event: Mapping[str, Any], keys: tuple[Key, ...]) -> Place:
     return Place(keys=keys, member_id=event["member_id"], name=_name(event), client_host=host)
 
 
-BY_POD = len(NAMES) - 1
-"""Pods of one deployment share this name, so it tells nothing about a second one that is alive."""
+def _by_place(life: Life) -> tuple[str, ...] | None:
+    """A container that starts anew in its pod keeps the address, also where its application makes up a client id."""
+    return "", prefix(life.client_id), life.client_host
+
+
+ALL_NAMES: tuple[Name, ...] = (*NAMES[:-1], _by_place, NAMES[-1])
+ALONE = 3
+"""So many of these name no more than one living process, mostly: hosts run several, and deployments have many pods."""
+
+
+def _is_itself(place: Place, event: Mapping[str, Any]) -> bool:
+    """A member of the consumer protocol keeps its id; of the classic protocol it is back at once, where it was."""
+    is_there = place.name == _name(event) and place.client_host == (event["client_host"] or "")
+    is_soon = 0 <= event["event_at"] - place.gone_at <= BACK_MS
+    return place.member_id == event["member_id"] or (is_there and is_soon)
 
 
 def _name(event: Mapping[str, Any]) -> str:
@@ -137,4 +189,4 @@ def _keys(event: Mapping[str, Any]) -> tuple[Key, ...]:
         rebalance_timeout_ms=0,
         arrived_at=0,
     )
-    return tuple((place, name) for place, of in enumerate(NAMES) if (name := of(life)) is not None)
+    return tuple((place, name) for place, of in enumerate(ALL_NAMES) if (name := of(life)) is not None)

@@ -1,10 +1,10 @@
 """Shakes of one group: rebalances that no deploy, scaling or follow-up explains, and losses that only explain
 themselves where the group is alone in them.
 
-A deploy restarts an instance once, or twice where it is rolled back; so up to two departures of an instance within an
-hour are explained, and one expired session: that is how a killed process, and every Kafka Streams application of the
-classic protocol, goes. What a client or the coordinator gives up on, a poll that took too long or a rebalance that
-failed, nobody plans.
+A deploy restarts every instance once, or twice where it is rolled back; so two departures of an instance within an hour
+are explained, and as many as the others had, up to four deploys. Expired sessions are departures like others: that is
+how a killed process goes, and every Kafka Streams application of the classic protocol. What nobody plans: a poll that
+took too long, a rebalance that failed, a living process that the coordinator gave up.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.gold.newcomers import RESTARTS, Newcomers
 from pipelines.gold.places import HOUR_MS, Place, Places
 from schemas.states import (
     DiagnosisCause,
@@ -32,7 +33,6 @@ WINDOW_MS = 30 * MINUTE_MS
 MEMORY_MS = HOUR_MS + WINDOW_MS
 """So far back a group's rows are needed to judge its next rebalance."""
 
-RESTARTS = 2
 REJOINS = 2
 """Times that a group may join anew within a window for a leader, changed topics or no stated reason."""
 
@@ -41,9 +41,6 @@ FOLLOW_UPS = 3
 
 SHORT_MS = WINDOW_MS // 2
 FAILOVER_MS = 2 * MINUTE_MS
-EXPELLED = "encountered UNKNOWN_MEMBER_ID"
-"""`AbstractCoordinator.resetStateOnResponseError`: the same process joins again after it was given up."""
-
 Row = Mapping[str, Any]
 Number = tuple[int, int]
 ALWAYS = {
@@ -87,8 +84,7 @@ class _Group:
 
     group_id: str
     places: Places = field(default_factory=Places)
-    newcomers_gone: deque[int] = field(default_factory=deque)
-    others_moved: deque[int] = field(default_factory=deque)
+    newcomers: Newcomers = field(default_factory=Newcomers)
     rejoined: deque[int] = field(default_factory=deque)
     follow_ups: int = 0
     loaded_at: int | None = None
@@ -99,14 +95,19 @@ def shakes(group_id: str, generations: Iterable[Row], events: Iterable[Row]) -> 
     milliseconds; from `MEMORY_MS` before the first instant that is asked for, in any order.
     """
     ordered = sorted(generations, key=lambda g: (g["incarnation"], g["generation_id"]))
-    group = _Group(group_id=group_id)
-    told: dict[Number | None, list[Row]] = defaultdict(list)
-    numbers = {(g["incarnation"], g["generation_id"]) for g in ordered}
+    stored = {(g["incarnation"], g["generation_id"]): max(g["joined_at"], g["synced_at"] or 0) for g in ordered}
+    told: dict[Number, list[Row]] = defaultdict(list)
+    loose: deque[Row] = deque()
     for event in sorted(events, key=_order):
         number = (event["incarnation"], event["generation_id"])
-        told[number if number in numbers else None].append(event)
+        # What a static member does within a generation is told under that generation's number.
+        is_within = event["kind"] == GroupEventKind.STATIC_RETURNED or event["event_at"] > stored.get(number, 0)
+        if is_within:
+            loose.append(event)
+        else:
+            told[number].append(event)
+    group = _Group(group_id=group_id)
     found: list[Shake] = []
-    loose = deque(told[None])
     for g in ordered:
         while loose and loose[0]["event_at"] <= g["joined_at"]:
             found += _loose(group, loose.popleft(), is_last=False)
@@ -145,12 +146,7 @@ def _of_generation(group: _Group, g: Row, events: Sequence[Row]) -> Iterator[Sha
         if event["kind"] in GONE:
             found += _departure(group, g, event, comes)
         elif event["kind"] == GroupEventKind.JOINED:
-            place = group.places.comes(event)
-            if place.is_fresh:
-                group.others_moved.append(event["event_at"])
-            found += _expelled(group, g, event, place)
-        elif event["kind"] == GroupEventKind.STATIC_RETURNED:
-            found += _returned(group, event)
+            found += _arrival(group, g, event)
     if comes or goes:
         group.follow_ups = 0
     found += _rejoining(group, g, is_same=not comes and not goes)
@@ -166,28 +162,24 @@ def _of_generation(group: _Group, g: Row, events: Sequence[Row]) -> Iterator[Sha
 def _departure(group: _Group, g: Row, event: Row, comes: Sequence[Row]) -> Iterator[Shake]:
     at, kind = event["event_at"], _kind(event, g)
     place = group.places.goes({**event, "kind": kind})
-    arrived = place.arrived_at
-    is_short = arrived is not None and at - arrived < SHORT_MS
     if kind == GroupEventKind.POLL_TIMEOUT:
         yield _shake(group, g, event, place, ALWAYS.get(g["trigger"], DiagnosisCause.POLL_TIMEOUT))
         return
-    if not (place.is_fresh and is_short):
-        group.others_moved.append(at)
-    is_streams = g["group_type"] == GroupType.STREAMS and g["group_protocol"] == GroupProtocol.CLASSIC
-    if kind == GroupEventKind.SESSION_EXPIRED:
-        allowed = RESTARTS if is_streams else 1
-        is_restart = _is_replaced(place, at, comes)
-        if place.departures(at, kind) > allowed or place.departures(at) > RESTARTS:
-            cause = DiagnosisCause.CRASH_LOOP if is_restart else DiagnosisCause.SESSION_EXPIRY
+    is_short = place.arrived_at is not None and at - place.arrived_at < SHORT_MS
+    is_short = is_short and not place.is_scaled(at)
+    is_newcomer = place.is_fresh and is_short
+    is_expiry = kind == GroupEventKind.SESSION_EXPIRED
+    is_killed = is_expiry and _is_replaced(place, at, comes)
+    group.newcomers.goes(at, since=place.arrived_at, is_newcomer=is_newcomer, is_expiry=is_expiry)
+    if is_short and not (g["is_empty"] and not is_expiry):
+        repeats = place.departures(at) > max(RESTARTS, group.places.deploys(place, at, members=g["member_count"]))
+        if repeats or group.newcomers.is_one_too_many(at):
+            cause = DiagnosisCause.SESSION_EXPIRY if is_expiry and not is_killed else DiagnosisCause.CRASH_LOOP
             yield _shake(group, g, event, place, cause)
-        elif not is_streams and not is_restart:
-            yield _shake(group, g, event, place, DiagnosisCause.SESSION_EXPIRY, is_explained=True)
-        return
-    if g["is_empty"] or (arrived is not None and not is_short):
-        return
-    repeats = place.departures(at) > RESTARTS
-    if repeats or (place.is_fresh and is_short and _is_one_newcomer_too_many(group, at)):
-        yield _shake(group, g, event, place, DiagnosisCause.CRASH_LOOP)
+            return
+    is_streams = g["group_type"] == GroupType.STREAMS and g["group_protocol"] == GroupProtocol.CLASSIC
+    if is_expiry and not is_killed and not is_streams:
+        yield _shake(group, g, event, place, DiagnosisCause.SESSION_EXPIRY, is_explained=True)
 
 
 def _kind(event: Row, g: Row) -> GroupEventKind:
@@ -197,35 +189,27 @@ def _kind(event: Row, g: Row) -> GroupEventKind:
     return GroupEventKind(event["kind"])
 
 
-def _is_one_newcomer_too_many(group: _Group, at: int) -> bool:
-    """Processes whose name changes with each start: a deploy that is rolled back ends as many new ones as it had ended
-    old ones, or as had been started.
-    """
-    group.newcomers_gone.append(at)
-    for times in (group.newcomers_gone, group.others_moved):
-        while times and at - times[0] >= HOUR_MS:
-            times.popleft()
-    return len(group.newcomers_gone) > max(RESTARTS, len(group.others_moved))
-
-
 def _is_replaced(place: Place, at: int, comes: Sequence[Row]) -> bool:
     """Its next process was there before the coordinator missed it: killed, not cut off."""
     return (place.arrived_at is not None and at - place.arrived_at < MINUTE_MS) or any(
-        e["event_at"] < at and not (e["detail"] or "").startswith(EXPELLED) for e in comes
+        e["event_at"] < at for e in comes
     )
 
 
-def _expelled(group: _Group, g: Row, event: Row, place: Place) -> Iterator[Shake]:
-    """The same process came back, as it says itself, after its session had ended."""
-    if (event["detail"] or "").startswith(EXPELLED):
-        yield _shake(group, g, event, place, DiagnosisCause.SESSION_EXPIRY, is_explained=True)
+def _arrival(group: _Group, g: Row, event: Row) -> Iterator[Shake]:
+    """A process that the coordinator had given up, but that lives, is back: that is nobody's plan."""
+    at = event["event_at"]
+    place = group.places.comes(event)
+    group.newcomers.comes(at, is_fresh=place.is_fresh)
+    if place.is_itself and place.how == GroupEventKind.SESSION_EXPIRED:
+        yield _shake(group, g, event, place, DiagnosisCause.SESSION_EXPIRY)
 
 
 def _returned(group: _Group, event: Row) -> Iterator[Shake]:
     """Static members restart without a rebalance, and stop what they own each time."""
     place = group.places.stays(event)
     at = event["event_at"]
-    if place.departures(at) > RESTARTS:
+    if place.departures(at) > max(RESTARTS, group.places.deploys(place, at)):
         yield Shake(
             group_id=group.group_id,
             at=at,

@@ -14,6 +14,7 @@ from schemas.states import StormScope
 
 Span = tuple[int, int]
 LEAST = 3
+APART_MS = 10_000
 CALM_MS = WINDOW_MS
 """A storm is over when nothing unexplained came for so long."""
 
@@ -52,10 +53,11 @@ class Storm:
         told = f"{self.cluster}\n{self.scope}\n{self.started_at}\n{self.first_group}"
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
-    def add(self, shake: Shake) -> None:
-        self.shakes.append(shake)
-        self.group_ids.add(shake.group_id)
-        self.last_at = max(self.last_at, shake.known_at)
+    def add(self, shakes: Iterable[Shake]) -> None:
+        for shake in shakes:
+            self.shakes.append(shake)
+            self.group_ids.add(shake.group_id)
+            self.last_at = max(self.last_at, shake.known_at)
 
     def is_open(self, until_ms: int) -> bool:
         return until_ms - self.last_at <= CALM_MS
@@ -81,25 +83,42 @@ def group_storms(
         taken: spans of fleet storms with the group: what shook it in them makes no storm of its own.
     """
     ordered = sorted((s for s in shakes if not s.is_explained), key=_time)
-    own = [s for s in ordered if not any(start <= s.at <= end for start, end in taken)]
-    bursts = _bursts(ordered)
+    jolts = _jolts(s for s in ordered if not any(start <= s.at <= end for start, end in taken))
+    firsts = [jolt[0] for jolt in jolts]
+    usual_jolts = [jolt[0] for jolt in _jolts(ordered)]
+    bursts = _bursts(usual_jolts)
     out: list[Storm] = []
     free = 0
-    for at, shake in enumerate(own):
+    for at, shake in enumerate(firsts):
         if out and shake.at - out[-1].last_at <= CALM_MS:
-            out[-1].add(shake)
+            out[-1].add(jolts[at])
             free = at + 1
             continue
-        while own[free].at <= shake.at - WINDOW_MS:
+        while firsts[free].at <= shake.at - WINDOW_MS:
             free += 1
-        recent = own[free : at + 1]
+        recent = firsts[free : at + 1]
         if len(recent) < LEAST or recent[0].at < since_ms:
             continue
-        usual = _per_day(ordered, recent[0].at, first_seen_at)
+        usual = _per_day(usual_jolts, recent[0].at, first_seen_at)
         enough = max(needed(usual, WINDOW_MS, least=LEAST), _habit(bursts, recent[0].at) + 1)
         if len(recent) >= enough:
-            out.append(_storm(cluster, group_id, recent, enough, usual))
+            storm = _storm(cluster, group_id, recent, enough, usual)
+            storm.shakes = []
+            for jolt in jolts[free : at + 1]:
+                storm.add(jolt)
+            out.append(storm)
             free = at + 1
+    return out
+
+
+def _jolts(ordered: Iterable[Shake]) -> list[list[Shake]]:
+    """Shakes that come within ten seconds are counted once: several members may be lost in as many rebalances."""
+    out: list[list[Shake]] = []
+    for shake in ordered:
+        if out and shake.at - out[-1][0].at < APART_MS:
+            out[-1].append(shake)
+        else:
+            out.append([shake])
     return out
 
 

@@ -1,0 +1,151 @@
+"""How many storms are found, how many calm days page, and how soon: `python -m bench.storms [--quick]`.
+
+Simulated silver rows of clusters whose groups live through ordinary days, and of clusters with storms as well; the
+detection is the product's own. Nothing here was used to fit a threshold: those follow from odds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from bench.simulated_days import HOUR, MINUTE, START, STORMS, Cluster, Label
+from pipelines.gold.lasting import Looked
+from pipelines.gold.shakes import Shake, shakes
+from pipelines.gold.storms import Storm
+
+NEAR_MS = 5 * MINUTE
+
+
+@dataclass(kw_only=True)
+class Figures:
+    """`delays_ms`: by which moment it is counted from."""
+
+    storms: int = 0
+    found: int = 0
+    group_days: int = 0
+    false: list[Storm] = field(default_factory=list)
+    missed: list[Label] = field(default_factory=list)
+    delays_ms: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    seconds: float = 0.0
+
+
+def found_in(cluster: Cluster, figures: Figures) -> tuple[list[Storm], list[Shake]]:
+    """What the product finds in a cluster."""
+    found: list[Shake] = []
+    seen: dict[str, int] = {}
+    for group in cluster.groups:
+        generations, events = group.rows()
+        begun = time.process_time()
+        found += shakes(group.group_id, generations, events)
+        figures.seconds += time.process_time() - begun
+        seen[group.group_id] = START - HOUR
+    begun = time.process_time()
+    looked = Looked(cluster=cluster.name, stored=[], since_ms=0, first_seen_at=seen)
+    looked.shake_together(found)
+    of_groups: dict[str, list[Shake]] = {group: [] for group in looked.groups(found)}
+    for shake in found:
+        if shake.group_id in of_groups:
+            of_groups[shake.group_id].append(shake)
+    storms = looked.storms(of_groups)
+    figures.seconds += time.process_time() - begun
+    return storms, found
+
+
+def judge(cluster: Cluster, figures: Figures) -> None:
+    """Count what was found, missed and made up."""
+    storms, found = found_in(cluster, figures)
+    figures.group_days += len(cluster.groups) * cluster.days
+    matched: set[int] = set()
+    for label in cluster.labels:
+        mine = [s for s in storms if _is_about(s, label)]
+        matched |= {id(s) for s in mine}
+        figures.storms += 1
+        if not mine:
+            figures.missed.append(label)
+            continue
+        figures.found += 1
+        first = min(mine, key=lambda s: s.detected_at)
+        third = _third(found, label)
+        figures.delays_ms["labelled beginning"].append(first.detected_at - label.started_at)
+        if third is not None:
+            figures.delays_ms["third shake, or group"].append(max(0, first.detected_at - third))
+    figures.false += [s for s in storms if id(s) not in matched and s.started_at >= START]
+
+
+def _is_about(storm: Storm, label: Label) -> bool:
+    overlaps = storm.started_at <= label.ended_at + NEAR_MS and storm.last_at >= label.started_at - NEAR_MS
+    return overlaps and bool(storm.group_ids & label.groups)
+
+
+def _third(found: Iterable[Shake], label: Label) -> int | None:
+    """When the third rebalance that nothing explains, or the third group, could be known."""
+    mine = sorted(
+        (s for s in found if s.group_id in label.groups and label.started_at <= s.at <= label.ended_at + NEAR_MS),
+        key=lambda s: s.known_at,
+    )
+    if len(label.groups) > 1:
+        first: dict[str, int] = {}
+        for shake in mine:
+            first.setdefault(shake.group_id, shake.known_at)
+        times = sorted(first.values())
+    else:
+        times = [s.known_at for s in mine if not s.is_explained]
+    return times[2] if len(times) > 2 else None
+
+
+def measure(*, calm_days: int, storms: int, groups: int, days: int, seed: int = 1) -> Figures:
+    """At least so many calm group-days and storms, on clusters of `groups` for `days`."""
+    figures = Figures()
+    number = seed * 1000
+    while figures.group_days < calm_days:
+        number += 1
+        cluster = Cluster(number, groups=groups, days=days)
+        cluster.calm()
+        judge(cluster, figures)
+    kinds = list(STORMS)
+    made = 0
+    while made < storms:
+        number += 1
+        cluster = Cluster(number, groups=groups, days=days)
+        cluster.calm()
+        for place in range(days * 2):
+            at = START + place * 12 * HOUR + cluster.rng.randrange(6 * HOUR)
+            cluster.storm(kinds[made % len(kinds)], at)
+            made += 1
+        judge(cluster, figures)
+    return figures
+
+
+def quantile(values: Sequence[int], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] / 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of it")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    scale = 10 if arguments.quick else 1
+    figures = measure(
+        calm_days=10_500 // scale, storms=360 // scale, groups=60, days=7 if scale == 1 else 3, seed=arguments.seed
+    )
+    rate = 1000 * len(figures.false) / figures.group_days
+    print(f"storms        {figures.storms:8,}  found {figures.found:,}, recall {figures.found / figures.storms:.2%}")
+    print(f"group-days    {figures.group_days:8,}  false pages {len(figures.false)}, {rate:.2f} per 1,000 group-days")
+    for since, values in figures.delays_ms.items():
+        print(f"delay since {since}: p50 {quantile(values, 0.5):.1f} s, p95 {quantile(values, 0.95):.1f} s")
+    print(f"processor     {figures.seconds:8.1f}  s, {1e6 * figures.seconds / figures.group_days:.0f} us a group-day")
+    for label in figures.missed:
+        print(f"missed: {label.kind} of {len(label.groups)} groups, {sorted(label.groups)[:3]}")
+    for storm in figures.false:
+        causes = ", ".join(sorted({s.cause.value for s in storm.shakes}))
+        print(f"false: {storm.scope.value} of {sorted(storm.group_ids)[:5]}, {len(storm.shakes)} shakes, {causes}")
+
+
+if __name__ == "__main__":
+    main()

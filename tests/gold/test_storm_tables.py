@@ -1,0 +1,99 @@
+"""`storms` on real tables: the same rows whichever batches silver came in, and nothing looked at twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from jobs.delta_io import table_path
+from jobs.storms import _memory, look, storms_table
+from schemas.gold import STORMS
+from schemas.silver import GROUPS
+from tests.gold.simulated import HOUR, MINUTE, SECOND, START, group, groups_table, tables
+
+
+def stormy() -> list[Any]:
+    """A group that polls too slowly for an hour, six that lose their coordinator, ten that are only deployed."""
+    slow = group("slow")
+    for turn in range(10):
+        slow.do(START + turn * 6 * MINUTE, "poll_timeout", 1, 5 * SECOND)
+    cut = [group(f"cut-{number}", size=2) for number in range(6)]
+    for number, one in enumerate(cut):
+        one.partition = 7
+        one.do(START + 2 * HOUR, "load", 2)
+        for index in range(2):
+            one.do(START + 2 * HOUR + 5 * SECOND + number * SECOND, "cut", index, 2 * SECOND)
+    calm = [group(f"calm-{number}", size=3) for number in range(10)]
+    for number, one in enumerate(calm):
+        one.partition = number + 10
+        one.deploy(START + number * MINUTE, pause_ms=10 * SECOND, away_ms=5 * SECOND)
+    return [slow, *cut, *calm]
+
+
+class Warehouse:
+    """Silver in some batches; what Spark does for the product is done by deltalake here, which is ready sooner."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.told = folder, 0
+
+    def goes_on_until(self, until: int) -> None:
+        groups = stormy()
+        for table, rows in tables(groups, since=self.told, until=until).items():
+            write_deltalake(table_path(self.folder, table), rows, mode="append")
+        write_deltalake(table_path(self.folder, GROUPS), groups_table(groups, until), mode="overwrite")
+        self.told = until
+
+    def update(self) -> list[dict[str, Any]]:
+        found = look(self.folder)
+        ids = {row["storm_id"] for row in found.old}
+        kept = [row for row in self.storms() if row["storm_id"] not in ids]
+        rows = storms_table(found.new)
+        write_deltalake(table_path(self.folder, STORMS), storms_table([]), mode="append")
+        stored = [row for row in kept if row] + rows.to_pylist()
+        write_deltalake(table_path(self.folder, STORMS), rows.from_pylist(stored, rows.schema), mode="overwrite")
+        if found.memory is not None:
+            found.memory.save(_memory(self.folder))
+        return self.storms()
+
+    def storms(self) -> list[dict[str, Any]]:
+        path = table_path(self.folder, STORMS)
+        if not DeltaTable.is_deltatable(path):
+            return []
+        return sorted(DeltaTable(path).to_pyarrow_table().to_pylist(), key=lambda row: row["started_at"])
+
+
+@pytest.fixture
+def kept(tmp_path) -> Warehouse:
+    return Warehouse(tmp_path)
+
+
+def test_storms_are_the_same_in_any_batching(kept, tmp_path) -> None:
+    kept.goes_on_until(START + 20 * MINUTE)
+    [first] = kept.update()
+    assert (first["group_ids"], first["is_open"], first["ended_at"]) == (["slow"], True, None)
+    for until in (55 * MINUTE, 2 * HOUR + 6 * SECOND, 2 * HOUR + 9 * SECOND, 3 * HOUR):
+        kept.goes_on_until(START + until)
+        step_by_step = kept.update()
+    slow, fleet = step_by_step
+    assert slow["storm_id"] == first["storm_id"], "it keeps its id while it grows"
+    assert (slow["unexplained_rebalances"], slow["suspected_cause"]) == (10, "poll_timeout")
+    assert (fleet["scope"], fleet["groups"], fleet["is_open"]) == ("fleet", 6, False)
+    assert "offsets_partition" in {d["attribute"] for d in fleet["differences"]}
+
+    at_once = Warehouse(tmp_path / "at once")
+    at_once.goes_on_until(START + 3 * HOUR)
+    assert at_once.update() == step_by_step
+
+    _memory(kept.folder).unlink()
+    assert kept.update() == step_by_step, "what was remembered only saves work"
+
+
+def test_nothing_new_is_nothing_to_write(kept) -> None:
+    kept.goes_on_until(START + 3 * HOUR)
+    before = kept.update()
+    found = look(kept.folder)
+    assert found.memory is None
+    assert kept.update() == before

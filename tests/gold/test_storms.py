@@ -1,0 +1,167 @@
+"""Which rebalances are storms, of simulated and of recorded groups."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench.storms import measure
+from pipelines.gold.fleet import fleet_storms
+from pipelines.gold.shakes import Shake, shakes
+from pipelines.gold.storm_rows import suspected
+from pipelines.gold.storms import Storm, group_storms
+from schemas.states import DiagnosisCause, StormScope
+from tests.gold.simulated import DAY, HOUR, MINUTE, SECOND, START, group
+from tests.silver.rebuilding import batches, silver_of
+
+
+def shaken(*groups) -> list[Shake]:
+    return [s for g in groups for s in shakes(g.group_id, *g.rows())]
+
+
+def alone(found, **more) -> list[Storm]:
+    return group_storms("kafka", "orders", found, first_seen_at=START - HOUR, **more)
+
+
+def together(found, groups=20) -> list[Storm]:
+    return fleet_storms("kafka", found, [START - HOUR] * groups)
+
+
+@pytest.mark.parametrize("kind", ["eager", "cooperative", "static", "kip848", "streams", "connect"])
+@pytest.mark.parametrize("is_logged", [True, False])
+@pytest.mark.parametrize("is_polite", [True, False])
+def test_a_rolling_deploy_that_is_rolled_back_and_tried_again_is_no_storm(kind, is_logged, is_polite) -> None:
+    orders = group(kind=kind, is_logged=is_logged, is_polite=is_polite)
+    for turn in range(3):
+        orders.deploy(START + turn * 12 * MINUTE, pause_ms=20 * SECOND, away_ms=12 * SECOND)
+    assert alone(shaken(orders)) == []
+
+
+@pytest.mark.parametrize("name", ["{}", "{}#"])
+def test_pods_that_are_replaced_under_other_names_are_no_storm(name) -> None:
+    orders = group(instance={"renames": True})
+    for index, instance in enumerate(orders.instances):
+        instance.name = name.format(f"orders-{index}")
+    for turn in range(3):
+        orders.deploy(START + turn * 12 * MINUTE, pause_ms=20 * SECOND, away_ms=12 * SECOND)
+    assert alone(shaken(orders)) == []
+
+
+def test_scaling_out_and_in_all_day_is_no_storm() -> None:
+    orders = group(size=6)
+    for turn in range(40):
+        at = START + turn * 15 * MINUTE
+        for index in (4, 5):
+            orders.do(at + index * 300, "stop", index, 0)
+            orders.do(at + 7 * MINUTE + index * 300, "start", index)
+    assert alone(shaken(orders)) == []
+
+
+def test_the_third_poll_that_took_too_long_makes_a_storm_that_ends_after_calm() -> None:
+    orders = group()
+    for turn in range(5):
+        orders.do(START + turn * 7 * MINUTE, "poll_timeout", 1, 5 * SECOND)
+    [storm] = alone(shaken(orders))
+    assert storm.started_at == START
+    assert 14 * MINUTE <= storm.detected_at - START < 14 * MINUTE + 4 * SECOND
+    assert len(storm.shakes) == 5
+    assert suspected(storm) == (DiagnosisCause.POLL_TIMEOUT, 1.0)
+    assert storm.is_open(storm.last_at + 30 * MINUTE)
+    assert not storm.is_open(storm.last_at + 31 * MINUTE)
+
+
+def test_one_process_that_cannot_stay_is_a_storm_however_it_goes_and_whatever_its_name() -> None:
+    for kind, killed in (("eager", False), ("eager", True), ("static", True), ("streams", True), ("kip848", False)):
+        for name in ("orders-1", "orders#1"):
+            orders = group(kind=kind)
+            orders.instances[1].name, orders.instances[1].renames = name, "#" in name
+            for turn in range(8):
+                orders.restart(START + turn * 2 * MINUTE, 1, 10 * SECOND, killed=killed)
+            assert len(alone(shaken(orders))) == 1, (kind, killed, name)
+
+
+def test_a_living_process_that_was_given_up_is_never_explained() -> None:
+    orders = group()
+    for turn in range(4):
+        orders.do(START + turn * 2 * MINUTE, "cut", turn, SECOND)
+    [storm] = alone(shaken(orders))
+    assert suspected(storm)[0] == DiagnosisCause.SESSION_EXPIRY
+
+
+def test_what_never_ends_is_one_storm() -> None:
+    orders = group()
+    for turn in range(3 * 24 * 6):
+        orders.do(START + turn * 10 * MINUTE, "poll_timeout", 1, 5 * SECOND)
+    [storm] = alone(shaken(orders))
+    assert storm.last_at - storm.started_at > 3 * DAY - 11 * MINUTE
+
+
+def test_what_happens_to_a_group_every_night_is_no_storm_for_ever() -> None:
+    orders = group()
+    for night in range(7):
+        for turn in range(4):
+            orders.do(START + night * DAY + turn * 5 * MINUTE, "poll_timeout", 1, 5 * SECOND)
+    assert len(alone(shaken(orders))) == 3
+
+
+def test_groups_that_lose_their_coordinator_together_are_one_storm_of_the_fleet() -> None:
+    hit = [group(f"orders-{number}") for number in range(6)]
+    for number, one in enumerate(hit):
+        one.do(START, "load", 2)
+        for index in range(4):
+            one.do(START + 5 * SECOND + number * SECOND, "cut", index, 2 * SECOND)
+    found = shaken(*hit)
+    [storm] = together(found)
+    assert storm.group_ids == {one.group_id for one in hit}
+    assert (storm.scope, storm.detected_at - START < 15 * SECOND) == (StormScope.FLEET, True)
+
+
+def test_applications_that_are_deployed_at_once_are_no_storm_of_the_fleet() -> None:
+    apps = [group(f"app-{number}", kind, 3) for number, kind in enumerate(["streams"] * 4 + ["eager", "kip848"])]
+    for app in apps:
+        app.deploy(START, pause_ms=40 * SECOND, away_ms=15 * SECOND)
+    found = shaken(*apps)
+    assert together(found) == []
+    assert [s for s in found if not s.is_explained] == []
+
+
+def test_a_fleet_storm_leaves_nothing_for_its_groups_to_page() -> None:
+    hit = [group(f"orders-{number}") for number in range(5)]
+    for one in hit:
+        for turn in range(6):
+            one.do(START + turn * 2 * MINUTE, "cut", turn % 4, SECOND)
+    found = shaken(*hit)
+    [storm] = together(found)
+    span = [(storm.started_at, storm.last_at)]
+    mine = [s for s in found if s.group_id == "orders-0"]
+    assert group_storms("kafka", "orders-0", mine, first_seen_at=START - HOUR, taken=span) == []
+    assert len(group_storms("kafka", "orders-0", mine, first_seen_at=START - HOUR)) == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["rolling_restart", "connect", "streams", "migration", "reassignment", "share_registry"]
+)
+@pytest.mark.parametrize("sources", ["offsets,log", "offsets"])
+def test_recorded_restarts_are_no_storm(name, sources) -> None:
+    assert recorded(name, sources) == []
+
+
+def test_four_recorded_groups_with_an_accident_or_two_each_are_no_storm() -> None:
+    assert recorded("eager_churn", "offsets,log") == []
+
+
+def recorded(name: str, sources: str) -> list[Storm]:
+    rows = silver_of(batches(name, sources=sources), name)
+    seen = {row["group_id"]: row["first_seen_at"] for row in rows["groups"]}
+    mine = {
+        one: shakes(one, *([r for r in rows[t] if r["group_id"] == one] for t in ("generations", "group_events")))
+        for one in seen
+    }
+    everything = [s for found in mine.values() for s in found]
+    storms = fleet_storms("kafka", everything, seen.values())
+    return storms + [s for one in seen for s in group_storms("kafka", one, mine[one], first_seen_at=seen[one])]
+
+
+def test_simulated_storms_are_found_and_ordinary_days_page_nobody() -> None:
+    figures = measure(calm_days=600, storms=24, groups=60, days=2, seed=7)
+    assert figures.found >= 0.95 * figures.storms, figures.missed
+    assert len(figures.false) <= 1
