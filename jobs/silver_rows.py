@@ -51,4 +51,8 @@ def moment(ms: int) -> datetime:
 
 def among(groups: Collection[str]) -> pc.Expression:
     """A condition that holds for these groups of any cluster; for all where there are too many to name."""
-    return pc.field("group_id").isin(sorted(groups)) if len(groups) <= NAMED else pc.scalar(value=True)
+    return (
+        pc.field("group_id").isin(pa.array(sorted(groups), pa.string()))
+        if len(groups) <= NAMED
+        else pc.scalar(value=True)
+    )

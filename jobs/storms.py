@@ -171,7 +171,7 @@ def _look(
     looked.shake_together(lately)
     groups = looked.groups(lately)
     of_groups: dict[str, list[Shake]] = {group: [] for group in groups}
-    for shake in shakes_of(table.filter(pc.field("group_id").isin(sorted(groups)))):
+    for shake in shakes_of(table.filter(pc.field("group_id").isin(pa.array(sorted(groups), pa.string())))):
         if shake.at >= looked.needed(shake.group_id):
             of_groups[shake.group_id].append(shake)
     storms = looked.storms(of_groups)

@@ -97,3 +97,11 @@ def test_nothing_new_is_nothing_to_write(kept) -> None:
     found = look(kept.folder)
     assert found.memory is None
     assert kept.update() == before
+
+
+def test_a_cluster_without_storms_has_no_rows(kept) -> None:
+    calm = [one for one in stormy() if one.group_id.startswith("calm")]
+    for table, rows in tables(calm).items():
+        write_deltalake(table_path(kept.folder, table), rows)
+    write_deltalake(table_path(kept.folder, GROUPS), groups_table(calm, START + HOUR))
+    assert kept.update() == []
