@@ -87,6 +87,37 @@ def slow_polls(group: Group, rng: Random) -> Iterator[float]:
         yield seconds
 
 
+def one_deploy(group: Group, rng: Random) -> Iterator[float]:
+    """A rolling restart, rolled back soon after; then nothing more."""
+    yield from staggered_joins(group, rng)
+    for _ in range(2):
+        yield rng.uniform(15, 20)
+        group.say(f"{group.plan.group_id}: a rolling restart")
+        for index in range(group.plan.members):
+            yield from restart(group, index, rng.uniform(1, 3))
+            yield rng.uniform(4, 8)
+
+
+def crash_loop(group: Group, rng: Random) -> Iterator[float]:
+    """One member is killed soon after each start, eight times; then nothing more."""
+    yield from staggered_joins(group, rng)
+    yield rng.uniform(15, 20)
+    group.say(f"{group.plan.group_id}: a crash loop")
+    for _ in range(8):
+        yield from crash(group, 1, rng.uniform(2, 8))
+        yield rng.uniform(4, 8)
+
+
+def poll_loop(group: Group, rng: Random) -> Iterator[float]:
+    """One member exceeds max.poll.interval.ms six times in a row; then nothing more."""
+    yield from staggered_joins(group, rng)
+    yield rng.uniform(15, 20)
+    for _ in range(6):
+        seconds = group.plan.max_poll_interval_ms / 1000 + rng.uniform(1, 3)
+        group.block(0, seconds)
+        yield seconds + rng.uniform(5, 10)
+
+
 def comings_and_goings(group: Group, rng: Random) -> Iterator[float]:
     """By turns a member leaves and returns, and one is killed and returns after its session ended."""
     yield from staggered_joins(group, rng)

@@ -283,6 +283,18 @@ FAILOVER = Scenario(
     brokers=3,
     incidents=[incidents.coordinator_losses],
 )
+STORMS = Scenario(
+    groups=[
+        (ConsumerPlan(group_id="cart-cleaner", topic="carts", partitions=6, members=3), churn.one_deploy),
+        (ConsumerPlan(group_id="label-printer", topic="labels", partitions=6, members=3), churn.crash_loop),
+        (
+            ConsumerPlan(
+                group_id="receipt-writer", topic="receipts", partitions=6, members=3, max_poll_interval_ms=6_000
+            ),
+            churn.poll_loop,
+        ),
+    ]
+)
 SCENARIOS: dict[str, Scenario] = {
     DEFAULT: CHURN,
     "kip848": KIP848,
@@ -294,4 +306,5 @@ SCENARIOS: dict[str, Scenario] = {
     "registry": REGISTRY,
     "reassignment": REASSIGNMENT,
     "failover": FAILOVER,
+    "storms": STORMS,
 }

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
 from pipelines.gold.places import HOUR_MS
 from pipelines.gold.rarity import DAY_MS, needed
 from pipelines.gold.shakes import MINUTE_MS, WINDOW_MS, Shake
 from pipelines.gold.storms import CALM_MS, Storm
-from schemas.states import StormScope
+from schemas.states import DiagnosisCause, StormScope
 
 LEAST = 3
 TOGETHER_MS = MINUTE_MS
 BASELINE_MS = DAY_MS
+SPARED_HOURS = 2
+ODDS_PER_DAY = 1 / 200
+"""A cluster has many groups: chance alone may call for somebody once in two hundred days."""
+
 USUAL_PER_GROUP = 0.1
 """Onsets of one group a day that are taken for usual, with the weight of an hour, before history says otherwise."""
 
@@ -33,6 +37,7 @@ def fleet_storms(
     ordered = sorted(shakes, key=_time)
     onsets = _onsets(ordered)
     times = [s.at for s in onsets]
+    moved = [s.at for s in onsets if s.cause == DiagnosisCause.COORDINATOR]
     seen = sorted(first_seen_at)
     out: list[Storm] = []
     free, last_onset = 0, 0
@@ -42,10 +47,12 @@ def fleet_storms(
         together = onsets[free : at + 1]
         if len(together) < LEAST or together[0].at < since_ms:
             continue
-        usual = _per_day(times, seen, shake.at - TOGETHER_MS)
-        enough = needed(usual, TOGETHER_MS, least=LEAST)
+        usual, enough = _enough(times, seen, shake.at)
         if len(together) < enough:
-            continue
+            # Where the log names a new coordinator, only other failovers are chance.
+            usual, enough = _enough(moved, seen, shake.at)
+            if sum(s.cause == DiagnosisCause.COORDINATOR for s in together) < enough:
+                continue
         if out and _goes_on(out[-1], last_onset, together[0].at, ordered):
             out[-1].group_ids |= {s.group_id for s in together}
         else:
@@ -54,6 +61,11 @@ def fleet_storms(
     if out:
         _follow(out[-1], ordered)
     return out
+
+
+def _enough(times: Sequence[int], seen: Sequence[int], at: int) -> tuple[float, int]:
+    usual = _per_day(times, seen, at - TOGETHER_MS)
+    return usual, needed(usual, TOGETHER_MS, least=LEAST, odds_per_day=ODDS_PER_DAY)
 
 
 def _goes_on(storm: Storm, last_onset: int, at: int, ordered: Sequence[Shake]) -> bool:
@@ -107,12 +119,17 @@ def _onsets(ordered: Sequence[Shake]) -> list[Shake]:
 
 
 def _per_day(times: Sequence[int], seen: Sequence[int], before: int) -> float:
-    """Onsets a day, of the whole cluster."""
+    """Onsets a day, of the whole cluster; without the two hours that had most, so that one storm does not hide the
+    next.
+    """
     since = max(seen[0] if seen else 0, before - BASELINE_MS)
-    count = bisect_left(times, before) - bisect_left(times, since)
-    weight = HOUR_MS / DAY_MS
+    mine = times[bisect_left(times, since) : bisect_left(times, before)]
+    count, length = len(mine), max(0, before - since)
+    if length >= BASELINE_MS // 2:
+        busiest = Counter((at - since) // HOUR_MS for at in mine).most_common(SPARED_HOURS)
+        count, length = count - sum(n for _, n in busiest), length - SPARED_HOURS * HOUR_MS
     usual = bisect_left(seen, before) * USUAL_PER_GROUP
-    return (count + usual * weight) / (max(0, before - since) / DAY_MS + weight)
+    return (count + usual * HOUR_MS / DAY_MS) / ((length + HOUR_MS) / DAY_MS)
 
 
 def _time(shake: Shake) -> tuple[int, int, str, str, str]:

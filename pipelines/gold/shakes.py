@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipelines.gold.newcomers import RESTARTS, Newcomers
@@ -151,7 +151,9 @@ def _of_generation(group: _Group, g: Row, events: Sequence[Row]) -> Iterator[Sha
         group.follow_ups = 0
     found += _rejoining(group, g, is_same=not comes and not goes)
     found += _failed(group, g, events, len(comes) + len(goes))
-    found += _failover(group, g)
+    if _is_failover(group, g):
+        found = [replace(s, cause=DiagnosisCause.COORDINATOR) for s in found]
+        found.append(_shake(group, g, None, None, DiagnosisCause.COORDINATOR, is_explained=True))
     if g["rebalance_mode"] == RebalanceMode.NONE:
         # Nobody's work stops: members of a share group have nothing of their own, a registry's election moves none.
         found = [s for s in found if s.is_explained]
@@ -246,11 +248,10 @@ def _failed(group: _Group, g: Row, events: Sequence[Row], moves: int) -> Iterato
         yield _shake(group, g, None, None, DiagnosisCause.SLOW_JOINER)
 
 
-def _failover(group: _Group, g: Row) -> Iterator[Shake]:
+def _is_failover(group: _Group, g: Row) -> bool:
     """A rebalance right after another broker took the group over."""
     since = None if group.loaded_at is None else g["joined_at"] - group.loaded_at
-    if since is not None and 0 <= since <= FAILOVER_MS and g["trigger"] != Trigger.FIRST_MEMBER:
-        yield _shake(group, g, None, None, DiagnosisCause.COORDINATOR, is_explained=True)
+    return since is not None and 0 <= since <= FAILOVER_MS and g["trigger"] != Trigger.FIRST_MEMBER
 
 
 def _shake(
