@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from bench.simulated_days import Cluster
 from jobs.delta_io import table_path
 from jobs.storms import _memory, look, storms_table
 from schemas.gold import STORMS
 from schemas.silver import GROUPS
-from tests.gold.simulated import HOUR, MINUTE, SECOND, START, group, groups_table, tables
+from tests.gold.simulated import DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
 
 
 def stormy() -> list[Any]:
@@ -36,11 +38,11 @@ def stormy() -> list[Any]:
 class Warehouse:
     """Silver in some batches; what Spark does for the product is done by deltalake here, which is ready sooner."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.told = folder, 0
+    def __init__(self, folder: Path, groups: list[Any]) -> None:
+        self.folder, self.told, self.groups = folder, 0, groups
 
     def goes_on_until(self, until: int) -> None:
-        groups = stormy()
+        groups = self.groups
         for table, rows in tables(groups, since=self.told, until=until).items():
             write_deltalake(table_path(self.folder, table), rows, mode="append")
         write_deltalake(table_path(self.folder, GROUPS), groups_table(groups, until), mode="overwrite")
@@ -67,7 +69,7 @@ class Warehouse:
 
 @pytest.fixture
 def kept(tmp_path) -> Warehouse:
-    return Warehouse(tmp_path)
+    return Warehouse(tmp_path, stormy())
 
 
 def test_storms_are_the_same_in_any_batching(kept, tmp_path) -> None:
@@ -83,12 +85,28 @@ def test_storms_are_the_same_in_any_batching(kept, tmp_path) -> None:
     assert (fleet["scope"], fleet["groups"], fleet["is_open"]) == ("fleet", 6, False)
     assert "offsets_partition" in {d["attribute"] for d in fleet["differences"]}
 
-    at_once = Warehouse(tmp_path / "at once")
+    at_once = Warehouse(tmp_path / "at once", kept.groups)
     at_once.goes_on_until(START + 3 * HOUR)
     assert at_once.update() == step_by_step
 
     _memory(kept.folder).unlink()
     assert kept.update() == step_by_step, "what was remembered only saves work"
+
+
+def test_an_ordinary_day_with_storms_is_the_same_in_any_batching(tmp_path) -> None:
+    cluster = Cluster(11, groups=20, days=1)
+    cluster.calm()
+    for place, kind in enumerate(("failover", "poll timeouts", "crash loop", "network")):
+        cluster.storm(kind, START + place * 5 * HOUR)
+    in_steps, at_once = Warehouse(tmp_path / "in steps", cluster.groups), Warehouse(tmp_path / "once", cluster.groups)
+    rng, at = Random(3), START
+    while at < START + DAY:
+        at += rng.choice((MINUTE, 10 * MINUTE, HOUR, 5 * HOUR, 5 * HOUR))
+        in_steps.goes_on_until(at)
+        in_steps.update()
+    at_once.goes_on_until(at)
+    assert len(at_once.update()) >= 3
+    assert in_steps.storms() == at_once.storms()
 
 
 def test_nothing_new_is_nothing_to_write(kept) -> None:

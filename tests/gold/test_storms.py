@@ -149,6 +149,15 @@ def test_four_recorded_groups_with_an_accident_or_two_each_are_no_storm() -> Non
     assert recorded("eager_churn", "offsets,log") == []
 
 
+@pytest.mark.parametrize("sources", ["offsets,log", "offsets"])
+def test_a_recorded_crash_loop_and_late_polls_are_storms_and_the_deploy_beside_them_is_none(sources) -> None:
+    found = {storm.first_group: storm for storm in recorded("storms", sources)}
+    assert sorted(found) == ["label-printer", "receipt-writer"]
+    assert {s.who for s in found["label-printer"].shakes} == {"label-printer-1"}
+    assert {s.who for s in found["receipt-writer"].shakes} == {"receipt-writer-0"}
+    assert found["receipt-writer"].detected_at - found["receipt-writer"].started_at < MINUTE
+
+
 def recorded(name: str, sources: str) -> list[Storm]:
     rows = silver_of(batches(name, sources=sources), name)
     seen = {row["group_id"]: row["first_seen_at"] for row in rows["groups"]}
