@@ -1,4 +1,4 @@
-"""Rows of silver and gold read without Spark: instants as milliseconds, only what is asked for."""
+"""Rows of silver and gold read without Spark: instants as milliseconds, only the files and columns that are needed."""
 
 from __future__ import annotations
 
@@ -6,28 +6,52 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from jobs.delta_io import table_path
+from pipelines.arrow_types import row_type
 from schemas.tables import Table
 
 NAMED = 2_000
-"""Up to so many groups are named in a condition, which lets files be skipped."""
+"""Up to so many groups are named in a condition."""
+
+ROUNDED_MS = 1_000
+"""The limits of a file's instants may be rounded down."""
 
 
 def rows(
-    warehouse: Path, table: Table, columns: Sequence[str], *, where: pc.Expression | None = None
+    warehouse: Path,
+    table: Table,
+    columns: Sequence[str],
+    *,
+    where: pc.Expression | None = None,
+    since: tuple[str, int] | None = None,
 ) -> list[dict[str, Any]]:
-    """Rows of a table as it stands; none where it does not exist yet."""
-    path = table_path(warehouse, table)
-    if not DeltaTable.is_deltatable(path):
+    """Rows of a table as it stands, of those `since` an instant (column and milliseconds); none where there is none."""
+    if not DeltaTable.is_deltatable(table_path(warehouse, table)):
         return []
-    table_of = DeltaTable(path).to_pyarrow_table(columns=list(columns), filters=where)
-    found: list[dict[str, Any]] = milliseconds(table_of).to_pylist()
-    return found
+    if since is not None:
+        late = pc.field(since[0]) >= pa.scalar(since[1] * 1000, pa.timestamp("us", tz="UTC"))
+        where = late if where is None else where & late
+    found = dataset(warehouse, table, since=since).to_table(columns=list(columns), filter=where)
+    out: list[dict[str, Any]] = milliseconds(found).to_pylist()
+    return out
+
+
+def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
+    """A table's files, but for those that end before `since`; the limits that Delta keeps of each file say which."""
+    path = table_path(warehouse, table)
+    files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+    if since is not None and f"max.{since[0]}" in files.column_names:
+        begin = pa.scalar((since[1] - ROUNDED_MS) * 1000, pa.timestamp("us", tz="UTC"))
+        files = files.filter(pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True))
+    paths = [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
+    return ds.dataset(paths, schema=pa.schema(list(row_type(table))), format="parquet")
 
 
 def milliseconds(found: pa.Table) -> pa.Table:
@@ -39,20 +63,13 @@ def milliseconds(found: pa.Table) -> pa.Table:
     return found
 
 
-def instant(ms: int) -> pa.Scalar:
-    """For conditions on a TIMESTAMP column."""
-    return pa.scalar(ms * 1000, pa.timestamp("us", tz="UTC"))
-
-
 def moment(ms: int) -> datetime:
-    """The same for SQL."""
+    """For conditions in SQL."""
     return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def among(groups: Collection[str]) -> pc.Expression:
     """A condition that holds for these groups of any cluster; for all where there are too many to name."""
-    return (
-        pc.field("group_id").isin(pa.array(sorted(groups), pa.string()))
-        if len(groups) <= NAMED
-        else pc.scalar(value=True)
-    )
+    if len(groups) > NAMED:
+        return pc.scalar(value=True)
+    return pc.field("group_id").isin(pa.array(sorted(groups), pa.string()))

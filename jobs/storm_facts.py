@@ -8,10 +8,8 @@ from typing import Any
 
 import duckdb
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 
-from jobs.delta_io import table_path
-from jobs.silver_rows import among, instant, milliseconds, moment, rows
+from jobs.silver_rows import among, dataset, milliseconds, moment, rows
 from pipelines.gold.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.places import HOUR_MS
 from pipelines.gold.storm_rows import Cost, cost
@@ -32,11 +30,11 @@ STALL = ("group_id", "incarnation", "generation_id", "stopped_at_latest", "stopp
 def facts(warehouse: Path, storm: Storm) -> tuple[Cost, list[Difference]]:
     """Read the rows of the storm's groups; of a fleet storm those in force for all other groups too."""
     mine = (pc.field("cluster") == storm.cluster) & among(storm.group_ids)
-    start, end = instant(storm.started_at - HOUR_MS), instant(storm.last_at + HOUR_MS)
+    start, end = storm.started_at - HOUR_MS, storm.last_at + HOUR_MS
 
     def read(table: Table, columns: tuple[str, ...], time: str) -> list[dict[str, Any]]:
-        found = rows(warehouse, table, columns, where=mine & (pc.field(time) >= start) & (pc.field(time) <= end))
-        return [row for row in found if row["group_id"] in storm.group_ids]
+        found = rows(warehouse, table, columns, where=mine, since=(time, start))
+        return [row for row in found if row["group_id"] in storm.group_ids and row[time] <= end]
 
     generations = read(GENERATIONS, GENERATION, "joined_at")
     spent = cost(storm, generations, read(STALLS, STALL, "stopped_at_latest"))
@@ -112,12 +110,11 @@ def _generations(warehouse: Path, storm: Storm) -> list[dict[str, Any]]:
 
 def _query(warehouse: Path, table: Table, sql: str, storm: Storm, **more: Any) -> list[dict[str, Any]]:
     """`found` in the query are the table's rows that may matter."""
-    dataset = DeltaTable(table_path(warehouse, table)).to_pyarrow_dataset()
     parameters = {"cluster": storm.cluster, "start": moment(storm.started_at), **more}
     if "$last" in sql:
         parameters |= {"last": moment(storm.last_at), "groups": sorted(storm.group_ids)}
     with duckdb.connect() as engine:
         engine.execute("SET TimeZone = 'UTC'")
-        engine.register("found", dataset)
+        engine.register("found", dataset(warehouse, table))
         found: list[dict[str, Any]] = milliseconds(engine.sql(sql, params=parameters).to_arrow_table()).to_pylist()
     return found

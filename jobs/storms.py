@@ -16,7 +16,7 @@ from jobs.changed_rows import GoneError, changed, files
 from jobs.delta_io import checkpoint_path, create_tables, table_path
 from jobs.replace import replace_rows
 from jobs.settings import Settings
-from jobs.silver_rows import among, instant, rows
+from jobs.silver_rows import among, rows
 from jobs.storm_facts import facts
 from jobs.storm_memory import Group, Memory, shakes_of
 from pipelines.arrow_types import row_type
@@ -24,7 +24,7 @@ from pipelines.gold.frame import as_stored
 from pipelines.gold.lasting import Looked
 from pipelines.gold.places import HOUR_MS
 from pipelines.gold.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
-from pipelines.gold.storm_rows import storm_row
+from pipelines.gold.storm_rows import is_told, storm_row, told_again
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
 from schemas.tables import Table
@@ -70,12 +70,12 @@ def update_storms(spark: SparkSession, settings: Settings) -> None:
     found = look(warehouse)
     replace_rows(spark, storms_table(found.old), storms_table(found.new), table_path(warehouse, STORMS), STORMS)
     if found.memory is not None:
-        found.memory.save(_memory(warehouse))
+        found.memory.save(memory_path(warehouse))
 
 
 def look(warehouse: Path) -> Update:
     """What silver tells of storms beyond what is stored."""
-    before, standing = Memory.of(_memory(warehouse)), {table.name: files(warehouse, table) for table in COLUMNS}
+    before, standing = Memory.of(memory_path(warehouse)), {table.name: files(warehouse, table) for table in COLUMNS}
     known = _known(warehouse)
     since = _changed(before, standing, known)
     memory = before.with_new(standing, since, _shaken(warehouse, since))
@@ -99,7 +99,8 @@ def storms_table(found: Sequence[Mapping[str, Any]]) -> pa.Table:
     return pa.Table.from_struct_array(array)
 
 
-def _memory(warehouse: Path) -> Path:
+def memory_path(warehouse: Path) -> Path:
+    """Where it is remembered what was found so far."""
     return checkpoint_path(warehouse, "storms") / "shakes.parquet"
 
 
@@ -134,12 +135,12 @@ def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Sha
     """The shakes of these groups since then."""
     if not since:
         return {}
-    begin = instant(max(0, min(since.values()) - MEMORY_MS))
+    begin = max(0, min(since.values()) - MEMORY_MS)
     groups = {group for _, group in since}
     found: dict[Table, dict[Group, list[dict[str, Any]]]] = {}
     for table, columns in COLUMNS.items():
         of_group: dict[Group, list[dict[str, Any]]] = defaultdict(list)
-        for row in rows(warehouse, table, columns, where=among(groups) & (pc.field(TIMES[table]) >= begin)):
+        for row in rows(warehouse, table, columns, where=among(groups), since=(TIMES[table], begin)):
             key = row["cluster"], row["group_id"]
             if key in since and row[TIMES[table]] >= since[key] - MEMORY_MS:
                 of_group[key].append(row)
@@ -178,4 +179,14 @@ def _look(
     if not storms:
         return looked, []
     marks = rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster)
-    return looked, [storm_row(s, until, *facts(warehouse, s), marks) for s in storms]
+    before = {row["storm_id"]: row for row in looked.replaced}
+    out = []
+    for storm in storms:
+        row = before.get(storm.storm_id)
+        later = min((at for group in storm.group_ids if (at := changes.get(group)) is not None), default=None)
+        is_same = later is None or later > storm.last_at + EARLIER_MS
+        if row is not None and is_same and is_told(storm, row, marks):
+            out.append(told_again(storm, row, until))
+        else:
+            out.append(storm_row(storm, until, *facts(warehouse, storm), marks))
+    return looked, out

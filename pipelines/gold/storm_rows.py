@@ -100,6 +100,22 @@ def storm_row(
     }
 
 
+def is_told(storm: Storm, row: Row, marks: Sequence[Row]) -> bool:
+    """Whether a stored row is about the storm as it is now, provided that nothing changed in its groups."""
+    return (
+        row["unexplained_rebalances"] == len(storm.shakes)
+        and row["detected_at"] == storm.detected_at
+        and set(row["group_ids"]) == storm.group_ids
+        and all(repr(m["text"]) in row["explanation"] for m in suspects(storm, marks)[:SHOWN])
+    )
+
+
+def told_again(storm: Storm, row: Row, until_ms: int) -> dict[str, Any]:
+    """The stored row, as time has gone on."""
+    is_open = storm.is_open(until_ms)
+    return {**row, "is_open": is_open, "ended_at": None if is_open else storm.last_at}
+
+
 def suspected(storm: Storm) -> tuple[DiagnosisCause, float]:
     """The cause of most shakes, and its share; in a fleet storm each group has one voice: how it began."""
     voices = storm.shakes

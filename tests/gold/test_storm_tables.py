@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from bench.simulated_days import Cluster
 from jobs.delta_io import table_path
-from jobs.storms import _memory, look, storms_table
+from jobs.storms import look, memory_path, storms_table
 from schemas.gold import STORMS
 from schemas.silver import GROUPS
 from tests.gold.simulated import DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
@@ -57,7 +57,7 @@ class Warehouse:
         stored = [row for row in kept if row] + rows.to_pylist()
         write_deltalake(table_path(self.folder, STORMS), rows.from_pylist(stored, rows.schema), mode="overwrite")
         if found.memory is not None:
-            found.memory.save(_memory(self.folder))
+            found.memory.save(memory_path(self.folder))
         return self.storms()
 
     def storms(self) -> list[dict[str, Any]]:
@@ -89,7 +89,7 @@ def test_storms_are_the_same_in_any_batching(kept, tmp_path) -> None:
     at_once.goes_on_until(START + 3 * HOUR)
     assert at_once.update() == step_by_step
 
-    _memory(kept.folder).unlink()
+    memory_path(kept.folder).unlink()
     assert kept.update() == step_by_step, "what was remembered only saves work"
 
 

@@ -1,0 +1,102 @@
+"""What it takes to keep `storms` up to date: `python -m bench.storm_tables [--groups 10000]`.
+
+Silver of one simulated day, in hourly files as `up` would leave them after maintenance; then batches of ten seconds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from bench.simulated_days import DAY, HOUR, SECOND, START, Cluster
+from jobs.delta_io import table_path
+from jobs.storms import look, memory_path, storms_table
+from pipelines.arrow_types import row_type
+from pipelines.gold.frame import as_stored
+from schemas.gold import STORMS
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
+from schemas.tables import Table
+
+CLUSTER = "kafka"
+
+
+def table_of(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows with NULL where the simulation says nothing."""
+    blank = dict.fromkeys(table.names)
+    full = [as_stored(blank | row | {"cluster": CLUSTER}, table) for row in rows]
+    return pa.Table.from_struct_array(pa.array(full, type=row_type(table)))
+
+
+class Warehouse:
+    """Silver of a simulated cluster as of an instant; what Spark stores for the product, deltalake stores here."""
+
+    def __init__(self, folder: Path, cluster: Cluster) -> None:
+        self.folder, self.groups = folder, [group.group_id for group in cluster.groups]
+        self.generations: list[tuple[int, dict[str, Any]]] = []
+        self.events: list[tuple[int, dict[str, Any]]] = []
+        for group in cluster.groups:
+            generations, events = group.rows()
+            known = {g["generation_id"]: g["joined_at"] for g in generations}
+            self.generations += [(g["joined_at"], g) for g in generations]
+            self.events += [(max(e["event_at"], known.get(e["generation_id"], 0)), e) for e in events]
+        for table in (GENERATION_MEMBERS, STALLS):
+            write_deltalake(table_path(folder, table), table_of(table, []))
+        write_deltalake(table_path(folder, STORMS), storms_table([]))
+
+    def write(self, since: int, until: int) -> int:
+        """Append what was known by then and not before; returns how many rows."""
+        count = 0
+        for table, rows in ((GENERATIONS, self.generations), (GROUP_EVENTS, self.events)):
+            mine = [row for at, row in rows if since <= at < until]
+            write_deltalake(table_path(self.folder, table), table_of(table, mine), mode="append")
+            count += len(mine)
+        known = [{"group_id": g, "first_seen_at": START - HOUR, "last_record_at": until} for g in self.groups]
+        write_deltalake(table_path(self.folder, GROUPS), table_of(GROUPS, known), mode="overwrite")
+        return count
+
+    def look(self) -> int:
+        """What `update_storms` does but for Spark's part; returns how many rows of storms there are."""
+        found = look(self.folder)
+        write_deltalake(table_path(self.folder, STORMS), storms_table(found.new), mode="overwrite")
+        if found.memory is not None:
+            found.memory.save(memory_path(self.folder))
+        return len(found.new)
+
+
+def _timed(name: str, work: Callable[[], int]) -> None:
+    wall, processor = time.perf_counter(), time.process_time()
+    count = work()
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    print(f"{name:45} {wall:7.2f} s, processor {processor:6.2f} s, {count:,} storms")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--groups", type=int, default=10_000)
+    groups = parser.parse_args().groups
+    cluster = Cluster(1, groups=groups, days=1)
+    cluster.calm()
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse = Warehouse(Path(folder), cluster)
+        at, rows = START - HOUR, 0
+        while at < START + DAY // 2:
+            rows += warehouse.write(at, at + HOUR)
+            at += HOUR
+        print(f"{groups:,} groups, {rows:,} rows of generations and events")
+        _timed("everything for the first time", warehouse.look)
+        _timed("nothing new", warehouse.look)
+        for _ in range(3):
+            new = warehouse.write(at, at + 10 * SECOND)
+            at += 10 * SECOND
+            _timed(f"a batch of ten seconds, {new:,} rows", warehouse.look)
+
+
+if __name__ == "__main__":
+    main()
