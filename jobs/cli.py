@@ -19,6 +19,7 @@ COMMANDS = {
     "build": ("jobs.build", "run"),
     "poll": ("jobs.poll", "run"),
     "analyze": ("jobs.analyze", "run"),
+    "notify": ("jobs.notify", "run"),
     "replay": ("jobs.replay", "run"),
     "rebuild": ("jobs.build", "run_rebuild"),
     "serve": ("jobs.serve", "run"),
@@ -77,6 +78,8 @@ def parser() -> argparse.ArgumentParser:
         job.add_argument("--trigger-seconds", type=float, help="time between two batches")
     analyze = add("analyze", "make gold from what silver has gained: health and advice")
     analyze.add_argument("--once", action="store_true", help="stop when everything that is there has been analysed")
+    notify = add("notify", "raise alerts, and tell Alertmanagers and webhooks until they are resolved", kafka)
+    notify.add_argument("--once", action="store_true", help="evaluate once, send what is due and stop")
     _replay(add("replay", "rebuild all tables from a capture folder; needs no Kafka"))
     add("rebuild", "make silver and gold again from all of bronze")
     capture = add("capture", "record a capture folder to attach to an incident or replay elsewhere", kafka)

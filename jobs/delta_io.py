@@ -73,7 +73,7 @@ def create_tables(spark: SparkSession, warehouse: str | Path, tables: Iterable[T
 
 def _create(spark: SparkSession, path: str, table: Table) -> None:
     if deltalake.DeltaTable.is_deltatable(path):
-        _refuse_newer(path)
+        refuse_newer(path)
         _add_columns(spark, path, table)
         return
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
@@ -83,10 +83,11 @@ def _create(spark: SparkSession, path: str, table: Table) -> None:
         )
     for key, value in PROPERTIES.items():
         builder = builder.property(key, value)
-    builder.clusterBy(*table.cluster_by).execute()
+    (builder.clusterBy(*table.cluster_by) if table.cluster_by else builder).execute()
 
 
-def _refuse_newer(path: str) -> None:
+def refuse_newer(path: str) -> None:
+    """Raises `UserError` where the table at `path` was written by a newer Regroup."""
     # deltalake answers in milliseconds what Spark's DESCRIBE DETAIL takes most of a second for.
     found = int(deltalake.DeltaTable(path).metadata().configuration.get("regroup.schema_version", SCHEMA_VERSION))
     if found > SCHEMA_VERSION:

@@ -10,14 +10,17 @@ import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from jobs.errors import UserError
+from jobs.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
+from jobs.stated import all_typed, refuse_unknown, secret, typed
 from pipelines.log_layouts import layout, zone
 
 DEFAULT_CLUSTER = "kafka"
+TABLES = ("clusters", "alertmanagers", "webhooks")
+"""Keys that are tables of the file, and neither flags nor environment variables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +48,7 @@ class Cluster:
 
     def client(self) -> dict[str, str]:
         """Options for librdkafka with every secret resolved; never print or store what this returns."""
-        resolved = {key: _secret(key, value) for key, value in self.kafka.items()}
+        resolved = {key: secret(f"The Kafka option {key}", value) for key, value in self.kafka.items()}
         return {"bootstrap.servers": self.bootstrap_servers} | resolved
 
 
@@ -64,6 +67,17 @@ class Settings:
     driver_memory: str = "2g"
     host: str = "127.0.0.1"
     port: int = 8050
+    alertmanagers: tuple[Alertmanager, ...] = ()
+    webhooks: tuple[Webhook, ...] = ()
+    notify_seconds: float = 10.0
+    resend_seconds: float = 60.0
+    stale_seconds: float = 90.0
+    stuck_seconds: float = 360.0
+    availability_target: float = 0.999
+    dashboard_url: str = ""
+    runbook_url: str = ""
+    metrics_port: int = 8060
+    metrics_groups: int = 20
 
     @classmethod
     def load(
@@ -77,17 +91,20 @@ class Settings:
         given = {key: value for key, value in (flags or {}).items() if value is not None}
         stated = _file(file) if file else {}
         clusters = tuple(_cluster(name, table) for name, table in stated.pop("clusters", {}).items())
-        known = {f.name for f in fields(cls)} - {"clusters"}
-        _refuse_unknown(stated, known | {"clusters"}, f"the settings file {file}")
+        managers, hooks = alertmanagers(stated.pop("alertmanagers", [])), webhooks(stated.pop("webhooks", []))
+        refuse_same_names((*managers, *hooks))
+        known = {f.name for f in fields(cls)} - set(TABLES)
+        refuse_unknown(stated, known | set(TABLES), f"the settings file {file}")
         values = stated | {key: environment[name] for key in known if (name := f"REGROUP_{key.upper()}") in environment}
         bootstrap = given.pop("bootstrap_servers", None) or environment.get("REGROUP_BOOTSTRAP_SERVERS")
         values |= {key: value for key, value in given.items() if key in known}
         if bootstrap:
             clusters = _one(clusters, given.get("cluster"), bootstrap)
-        typed = {key: _typed(key, value, get_type_hints(cls)[key]) for key, value in values.items()}
+        given = {key: typed(key, value, get_type_hints(cls)[key]) for key, value in values.items()}
+        _refuse_impossible(given)
         # Spark and Delta take a relative path for a table's name.
-        warehouse = typed.pop("warehouse", Path(".regroup/warehouse")).absolute()
-        return cls(clusters=clusters, warehouse=warehouse, **typed)
+        warehouse = given.pop("warehouse", Path(".regroup/warehouse")).absolute()
+        return cls(clusters=clusters, alertmanagers=managers, webhooks=hooks, warehouse=warehouse, **given)
 
     def only(self, name: str | None = None) -> Cluster:
         """The cluster called `name`, or the only one.
@@ -115,17 +132,25 @@ def _file(path: Path) -> dict[str, Any]:
         raise UserError(f"The settings file {path} cannot be read: {error.strerror}.") from None
 
 
+def _refuse_impossible(given: Mapping[str, Any]) -> None:
+    if not 0 < given.get("availability_target", 0.5) < 1:
+        raise UserError("The setting availability_target must lie between 0 and 1, such as 0.999 for 99.9 %.")
+    for key in ("dashboard_url", "runbook_url"):
+        if given.get(key) and not given[key].startswith(("http://", "https://")):
+            raise UserError(f"The setting {key} must be an address with http:// or https://, but is {given[key]!r}.")
+
+
 def _cluster(name: str, stated: Any) -> Cluster:
     place = f"[clusters.{name}]"
     if not isinstance(stated, dict):
         raise UserError(f"clusters.{name} must be a table: write {place} on a line of its own.")
     stated = dict(stated)
     kafka = {key: str(value) for key, value in stated.pop("kafka", {}).items()}
-    _refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
+    refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
     if "bootstrap_servers" not in stated:
         raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
     logs = tuple(_log(f"[[clusters.{name}.logs]]", each) for each in stated.pop("logs", []))
-    cluster = Cluster(name=name, kafka=kafka, logs=logs, **_all_typed(Cluster, stated, place))
+    cluster = Cluster(name=name, kafka=kafka, logs=logs, **all_typed(Cluster, stated, place))
     _readable(place, cluster.events_layout, cluster.events_zone)
     return cluster
 
@@ -133,8 +158,8 @@ def _cluster(name: str, stated: Any) -> Cluster:
 def _log(place: str, stated: Any) -> LogFile:
     if not isinstance(stated, dict) or "path" not in stated:
         raise UserError(f'{place} has no path: add path = "/path/to/server.log".')
-    _refuse_unknown(stated, {f.name for f in fields(LogFile)}, place)
-    log = LogFile(**_all_typed(LogFile, stated, place))
+    refuse_unknown(stated, {f.name for f in fields(LogFile)}, place)
+    log = LogFile(**all_typed(LogFile, stated, place))
     _readable(place, log.layout, log.zone)
     return log
 
@@ -147,50 +172,12 @@ def _readable(place: str, wanted: str, zone_name: str) -> None:
         raise UserError(f"In {place}: {error}") from None
 
 
-def _all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, Any]:
-    hints = get_type_hints(kind)
-    return {key: _typed(f"{key} in {place}", value, hints[key]) for key, value in stated.items()}
-
-
-def _typed(key: str, value: Any, wanted: Any) -> Any:
-    """The value as the setting's type: the file has types, the environment only text."""
-    if wanted is Path:
-        return Path(value).expanduser()
-    kind = wanted if wanted in (int, float, str) else int
-    try:
-        return kind(value)
-    except (TypeError, ValueError):
-        raise UserError(f"The setting {key} must be {kind.__name__}, but is {value!r}.") from None
-
-
-def _refuse_unknown(stated: Mapping[str, Any], known: set[str], place: str) -> None:
-    for key in stated:
-        if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}."
-            raise UserError(f"Unknown setting {key!r} in {place}: {hint}")
-
-
 def _one(clusters: tuple[Cluster, ...], name: str | None, bootstrap: str) -> tuple[Cluster, ...]:
     """The one cluster that a flag names, with what the file says of it."""
     for cluster in clusters:
         if cluster.name == name or (name is None and len(clusters) == 1):
             return (replace(cluster, bootstrap_servers=bootstrap),)
     return (Cluster(name=name or DEFAULT_CLUSTER, bootstrap_servers=bootstrap),)
-
-
-def _secret(key: str, value: str) -> str:
-    kind, _, reference = value.partition(":")
-    if kind == "env":
-        if reference not in os.environ:
-            raise UserError(f"The Kafka option {key} refers to the environment variable {reference}, which is not set.")
-        return os.environ[reference]
-    if kind == "file":
-        try:
-            return Path(reference).read_text(encoding="utf-8").strip()
-        except OSError as error:
-            raise UserError(f"The Kafka option {key} refers to the file {reference}: {error.strerror}.") from None
-    return value
 
 
 def defaults() -> dict[str, Any]:

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +24,7 @@ from jobs.errors import UserError
 from jobs.jars import jars
 from jobs.lab.lab import Lab, without_compiler
 from jobs.lab.scenarios import DEFAULT, chosen
+from jobs.notify import Notifier, Notifying
 from jobs.pages import free_port
 from jobs.processes import Supervised
 from jobs.settings import Cluster, Settings
@@ -50,15 +51,18 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             settings = _embedded(settings, args.lab, stack, say)
         settings.warehouse.mkdir(parents=True, exist_ok=True)
         address = _pages(settings, stack)
+        settings = replace(settings, dashboard_url=settings.dashboard_url or address)
         say(f"Pages: {address} (they fill as history is read)")
         spark = session("regroup up", cores=settings.cores, driver_memory=settings.driver_memory)
         create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
+        notifying = Notifying(notifier=Notifier(settings, say=say))
         say(f"Spark and the tables in {settings.warehouse} are ready")
         stopped = _on_signal()
         building = threading.Lock()
-        queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say, building))
+        queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say, building, notifying.wake))
         polls = _polls(spark, settings, stopped, say, building)
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
+        notifying.start(stopped)
         due = time.monotonic() + settings.analyze_seconds / 2
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
@@ -163,7 +167,11 @@ def _polls(
 
 
 def _built(
-    spark: SparkSession, settings: Settings, say: _Stages, building: AbstractContextManager[object]
+    spark: SparkSession,
+    settings: Settings,
+    say: _Stages,
+    building: AbstractContextManager[object],
+    on_built: Callable[[], None],
 ) -> ingest.OnBatch:
     """`building` is held: polls build reassignments too, and the groups of topics that they name."""
     rows = 0
@@ -179,5 +187,6 @@ def _built(
             update_storms(spark, settings)
         rows += 1
         say(f"Batch {rows} is in silver")
+        on_built()
 
     return build

@@ -137,14 +137,14 @@ ALERTS = Table(
     name="alerts",
     layer="gold",
     key=("cluster", "alert_name", "subject", "started_at"),
-    cluster_by=("cluster", "started_at"),
+    cluster_by=(),
     comment="What notify raised: what was sent, to whom, when last, when resolved.",
     columns=columns("""
         cluster       | STRING    | Name the operator gave this Kafka cluster
         alert_name    | STRING    | schemas.states.AlertName
-        subject       | STRING    | Group, storm, topic-partition or source it is about
+        subject       | STRING    | Group, topic-partition or source it is about; '' = the whole cluster
         started_at    | TIMESTAMP | Since when the condition holds, from the data's time
-        severity      | STRING    | page or ticket
+        severity      | STRING    | schemas.states.AlertSeverity: page or ticket; rises, but does not fall, while the alert holds
         summary       | STRING    | One line with number and unit
         description   | STRING    | What, since when, suspected cause, evidence
         evidence      | STRING    | observed, bounded or inferred

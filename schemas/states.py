@@ -211,3 +211,10 @@ class AlertName(StrEnum):
     AVAILABILITY_BURN = "KafkaAvailabilityBurn"
     REASSIGNMENT_STALLED = "KafkaReassignmentStalled"
     REBALANCE_TELEMETRY_STALE = "KafkaRebalanceTelemetryStale"
+
+
+class AlertSeverity(StrEnum):
+    """A symptom that somebody must see now, or a cause that somebody should look at in working hours."""
+
+    PAGE = "page"
+    TICKET = "ticket"

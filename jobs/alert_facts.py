@@ -1,0 +1,151 @@
+"""What alerts hang on, read from the tables as they stand: no Spark, nothing written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from dashboards.lake import Lake, Parameter
+from jobs import alert_queries as sql
+from jobs.delta_io import table_path
+from pipelines.gold.alerts.alert import Facts, Limits
+from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped
+from pipelines.gold.alerts.sight import Asked, Read, sight
+from pipelines.gold.health import HOUR_MS
+from schemas.bronze import OFFSET_COMMITS
+
+MOST = 100_000
+"""Rows of one answer; more groups than that in trouble at once are one trouble."""
+
+DIAGNOSED_MS = 7 * 24 * HOUR_MS
+"""An older diagnosis explains nothing of today."""
+
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Watch:
+    """Since when reading of a cluster has not moved on, as far as this process has watched."""
+
+    _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def still_since(self, cluster: str, position: int, now_ms: int) -> int:
+        known = self._seen.get(cluster)
+        if known is None or known[0] != position:
+            self._seen[cluster] = known = (position, now_ms)
+        return known[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """Questions to one warehouse. `watch` None: a single look, which can only go by the records' times."""
+
+    lake: Lake
+    warehouse: Path
+    limits: Limits
+    watch: Watch | None = None
+
+    def clusters(self) -> list[str]:
+        """Those that anything was read of."""
+        found = self._ask(sql.READ_CLUSTERS, "coverage") + self._ask(sql.BUILT_CLUSTERS, "groups")
+        return sorted({row["cluster"] for row in found})
+
+    def facts(
+        self, cluster: str, now_ms: int, asked: Asked | None, raised: AbstractSet[tuple[str, str]] = frozenset()
+    ) -> Facts:
+        """Everything that is needed to judge the cluster at `now_ms`."""
+        seen = sight(now_ms, self.limits.stale_ms, self._read(cluster, now_ms), asked)
+        until = now_ms if seen.known_until_ms is None else seen.known_until_ms
+        hour = _at(until // HOUR_MS * HOUR_MS - HOUR_MS)
+        polled = self._ask(sql.POLLED, "coverage", cluster=cluster)
+        rebalancing = self._ask(sql.REBALANCING, "groups", cluster=cluster)
+        flapping = self._ask(sql.FLAPPING, "group_health", cluster=cluster, start=hour)
+        losses = self._losses(cluster, until)
+        flappers = sorted({row["group_id"] for row in flapping})
+        troubled = {row["group_id"] for row in rebalancing} | {loss.group_id for loss in losses} | set(flappers)
+        return Facts(
+            cluster=cluster,
+            now_ms=now_ms,
+            sight=seen,
+            polled_until_ms=polled[0]["until_at"] if polled else None,
+            storms=self._ask(sql.STORMS, "storms", cluster=cluster),
+            rebalancing=rebalancing,
+            flapping=flapping,
+            departures=self._of_groups(sql.DEPARTURES, "group_events", flappers, cluster=cluster, start=hour),
+            losses=losses,
+            stalled=self._ask(sql.STALLED, "reassignments", cluster=cluster),
+            causes=self._causes(cluster, now_ms, troubled),
+            raised=raised,
+        )
+
+    def _read(self, cluster: str, now_ms: int) -> Read:
+        rows = self._ask(sql.READ, "coverage", cluster=cluster)
+        upto = {row["source_partition"]: row["upto"] for row in rows}
+        newest = max((row["newest_at"] for row in rows if row["newest_at"] is not None), default=None)
+        still = self.watch.still_since(cluster, sum(upto.values()), now_ms) if self.watch else None
+        return Read(upto=upto, newest_ms=newest, still_since_ms=still, built_ms=self._built(cluster, newest))
+
+    def _built(self, cluster: str, newest_ms: int | None) -> int | None:
+        """How far silver reaches, where bronze holds commits that are newer by more than the limit."""
+        found = self._ask(sql.BUILT, "groups", cluster=cluster)
+        built = found[0]["until_at"] if found else None
+        if newest_ms is None or built is None or newest_ms - built <= self.limits.stale_ms:
+            return None
+        commits = DeltaTable(table_path(self.warehouse, OFFSET_COMMITS)).to_pyarrow_table(
+            columns=["last_commit_at"],
+            filters=[
+                ("cluster", "=", cluster),
+                # The expiry of offsets changes no group.
+                ("is_tombstone", "=", False),
+                ("last_commit_at", ">", _at(built + self.limits.stale_ms)),
+            ],
+        )
+        return int(built) if commits.num_rows else None
+
+    def _losses(self, cluster: str, until_ms: int) -> list[Loss]:
+        told: dict[str, Parameter] = {"cluster": cluster, "until_ms": until_ms, "widths": ",".join(map(str, WINDOWS))}
+        lost = self._ask(sql.LOST, "stalls", **told, start=_at(until_ms - WINDOWS[-1]))
+        by_group: dict[str, list[Row]] = defaultdict(list)
+        for row in lost:
+            by_group[row["group_id"]].append(row)
+        owned = self._of_groups(sql.OWNED, "generations", sorted(by_group), **told)
+        resources = {(row["group_id"], row["width"]): row["resources"] for row in owned}
+        return [
+            Loss(
+                group_id=group,
+                windows={row["width"]: _stopped(row, resources.get((group, row["width"]), 0.0)) for row in rows},
+            )
+            for group, rows in sorted(by_group.items())
+        ]
+
+    def _causes(self, cluster: str, now_ms: int, groups: Iterable[str]) -> Mapping[str, Row]:
+        start = _at(now_ms - DIAGNOSED_MS)
+        found = self._of_groups(sql.CAUSES, "diagnoses", sorted(groups), cluster=cluster, start=start)
+        return {row["group_id"]: row for row in found}
+
+    def _of_groups(self, query: str, table: str, groups: list[str], **told: Parameter) -> list[Row]:
+        return self._ask(query, table, groups=groups, **told) if groups else []
+
+    def _ask(self, query: str, table: str, **told: Parameter) -> list[Row]:
+        return self.lake.query(query, [table], MOST, told).rows
+
+
+def _stopped(row: Row, resources: float) -> Stopped:
+    return Stopped(
+        lost_ms=row["lost"],
+        lost_ms_min=row["lost_min"],
+        lost_ms_max=row["lost_max"],
+        first_ms=row["first_ms"],
+        resources=resources,
+    )
+
+
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -1,0 +1,36 @@
+"""Prometheus' text format (version 0.0.4), written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from pipelines.gold.alerts.escaping import escaped
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One metric with its samples: label values, in the order of `labels`, to a number."""
+
+    name: str
+    kind: str
+    help: str
+    labels: tuple[str, ...] = ()
+    samples: Mapping[tuple[str, ...], float] = field(default_factory=dict)
+
+
+def exposition(metrics: Iterable[Metric]) -> str:
+    """All metrics as text; of foreign names markup and control characters are percent-encoded."""
+    return "".join(f"{line}\n" for metric in metrics for line in _lines(metric))
+
+
+def _lines(metric: Metric) -> Iterable[str]:
+    yield f"# HELP {metric.name} {metric.help.translate(ESCAPES)}"
+    yield f"# TYPE {metric.name} {metric.kind}"
+    for values, number in sorted(metric.samples.items()):
+        pairs = zip(metric.labels, values, strict=True)
+        told = ",".join(f'{name}="{escaped(value).translate(ESCAPES)}"' for name, value in pairs)
+        yield f"{metric.name}{f'{{{told}}}' if told else ''} {float(number)!r}"

@@ -1,0 +1,165 @@
+"""`regroup notify`: which alerts hold, and whoever is to know of them told until they do.
+
+What is raised stands in `alerts` before anybody is told of it, and who took it stands there afterwards: a crash in
+between repeats one message and loses none.
+"""
+
+from __future__ import annotations
+
+import argparse
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from dashboards.lake import LocalLake
+from jobs import alert_table
+from jobs.alert_facts import Reading, Watch
+from jobs.alert_links import dashboard_url
+from jobs.delivery import Delivery, Due
+from jobs.errors import UserError
+from jobs.metrics import MetricsServer, metrics
+from jobs.settings import Settings
+from jobs.topic_watch import TopicWatch
+from pipelines.gold.alerts.alert import Facts, Limits
+from pipelines.gold.alerts.incidents import carried, key_of
+from pipelines.gold.alerts.rules import evaluate
+from schemas.silver import GROUPS
+
+Row = Mapping[str, Any]
+Say = Callable[[str], None]
+
+
+def run(settings: Settings, args: argparse.Namespace) -> int:
+    """Evaluate and notify until stopped; with `--once` once, and then 1 where a receiver was not reached."""
+    if not (settings.warehouse / GROUPS.name / "_delta_log").is_dir():
+        raise UserError(
+            f"The warehouse {settings.warehouse} has no table {GROUPS.name} yet: run `./regroup build` or "
+            "`./regroup up` first, or name another with --warehouse."
+        )
+    notifier = Notifier(settings, say=partial(print, flush=True), is_single=args.once)
+    if args.once:
+        for watched in notifier.watched:
+            watched.ask()
+        return 0 if notifier.round() else 1
+    Notifying(notifier=notifier).until(threading.Event())
+    return 0
+
+
+@dataclass(slots=True)
+class Notifying:
+    """A notifier at work: at every `wake`, and where nobody calls for so long, every `notify_seconds`."""
+
+    notifier: Notifier
+    _woken: threading.Event = field(default_factory=threading.Event)
+
+    def start(self, stopped: threading.Event) -> None:
+        threading.Thread(target=self.until, args=[stopped], daemon=True).start()
+
+    def wake(self) -> None:
+        """There is something new in the tables."""
+        self._woken.set()
+
+    def until(self, stopped: threading.Event) -> None:
+        """Go on until `stopped`. What goes wrong is told, and tried again: nothing else hangs on it."""
+        settings = self.notifier.settings
+        self.notifier.serve_metrics()
+        for watched in self.notifier.watched:
+            watched.start(stopped, settings.notify_seconds)
+        while not stopped.is_set():
+            try:
+                self.notifier.round()
+            except Exception as error:  # noqa: BLE001 - the next round may succeed, and its absence is a metric
+                if not stopped.is_set():
+                    self.notifier.say(f"Alerts were not evaluated, which is tried again: {_first_line(error)}")
+            self._woken.wait(settings.notify_seconds)
+            self._woken.clear()
+
+
+class Notifier:
+    """Evaluates, keeps `alerts` and tells the receivers. One per warehouse."""
+
+    def __init__(self, settings: Settings, *, say: Say, is_single: bool = False) -> None:
+        """`is_single`: it will look only once, so that it cannot watch.
+
+        Raises:
+            UserError: a webhook's secret is not where the settings say.
+        """
+        for hook in settings.webhooks:
+            hook.key()
+        self.settings = settings
+        self.say = say
+        self.watched = [TopicWatch(cluster) for cluster in settings.clusters]
+        self._limits = Limits(
+            stuck_ms=round(settings.stuck_seconds * 1000),
+            stale_ms=round(settings.stale_seconds * 1000),
+            availability=settings.availability_target,
+        )
+        self._lake = LocalLake(settings.warehouse, fresh_seconds=0)
+        self._reading = Reading(
+            lake=self._lake, warehouse=settings.warehouse, limits=self._limits, watch=None if is_single else Watch()
+        )
+        self.delivery = Delivery(settings=settings, say=say)
+        self._server: MetricsServer | None = None
+        alert_table.create(settings.warehouse)
+
+    @property
+    def metrics_address(self) -> str | None:
+        return f"http://127.0.0.1:{self._server.port}/metrics" if self._server else None
+
+    def serve_metrics(self) -> None:
+        """Nothing else hangs on the port either."""
+        if not self.settings.metrics_port:
+            return
+        try:
+            self._server = MetricsServer(self.settings.metrics_port)
+        except OSError as error:
+            self.say(f"Metrics are not served: port {self.settings.metrics_port} is not free ({error.strerror}).")
+
+    def round(self) -> bool:
+        """One evaluation, and everything sent that is due; returns whether every receiver took it."""
+        now = time.time_ns() // 1_000_000
+        known = alert_table.current(self._lake, now, now)
+        raised = {(r["cluster"], r["alert_name"], r["subject"]) for r in known if r["resolved_at"] is None}
+        facts = [self._facts(cluster, now, raised) for cluster in self._clusters()]
+        verdicts = [evaluate(each, self._limits) for each in facts]
+        oldest = min((alert.started_ms for v in verdicts for alert in v.alerts), default=now)
+        before = alert_table.current(self._lake, now, min(oldest, now))
+        after = carried(before, verdicts, now, partial(dashboard_url, self.settings))
+        due = self.delivery.due(after, now)
+        rows = _worth_keeping(before, after, due)
+        # First kept, then sent: what was sent and forgotten could never be resolved.
+        alert_table.save(self.settings.warehouse, before, rows)
+        sent = self.delivery.send(rows, due, now)
+        alert_table.save(self.settings.warehouse, rows, sent)
+        if self._server:
+            groups = self.settings.metrics_groups
+            self._server.show(metrics(self._lake, facts, sent, self.delivery, now_ms=now, groups=groups))
+        return all(self.delivery.is_up.values())
+
+    def _clusters(self) -> list[str]:
+        return sorted({*self._reading.clusters(), *(cluster.name for cluster in self.settings.clusters)})
+
+    def _facts(self, cluster: str, now: int, raised: Iterable[tuple[str, str, str]]) -> Facts:
+        asked = next((watched.last for watched in self.watched if watched.cluster.name == cluster), None)
+        mine = {(name, subject) for of, name, subject in raised if of == cluster}
+        return self._reading.facts(cluster, now, asked, mine)
+
+
+def _worth_keeping(before: Sequence[Row], after: Sequence[Row], due: Due) -> list[Row]:
+    """`after`, with the texts of `before` where nobody is told: those change with every record."""
+    known = {key_of(row): row for row in before}
+    told = {key_of(row) for rows in due.values() for row in rows}
+    return [
+        row if key_of(row) in told or _is_other(row, known.get(key_of(row))) else known[key_of(row)] for row in after
+    ]
+
+
+def _is_other(row: Row, known: Row | None) -> bool:
+    return known is None or any(row[name] != known[name] for name in ("severity", "resolved_at", "sent_to"))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0][:300]

@@ -1,0 +1,62 @@
+"""What an alert is, and what the rules are told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.gold.alerts.burn import Loss
+from pipelines.gold.alerts.sight import Sight
+from schemas.states import AlertName, AlertSeverity, Evidence
+
+Row = Mapping[str, Any]
+CLUSTER = ""
+"""Subject of an alert about the whole cluster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """A condition that holds. `started_ms` is of the data's time; foreign names in the texts are escaped."""
+
+    name: AlertName
+    cluster: str
+    subject: str
+    severity: AlertSeverity
+    started_ms: int
+    summary: str
+    description: str
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """From when on something is worth an alert."""
+
+    stuck_ms: int
+    stale_ms: int
+    availability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """One cluster's rows that alerts hang on, instants in milliseconds.
+
+    `storms` that are open; `rebalancing`: groups with an open rebalance; `flapping`: hours of `group_health` with
+    flapping members, and `departures`: these groups' events in which a member went; `losses` by group; `stalled`
+    reassignments; `causes`: the newest first-ranked diagnosis by group; `raised`: (alert, subject) of what is open.
+    """
+
+    cluster: str
+    now_ms: int
+    sight: Sight
+    polled_until_ms: int | None = None
+    storms: Sequence[Row] = ()
+    rebalancing: Sequence[Row] = ()
+    flapping: Sequence[Row] = ()
+    departures: Sequence[Row] = ()
+    losses: Sequence[Loss] = ()
+    stalled: Sequence[Row] = ()
+    causes: Mapping[str, Row] = field(default_factory=dict)
+    raised: AbstractSet[tuple[str, str]] = frozenset()

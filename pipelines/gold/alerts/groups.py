@@ -1,0 +1,101 @@
+"""Alerts about one group: stuck, flapping, burning."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+from pipelines.gold.alerts.alert import Alert, Facts, Limits, Row
+from pipelines.gold.alerts.burn import burning
+from pipelines.gold.alerts.escaping import escaped
+from pipelines.gold.alerts.words import amount, bounded, count, instant, span, suspected, worst
+from schemas.states import AlertName, AlertSeverity, Evidence
+
+NAMED = 3
+"""Instances named in a text."""
+
+
+def stuck(facts: Facts, limits: Limits) -> list[Alert]:
+    """Groups whose rebalance was open for longer than the limit when the history ends."""
+    until = facts.sight.known_until_ms or 0
+    return [
+        _stuck(facts, row, limits)
+        for row in facts.rebalancing
+        if not row["is_deleted"] and until - row["open_rebalance_since_at"] > limits.stuck_ms
+    ]
+
+
+def _stuck(facts: Facts, row: Row, limits: Limits) -> Alert:
+    group, since = row["group_id"], row["open_rebalance_since_at"]
+    return Alert(
+        name=AlertName.GROUP_STUCK_REBALANCING,
+        cluster=facts.cluster,
+        subject=group,
+        severity=AlertSeverity.PAGE,
+        started_ms=since,
+        summary=f"Group {escaped(group)} has not finished a rebalance for more than {span(limits.stuck_ms)}",
+        description=(
+            f"A rebalance began by {instant(since)} and has not completed; the group is in {row['state']} with "
+            f"{count(row['member_count'] or 0, 'member')}, its last generation is {row['generation_id']}. "
+            f"{suspected(facts.causes.get(group))} Evidence: {row['evidence']}."
+        ),
+        evidence=Evidence(row["evidence"]),
+    )
+
+
+def flapping(facts: Facts, _: Limits) -> list[Alert]:
+    """Groups in which an instance went again and again in the last full hour or the one that runs."""
+    hours: dict[str, list[Row]] = defaultdict(list)
+    for row in facts.flapping:
+        hours[row["group_id"]].append(row)
+    return [_flapping(facts, group, rows) for group, rows in sorted(hours.items())]
+
+
+def _flapping(facts: Facts, group: str, rows: list[Row]) -> Alert:
+    since = min(row["hour_at"] for row in rows)
+    number = max(row["flapping_members"] for row in rows)
+    gone = [e for e in facts.departures if e["group_id"] == group and e["event_at"] >= since]
+    often = Counter(e["group_instance_id"] or e["client_id"] or e["member_id"] for e in gone).most_common(NAMED)
+    who = ", ".join(f"{escaped(name)} ({count(times, 'time')})" for name, times in often) or "not known"
+    grade = worst(e["evidence"] for e in gone)
+    return Alert(
+        name=AlertName.MEMBER_FLAPPING,
+        cluster=facts.cluster,
+        subject=group,
+        severity=AlertSeverity.TICKET,
+        started_ms=since,
+        summary=f"{count(number, 'instance')} of group {escaped(group)} came and went at least 3 times in an hour",
+        description=(
+            f"In the hour from {instant(since)}: went most often: {who}. {suspected(facts.causes.get(group))} "
+            f"Evidence: {grade}."
+        ),
+        evidence=grade,
+    )
+
+
+def burn(facts: Facts, limits: Limits) -> list[Alert]:
+    """Groups that lose resource-time faster than their availability target allows."""
+    found = []
+    for loss in facts.losses:
+        is_raised = (AlertName.AVAILABILITY_BURN, loss.group_id) in facts.raised
+        if (pair := burning(loss, limits.availability, is_raised=is_raised)) is None:
+            continue
+        stopped, group = loss.windows[pair.long_ms], loss.group_id
+        rates = [amount(loss.burn(window, limits.availability)) for window in (pair.long_ms, pair.short_ms)]
+        lost = bounded(*(ms / 1000 for ms in (stopped.lost_ms, stopped.lost_ms_min, stopped.lost_ms_max)))
+        found.append(
+            Alert(
+                name=AlertName.AVAILABILITY_BURN,
+                cluster=facts.cluster,
+                subject=group,
+                severity=pair.severity,
+                started_ms=loss.windows[pair.short_ms].first_ms,
+                summary=f"Group {escaped(group)} lost {lost} resource-seconds in {span(pair.long_ms)}",
+                description=(
+                    f"That is {rates[0]} times what an availability of {limits.availability:.3%} allows, and "
+                    f"{rates[1]} times in the last {span(pair.short_ms)}, of {amount(stopped.resources)} resources. "
+                    f"{suspected(facts.causes.get(group))} Evidence: {Evidence.BOUNDED}."
+                ),
+                evidence=Evidence.BOUNDED,
+            )
+        )
+    return found

@@ -1,0 +1,106 @@
+"""Rows of `alerts`: raised, carried on, resolved, and to whom each still has to go. Instants in milliseconds.
+
+A row's `sent_to` are the receivers that took its last state (raised, raised to a page, resolved); whoever is missing
+there gets it again, whatever happened in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from pipelines.gold.alerts.alert import Alert
+from pipelines.gold.alerts.rules import Verdict
+from schemas.states import AlertName, AlertSeverity
+
+Row = dict[str, Any]
+RESOLVED_FOR_MS = 5 * 60_000
+"""An Alertmanager is told of a resolved alert for so long, as Prometheus does."""
+
+GIVEN_UP_MS = 24 * 3_600_000
+"""A receiver that was away for so long since an alert was resolved is not told of it any more."""
+
+
+def carried(
+    rows: Iterable[Mapping[str, Any]], verdicts: Sequence[Verdict], now_ms: int, link: Callable[[Alert], str]
+) -> list[Row]:
+    """The rows as they are after the verdicts: open ones go on, get another severity or end, new ones are added.
+
+    Clusters without a verdict stay as they are. What holds again since the same instant opens its row again.
+    """
+    table = {key_of(row): dict(row) for row in rows}
+    holding = {(v.cluster, a.name, a.subject): a for v in verdicts for a in v.alerts}
+    unknown = {(v.cluster, name) for v in verdicts for name in v.unknown}
+    judged = {v.cluster for v in verdicts}
+    for row in table.values():
+        if row["resolved_at"] is not None or row["cluster"] not in judged:
+            continue
+        alert = holding.pop((row["cluster"], AlertName(row["alert_name"]), row["subject"]), None)
+        if alert is not None:
+            _go_on(row, alert)
+        elif (row["cluster"], row["alert_name"]) not in unknown:
+            row.update(resolved_at=now_ms, sent_to=[], last_error=None)
+    for alert in holding.values():
+        row = _raised(alert, now_ms, link)
+        again = table.get(key_of(row))
+        if again is not None:
+            # The same incident: its history and its link stay.
+            row |= {name: again[name] for name in ("raised_at", "dashboard_url", "last_sent_at")}
+        table[key_of(row)] = row
+    return list(table.values())
+
+
+def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The table's key."""
+    return row["cluster"], row["alert_name"], row["subject"], row["started_at"]
+
+
+def _go_on(row: Row, alert: Alert) -> None:
+    row.update(summary=alert.summary, description=alert.description, evidence=alert.evidence)
+    if alert.severity is AlertSeverity.PAGE and row["severity"] != AlertSeverity.PAGE:
+        row.update(severity=AlertSeverity.PAGE, sent_to=[])
+
+
+def _raised(alert: Alert, now_ms: int, link: Callable[[Alert], str]) -> Row:
+    return {
+        "cluster": alert.cluster,
+        "alert_name": alert.name,
+        "subject": alert.subject,
+        "started_at": alert.started_ms,
+        "severity": alert.severity,
+        "summary": alert.summary,
+        "description": alert.description,
+        "evidence": alert.evidence,
+        "dashboard_url": link(alert),
+        "raised_at": now_ms,
+        "last_sent_at": None,
+        "sent_to": [],
+        "resolved_at": None,
+        "last_error": None,
+    }
+
+
+def is_due(row: Mapping[str, Any], receiver: str, now_ms: int, resend_ms: int | None) -> bool:
+    """Whether the receiver has to be told (again). `resend_ms` None: it is told each state once."""
+    resolved = row["resolved_at"]
+    if receiver not in row["sent_to"]:
+        return resolved is None or now_ms - resolved <= GIVEN_UP_MS
+    if resend_ms is None or (resolved is not None and now_ms - resolved > RESOLVED_FOR_MS):
+        return False
+    return bool(now_ms - row["last_sent_at"] >= resend_ms)
+
+
+def told(row: Mapping[str, Any], outcomes: Mapping[str, str | None], now_ms: int) -> Row:
+    """The row after it was sent: receiver → None where it took it, else why not."""
+    if not outcomes:
+        return dict(row)
+    took = {name for name, error in outcomes.items() if error is None}
+    failed = {name: error for name, error in outcomes.items() if error is not None}
+    sent_to = sorted((set(row["sent_to"]) | took) - failed.keys())
+    errors = "; ".join(f"{name}: {error}" for name, error in sorted(failed.items()))
+    return {
+        **row,
+        "sent_to": sent_to,
+        "last_sent_at": now_ms if took else row["last_sent_at"],
+        "last_error": errors or None,
+    }

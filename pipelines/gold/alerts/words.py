@@ -1,0 +1,53 @@
+"""Instants, numbers and causes as alerts word them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from pipelines.gold.alerts.escaping import defused
+from schemas.states import DiagnosisCause, Evidence
+
+GRADES = (Evidence.OBSERVED, Evidence.BOUNDED, Evidence.INFERRED)
+"""Best first."""
+
+
+def instant(ms: int) -> str:
+    """`2026-11-21 12:03:07 UTC`."""
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def span(ms: int) -> str:
+    """`40 s`, `5 min`, `6 h`, `3 d`: the largest unit of which there are two."""
+    for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
+        if ms >= 2 * length or ms == length:
+            return f"{ms // length} {unit}"
+    return f"{ms // 1000} s"
+
+
+def amount(value: float) -> str:
+    return f"{value:,.1f}" if abs(value) < 99.95 else f"{value:,.0f}"
+
+
+def bounded(value: float, low: float, high: float) -> str:
+    """`61.0 [58.2 to 66.1]`; without brackets where the limits agree."""
+    first, last = amount(low), amount(high)
+    return amount(value) if first == last else f"{amount(value)} [{first} to {last}]"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def worst(grades: Iterable[str]) -> Evidence:
+    """The weakest of the grades; inferred where there is none."""
+    return max((Evidence(grade) for grade in grades), key=GRADES.index, default=Evidence.INFERRED)
+
+
+def suspected(diagnosis: Mapping[str, Any] | None) -> str:
+    """What stands behind a group's rebalances, as far as a diagnosis tells."""
+    if diagnosis is None or diagnosis["cause"] == DiagnosisCause.UNKNOWN:
+        return "Suspected cause: not known."
+    told = defused(diagnosis["explanation"] or "")
+    return f"Suspected cause: {diagnosis['cause']} ({diagnosis['evidence']}). {told}".strip()
