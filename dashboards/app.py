@@ -20,6 +20,7 @@ from waitress import create_server
 from dashboards.components import empty
 from dashboards.lake import Lake, LocalLake
 from dashboards.pages import advice, fleet, group, reassignments, rebalance
+from dashboards.runbooks import add_runbooks
 from dashboards.security import harden
 from dashboards.store import Span, Store
 from dashboards.text import duration, instant
@@ -80,6 +81,7 @@ def create_app(lake: Lake, *, now: Callable[[], int] = lambda: time.time_ns() //
     _callbacks(app, store, now)
 
     app.server.add_url_rule("/healthz", "healthz", lambda: Response("ok\n", mimetype="text/plain"))
+    add_runbooks(app.server)
     harden(app.server, app.csp_hashes())
     return app
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import threading
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable
 
+from dashboards.urlstate import parse
 from jobs.notify import Notifier
 from jobs.receivers import Alertmanager
 from jobs.settings import Settings
+from pipelines.gold.alerts.escaping import unescaped
 from schemas.bronze import COVERAGE
-from schemas.gold import STORMS
-from tests.alerts.conftest import wait_until
+from schemas.gold import ALERTS, STORMS
+from tests.alerts.conftest import free_port, wait_until
 from tests.alerts.rows import coverage, now, storm, write
 
 
@@ -28,6 +34,10 @@ def storms(warehouse: Path, *rows) -> None:
     """The cluster is read up to now, and these are its storms."""
     write(warehouse, COVERAGE, [coverage(at=now())])
     write(warehouse, STORMS, list(rows))
+
+
+def kept(warehouse: Path) -> list[dict]:
+    return DeltaTable(warehouse / ALERTS.name).to_pyarrow_table().to_pylist()
 
 
 def statuses(posts: list[dict]) -> list[tuple[str, int]]:
@@ -53,3 +63,76 @@ def test_it_groups_by_cluster_deduplicates_and_resolves(warehouse, alertmanager,
     assert {("resolved", 1), ("resolved", 2)} == set(statuses(received.bodies("/on-call")[2:]))
     assert [] == alertmanager.alerts("active=true"), "nothing holds any more"
     assert [] == said
+
+
+def test_one_that_was_away_gets_everything_once_it_is_back(warehouse, alertmanager, received, said) -> None:
+    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=said.append)
+    storms(warehouse, storm("orders", now()))
+    notifier.round()
+    alertmanager.stop()
+    storms(warehouse, storm("orders", now(), is_open=False), storm("billing", now()), storm("audit", now()))
+    assert not notifier.round()
+    assert not notifier.round()
+    assert ["am did not take 3 alert(s) (connection refused): they are sent again until it does."] == said
+    errors = {r["last_error"] for r in kept(warehouse)}
+    assert {"am: connection refused"} == errors
+
+    alertmanager.start()
+    assert notifier.round()
+    assert {"billing", "audit"} == {a["labels"]["group"] for a in alertmanager.alerts("active=true")}
+    wait_until(lambda: "resolved" in str(received.bodies("/on-call")))
+    assert "am takes alerts again." == said[-1]
+    assert {None} == {r["last_error"] for r in kept(warehouse)}
+
+
+def test_one_that_is_away_delays_no_other(warehouse, alertmanager, received, said) -> None:
+    """The first one listens and never answers, the second refuses."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        away = [f"http://127.0.0.1:{port}" for port in (silent.getsockname()[1], free_port())]
+        receivers = [Alertmanager(name=f"away-{n}", url=url) for n, url in enumerate(away)]
+        notifier = Notifier(
+            settings(warehouse, *receivers, Alertmanager(name="am", url=alertmanager.url)), say=said.append
+        )
+        storms(warehouse, storm("orders", now()))
+        round_ = threading.Thread(target=notifier.round)
+        round_.start()
+        wait_until(alertmanager.alerts)
+        assert round_.is_alive(), "the silent one is still waited for"
+        round_.join()
+    assert [["am"]] == [r["sent_to"] for r in kept(warehouse)]
+    assert 2 == len(said)
+
+
+def test_a_storm_of_the_fleet_is_one_message_and_inhibits_its_groups(warehouse, alertmanager, received, said) -> None:
+    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=said.append)
+    names = [f"group-{n}" for n in range(37)]
+    storms(warehouse, storm("group-1", now()))
+    notifier.round()
+    fleet = storm(at=now(), scope="fleet", groups=37, group_ids=names)
+    storms(warehouse, storm("group-1", now()), storm("group-2", now()), fleet)
+    notifier.round()
+    wait_until(lambda: any("37 groups" in str(post) for post in received.bodies("/on-call")))
+    assert {"group-1", None} == {a["labels"].get("group") for a in alertmanager.alerts()}, "group-2 is not raised"
+    wait_until(lambda: [a for a in alertmanager.alerts() if a["status"]["inhibitedBy"]])
+    assert ["group-1"] == [a["labels"]["group"] for a in alertmanager.alerts() if a["status"]["inhibitedBy"]]
+
+
+def test_labels_identify_and_every_foreign_name_is_harmless(warehouse, alertmanager, received, said) -> None:
+    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=said.append)
+    hostile = "<!channel> <@U1>\n\x1b[31m[x](http://evil) 100%"
+    storms(warehouse, storm(hostile, now(), explanation=f"{hostile} shook."))
+    notifier.round()
+    (alert,) = alertmanager.alerts()
+    assert {"alertname", "cluster", "group", "severity"} == set(alert["labels"])
+    assert hostile == unescaped(alert["labels"]["group"])
+    wait_until(lambda: received.bodies("/on-call"))
+    told = json.dumps(received.bodies("/on-call"), ensure_ascii=False)
+    texts = "".join(alert["annotations"][name] for name in ("summary", "description"))
+    for raw in ("<!channel", "<@", "](", "://evil", "\x1b", "\\u001b", "\n"):
+        assert raw not in told
+        assert raw not in texts
+    assert alert["generatorURL"] == alert["annotations"]["dashboard_url"]
+    page, query = alert["generatorURL"].split("?")
+    assert "http://127.0.0.1:8050/group" == page
+    assert hostile == parse("/group", query).group
+    assert "http://127.0.0.1:8050/runbooks/KafkaRebalanceStorm" == alert["annotations"]["runbook_url"]

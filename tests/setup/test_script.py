@@ -100,9 +100,17 @@ def test_one_failing_check_fails_the_run_after_pytest_has_passed(clone, failing)
     assert f"failed: [{failing}" in done.stderr
 
 
-def test_a_browser_that_cannot_be_installed_is_named(clone):
+@pytest.mark.parametrize("needed", ["browser tests need chromium", "alert tests need prometheus-alertmanager"])
+def test_a_program_that_cannot_be_installed_is_named(clone, needed):
     make_ready(clone, "requirements-dev.lock")
-    assert "The browser tests need chromium" in start(clone, "test").stderr
+    assert f"The {needed}" in start(clone, "test").stderr
+
+
+def test_a_program_that_is_there_is_not_installed(clone):
+    make_ready(clone, "requirements-dev.lock")
+    for program in ("chromium", "alertmanager"):
+        install(clone.parent / "programs" / program, "#!/bin/sh\n")
+    assert "installing" not in start(clone, "test").stderr
 
 
 def test_a_failed_set_up_ends_the_start(clone):

@@ -1,0 +1,109 @@
+"""What Prometheus scrapes is well formed, and does not grow with the number of groups."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+
+from dashboards.lake import LocalLake
+from jobs.delivery import Delivery
+from jobs.exposition import Metric, exposition
+from jobs.metrics import MetricsServer, metrics
+from jobs.settings import Settings
+from pipelines.gold.alerts.alert import Facts
+from pipelines.gold.alerts.sight import Sight
+from schemas.gold import GROUP_HEALTH
+from schemas.silver import GROUPS, REASSIGNMENTS
+from tests.alerts.rows import CLUSTER, HOUR, MINUTE, NOW, health, rebalancing, stalled, write
+
+LINE = re.compile(
+    r'(?:# (?:HELP|TYPE) .+|[a-z_]+(?:\{[a-z_]+="(?:[^"\\\n]|\\[\\n"])*"(?:,[a-z_]+="[^"\n]*")*\})? [-+0-9.einf]+)'
+)
+
+
+def exposed(warehouse, groups: int = 3) -> str:
+    delivery = Delivery(settings=Settings(), say=print)
+    delivery.taken["am"] += 2
+    delivery.is_up["am"] = True
+    sight = Sight(known_until_ms=NOW, is_fresh=True, unread=0)
+    facts = [Facts(cluster=CLUSTER, now_ms=NOW, sight=sight, rebalancing=[rebalancing(since=NOW - MINUTE)])]
+    alert = {"cluster": CLUSTER, "alert_name": "KafkaRebalanceStorm", "severity": "page", "resolved_at": None}
+    found = metrics(LocalLake(warehouse), facts, [alert], delivery, now_ms=NOW, groups=groups)
+    return exposition(found)
+
+
+@pytest.fixture
+def filled(warehouse):
+    hour = NOW // HOUR * HOUR
+    told = {"rebalances": 2, "owned_resource_seconds": 3600.0}
+    write(
+        warehouse,
+        GROUP_HEALTH,
+        [
+            health(hour - h * HOUR, n % 3, f"g{n}", lost_resource_seconds=float(n), **told)
+            for n in range(50)
+            for h in (0, 30)
+        ],
+    )
+    write(warehouse, GROUPS, [rebalancing(f"g{n}") for n in range(50)])
+    write(warehouse, REASSIGNMENTS, [stalled()])
+    return warehouse
+
+
+def test_every_line_is_well_formed(filled):
+    text = exposed(filled)
+    assert [] == [line for line in text.splitlines() if not LINE.fullmatch(line)]
+    assert text.endswith("\n")
+    if promtool := shutil.which("promtool"):
+        done = subprocess.run([promtool, "check", "metrics"], input=text, text=True, capture_output=True, check=False)
+        assert (0, "") == (done.returncode, done.stderr)
+
+
+def test_values_are_those_of_the_tables(filled):
+    text = exposed(filled)
+    for line in (
+        f'regroup_known_until_timestamp_seconds{{cluster="kafka"}} {NOW / 1000!r}',
+        'regroup_open_alerts{cluster="kafka",alert="KafkaRebalanceStorm",severity="page"} 1.0',
+        'regroup_open_alerts{cluster="kafka",alert="KafkaMemberFlapping",severity="page"} 0.0',
+        'regroup_oldest_open_rebalance_seconds{cluster="kafka"} 60.0',
+        'regroup_lost_resource_seconds_total{cluster="kafka"} 2450.0',
+        'regroup_rebalances_total{cluster="kafka"} 200.0',
+        'regroup_groups{cluster="kafka",state="PreparingRebalance"} 50.0',
+        'regroup_reassignments{cluster="kafka",state="stalled"} 1.0',
+        'regroup_group_lost_resource_seconds{cluster="kafka",group="g49"} 49.0',
+        'regroup_alerts_taken_total{receiver="am"} 2.0',
+    ):
+        assert line in text.splitlines()
+
+
+@pytest.mark.parametrize("groups", [0, 3, 20])
+def test_only_so_many_groups_have_series_of_their_own(filled, groups):
+    lines = exposed(filled, groups).splitlines()
+    assert groups == len({line for line in lines if line.startswith("regroup_group_lost_resource_seconds{")})
+    assert len([line for line in lines if "group=" in line]) == 3 * groups
+
+
+def test_hostile_names_stay_within_their_quotes():
+    text = exposition(
+        [Metric(name="x", kind="gauge", help='a\nb"', labels=("group",), samples={('"} 1\ny{z="\\',): 1})]
+    )
+    assert ['# HELP x a\\nb\\"', "# TYPE x gauge", 'x{group="\\"} 1%0Ay{z=\\"\\\\"} 1.0'] == text.splitlines()
+
+
+def test_they_are_served_on_loopback_and_nothing_else_is():
+    server = MetricsServer(0)
+    try:
+        server.show([Metric(name="x", kind="gauge", help="y", samples={(): 1})])
+        with urlopen(f"http://127.0.0.1:{server.port}/metrics") as answer:
+            assert "text/plain; version=0.0.4; charset=utf-8" == answer.headers["Content-Type"]
+            assert answer.read().endswith(b"\nx 1.0\n")
+        with pytest.raises(HTTPError, match="404") as refused:
+            urlopen(f"http://127.0.0.1:{server.port}/")
+        refused.value.close()
+    finally:
+        server.stop()

@@ -1,0 +1,132 @@
+"""When an alert holds, when it does not, and when nobody can say."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.gold.alerts.alert import CLUSTER, Facts, Limits
+from pipelines.gold.alerts.burn import Loss, Stopped, burning
+from pipelines.gold.alerts.rules import RULES, evaluate
+from pipelines.gold.alerts.sight import Sight
+from schemas.states import AlertName, AlertSeverity
+from tests.alerts.rows import HOUR, MINUTE, NOW, departure, health, rebalancing, stalled, storm
+
+LIMITS = Limits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
+FRESH = Sight(known_until_ms=NOW, is_fresh=True)
+DIM = Sight(known_until_ms=NOW - HOUR, is_fresh=False)
+BLIND = Sight(known_until_ms=NOW - HOUR, is_fresh=False, is_broker_there=True, blind_since_ms=NOW - HOUR, why="5 wait")
+
+
+def verdict(**told):
+    return evaluate(Facts(**{"cluster": "kafka", "now_ms": NOW, "sight": FRESH, "polled_until_ms": NOW} | told), LIMITS)
+
+
+def found(**told) -> list[tuple[str, str, str]]:
+    return [(str(a.name), a.subject, str(a.severity)) for a in verdict(**told).alerts]
+
+
+def loss(seconds: dict[int, float], group: str = "orders", resources: float = 4.0) -> Loss:
+    """Resource-seconds lost by window."""
+    return Loss(
+        group_id=group,
+        windows={
+            w: Stopped(
+                lost_ms=s * 1000, lost_ms_min=s * 900, lost_ms_max=s * 1100, first_ms=NOW - w, resources=resources
+            )
+            for w, s in seconds.items()
+        },
+    )
+
+
+def test_every_alert_has_a_rule():
+    assert set(RULES) == set(AlertName)
+
+
+def test_a_storm_of_one_group_pages():
+    assert [("KafkaRebalanceStorm", "orders", "page")] == found(storms=[storm()])
+    (alert,) = verdict(storms=[storm()]).alerts
+    assert "Group orders storms: 12 rebalances, 9 of them unplanned" == alert.summary
+    for told in (
+        "61.0 [58.2 to 66.1] resource-seconds",
+        "session_expiry (score 0.80)",
+        "bounded",
+        "Nothing stands out",
+    ):
+        assert told in alert.description
+
+
+def test_a_fleet_storm_is_one_alert_and_raises_none_of_its_groups():
+    fleet = storm(scope="fleet", groups=37, group_ids=["orders", "billing"])
+    told = {"storms": [storm("orders"), fleet], "rebalancing": [rebalancing("billing"), rebalancing("audit")]}
+    assert [("KafkaRebalanceStorm", CLUSTER, "page"), ("KafkaGroupStuckRebalancing", "audit", "page")] == found(**told)
+    raised = {(AlertName.REBALANCE_STORM, "orders")}
+    assert ("KafkaRebalanceStorm", "orders", "page") in found(**told, raised=raised), "what is raised is not resolved"
+
+
+def test_differences_are_told_with_their_lift():
+    differences = [{"attribute": "coordinator", "value": "3", "share": 0.9, "baseline": 0.1, "lift": 9.0}]
+    (alert,) = verdict(storms=[storm(differences=differences)]).alerts
+    assert "coordinator 3 (9.0 times as often)" in alert.description
+
+
+@pytest.mark.parametrize(("minutes", "is_stuck"), [(5, False), (7, True)])
+def test_a_rebalance_is_stuck_once_it_is_open_for_longer_than_the_limit(minutes, is_stuck):
+    row = rebalancing(since=NOW - minutes * MINUTE)
+    assert is_stuck == bool(found(rebalancing=[row]))
+    assert not found(rebalancing=[row | {"is_deleted": True}])
+
+
+def test_how_long_it_is_stuck_is_counted_only_as_far_as_is_known():
+    sight = Sight(known_until_ms=NOW - 80_000, is_fresh=True)
+    assert not found(rebalancing=[rebalancing(since=NOW - 7 * MINUTE)], sight=sight)
+
+
+def test_flapping_names_who_flaps():
+    gone = [departure(NOW - n * MINUTE, client) for n, client in enumerate(["a", "b", "a", "a"])]
+    (alert,) = verdict(flapping=[health(NOW - HOUR, 1)], departures=gone).alerts
+    assert (AlertName.MEMBER_FLAPPING, AlertSeverity.TICKET) == (alert.name, alert.severity)
+    assert "a (3 times), b (1 time)" in alert.description
+
+
+def test_a_stalled_reassignment_is_a_ticket_only_while_polls_are_fresh():
+    assert [("KafkaReassignmentStalled", "topic-0", "ticket")] == found(stalled=[stalled()])
+    old = verdict(stalled=[stalled()], polled_until_ms=NOW - 2 * MINUTE)
+    assert ([], {AlertName.REASSIGNMENT_STALLED}) == (list(old.alerts), set(old.unknown))
+
+
+def test_nothing_is_concluded_from_what_is_not_seen():
+    dim = verdict(storms=[storm()], rebalancing=[rebalancing()], losses=[loss({HOUR: 900, 5 * MINUTE: 900})], sight=DIM)
+    assert [] == dim.alerts
+    assert {AlertName.REBALANCE_STORM, AlertName.GROUP_STUCK_REBALANCING, AlertName.AVAILABILITY_BURN} <= dim.unknown
+
+
+def test_to_be_blind_is_a_page_and_where_no_broker_answers_a_ticket():
+    assert [("KafkaRebalanceTelemetryStale", "__consumer_offsets", "page")] == found(sight=BLIND)
+    absent = Sight(known_until_ms=None, is_fresh=False, is_broker_there=False, blind_since_ms=NOW, why="none answers")
+    assert [("KafkaRebalanceTelemetryStale", "__consumer_offsets", "ticket")] == found(sight=absent)
+
+
+# Of 4 resources an hour holds 14,400 resource-seconds: 14.4 times 0.1 % of them are 207.36.
+@pytest.mark.parametrize(
+    ("hour", "minutes", "severity"),
+    [(208, 18, "page"), (207, 18, None), (208, 17, None), (208, 0, None)],
+)
+def test_a_fast_burn_needs_both_of_its_windows(hour, minutes, severity):
+    expected = [] if severity is None else [("KafkaAvailabilityBurn", "orders", severity)]
+    assert expected == found(losses=[loss({HOUR: hour, 5 * MINUTE: minutes})])
+
+
+def test_a_slow_burn_is_a_ticket():
+    three_days, six_hours = 72 * HOUR, 6 * HOUR
+    assert [("KafkaAvailabilityBurn", "orders", "ticket")] == found(losses=[loss({three_days: 1040, six_hours: 90})])
+
+
+def test_a_burn_that_hovers_around_its_rate_is_one_alert():
+    hovering = loss({HOUR: 110, 5 * MINUTE: 10})
+    assert burning(hovering, 0.999, is_raised=False) is None
+    assert burning(hovering, 0.999, is_raised=True) is not None
+    assert burning(loss({HOUR: 110, 5 * MINUTE: 8}), 0.999, is_raised=True) is None
+
+
+def test_a_group_that_owns_nothing_burns_nothing():
+    assert [] == found(losses=[loss({HOUR: 900, 5 * MINUTE: 900}, resources=0.0)])

@@ -1,0 +1,45 @@
+"""`regroup notify` that halts at a point of its round, says so by a file, and waits there to be killed.
+
+`python -m tests.alerts.until_killed POINT FILE [arguments of notify]`
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+from jobs import alert_table, cli
+from jobs.delivery import Delivery
+
+POINTS = ("between keeping and sending", "between sending and saving")
+
+
+def halt(file: Path) -> None:
+    file.touch()
+    while True:
+        time.sleep(1)
+
+
+def main(point: str, file: Path, arguments: list[str]) -> int:
+    save, send = alert_table.save, Delivery.send
+
+    def halting_save(warehouse, before, after) -> None:
+        if any(row["sent_to"] for row in after if row not in before):
+            halt(file)
+        save(warehouse, before, after)
+
+    def halting_send(self, rows, due, now_ms):
+        if any(due.values()):
+            halt(file)
+        return send(self, rows, due, now_ms)
+
+    if point == POINTS[0]:
+        Delivery.send = halting_send
+    else:
+        alert_table.save = halting_save
+    return cli.main(["notify", *arguments])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:]))
