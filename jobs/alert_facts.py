@@ -96,9 +96,12 @@ class Reading:
         """How far silver reaches, where bronze holds commits that are newer by more than the limit."""
         found = self._ask(sql.BUILT, "groups", cluster=cluster)
         built = found[0]["until_at"] if found else None
+        path = table_path(self.warehouse, OFFSET_COMMITS)
         if newest_ms is None or built is None or newest_ms - built <= self.limits.stale_ms:
             return None
-        commits = DeltaTable(table_path(self.warehouse, OFFSET_COMMITS)).to_pyarrow_table(
+        if not DeltaTable.is_deltatable(path):
+            return None
+        commits = DeltaTable(path).to_pyarrow_table(
             columns=["last_commit_at"],
             filters=[
                 ("cluster", "=", cluster),

@@ -103,6 +103,7 @@ class Notifier:
         )
         self.delivery = Delivery(settings=settings, say=say)
         self._server: MetricsServer | None = None
+        self._unread: dict[str, str] = {}
         alert_table.create(settings.warehouse)
 
     @property
@@ -123,7 +124,7 @@ class Notifier:
         now = time.time_ns() // 1_000_000
         known = alert_table.current(self._lake, now, now)
         raised = {(r["cluster"], r["alert_name"], r["subject"]) for r in known if r["resolved_at"] is None}
-        facts = [self._facts(cluster, now, raised) for cluster in self._clusters()]
+        facts = [found for cluster in self._clusters() if (found := self._facts(cluster, now, raised))]
         verdicts = [evaluate(each, self._limits) for each in facts]
         oldest = min((alert.started_ms for v in verdicts for alert in v.alerts), default=now)
         before = alert_table.current(self._lake, now, min(oldest, now))
@@ -142,10 +143,19 @@ class Notifier:
     def _clusters(self) -> list[str]:
         return sorted({*self._reading.clusters(), *(cluster.name for cluster in self.settings.clusters)})
 
-    def _facts(self, cluster: str, now: int, raised: Iterable[tuple[str, str, str]]) -> Facts:
+    def _facts(self, cluster: str, now: int, raised: Iterable[tuple[str, str, str]]) -> Facts | None:
+        """None where its tables cannot be read: then nothing of it changes, and what is raised is sent on."""
         asked = next((watched.last for watched in self.watched if watched.cluster.name == cluster), None)
         mine = {(name, subject) for of, name, subject in raised if of == cluster}
-        return self._reading.facts(cluster, now, asked, mine)
+        try:
+            found = self._reading.facts(cluster, now, asked, mine)
+        except Exception as error:  # noqa: BLE001 - whatever a broken or half-written table raises
+            if self._unread.get(cluster) != (why := _first_line(error)):
+                self._unread[cluster] = why
+                self.say(f"No alert of {cluster} is raised or resolved while its tables cannot be read: {why}")
+            return None
+        self._unread.pop(cluster, None)
+        return found
 
 
 def _worth_keeping(before: Sequence[Row], after: Sequence[Row], due: Due) -> list[Row]:

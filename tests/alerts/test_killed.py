@@ -13,7 +13,7 @@ import pytest
 from schemas.bronze import COVERAGE
 from schemas.gold import STORMS
 from schemas.silver import GROUPS
-from tests.alerts.conftest import wait_until
+from tests.alerts.receiving import wait_until
 from tests.alerts.rows import coverage, now, row, storm, write
 from tests.alerts.until_killed import POINTS
 

@@ -13,7 +13,7 @@ from jobs.http_post import NotTakenError, post
 from jobs.receivers import Webhook
 from jobs.settings import Settings
 from jobs.webhook import SIGNATURE, TIMESTAMP, send
-from tests.alerts.conftest import free_port
+from tests.alerts.receiving import free_port
 from tests.alerts.test_incidents import NOW, after, alert
 
 
