@@ -59,6 +59,12 @@ class Delivery:
                 self._hear(receiver.name, list(errors.values()))
                 for position, row in enumerate(due[receiver.name]):
                     outcomes.setdefault(key_of(row), {})[receiver.name] = errors[position]
+                error = next(filter(None, errors.values()), None)
+                if error and isinstance(receiver, Alertmanager):
+                    # It keeps alerts in memory: one that comes back may know of none.
+                    for row in rows:
+                        if row["resolved_at"] is None:
+                            outcomes.setdefault(key_of(row), {})[receiver.name] = error
         return [told(row, outcomes.get(key_of(row), {}), now_ms) for row in rows]
 
     def _tell(self, receiver: Alertmanager | Webhook, rows: Sequence[Row], now_ms: int) -> dict[int, str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -66,11 +67,13 @@ def test_it_groups_by_cluster_deduplicates_and_resolves(warehouse, alertmanager,
 
 
 def test_one_that_was_away_gets_everything_once_it_is_back(warehouse, alertmanager, received, said) -> None:
-    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=said.append)
-    storms(warehouse, storm("orders", now()))
+    rarely = replace(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), resend_seconds=3600.0)
+    notifier = Notifier(rarely, say=said.append)
+    storms(warehouse, storm("orders", now()), storm("goes-on", now()))
     notifier.round()
     alertmanager.stop()
-    storms(warehouse, storm("orders", now(), is_open=False), storm("billing", now()), storm("audit", now()))
+    new = [storm("goes-on", now()), storm("billing", now()), storm("audit", now())]
+    storms(warehouse, storm("orders", now(), is_open=False), *new)
     assert not notifier.round()
     assert not notifier.round()
     assert ["am did not take 3 alert(s) (connection refused): they are sent again until it does."] == said
@@ -79,7 +82,7 @@ def test_one_that_was_away_gets_everything_once_it_is_back(warehouse, alertmanag
 
     alertmanager.start()
     assert notifier.round()
-    assert {"billing", "audit"} == {a["labels"]["group"] for a in alertmanager.alerts("active=true")}
+    assert {"billing", "audit", "goes-on"} == {a["labels"]["group"] for a in alertmanager.alerts("active=true")}
     wait_until(lambda: "resolved" in str(received.bodies("/on-call")))
     assert "am takes alerts again." == said[-1]
     assert {None} == {r["last_error"] for r in kept(warehouse)}
