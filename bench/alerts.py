@@ -69,7 +69,7 @@ def _multiply(warehouse: Path, table: Table, row: dict, groups: int, times: int)
 
 
 def storms(warehouse: Path, *rows: dict) -> None:
-    write(warehouse, COVERAGE, [coverage(at=now())])
+    write(warehouse, COVERAGE, [coverage(upto=now(), at=now())])
     write(warehouse, STORMS, list(rows))
 
 
@@ -118,7 +118,7 @@ def away(settings: Settings, alertmanager: Alertmanager, seconds: float) -> None
     wanted = {"goes-on", "new-1", "new-2", "new-3"}
 
     def has_everything() -> bool:
-        active = {alert["labels"]["group"] for alert in alertmanager.alerts()}
+        active = {alert["labels"].get("group") for alert in alertmanager.alerts()}
         return wanted <= active and "is-over" not in active
 
     wait_until(has_everything, 120)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from dashboards.lake import Lake, Parameter
 from jobs import alert_queries as sql
 from jobs.delta_io import table_path
 from pipelines.gold.alerts.alert import Facts, Limits
-from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped
+from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_ms
 from pipelines.gold.alerts.sight import Asked, Read, sight
 from pipelines.gold.health import HOUR_MS
 from schemas.bronze import OFFSET_COMMITS
@@ -27,19 +27,22 @@ MOST = 100_000
 DIAGNOSED_MS = 7 * 24 * HOUR_MS
 """An older diagnosis explains nothing of today."""
 
+STEP_MS = 30_000
+"""Windows of losses end at a multiple of it, at most so long after what is known."""
+
 Row = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Watch:
-    """Since when reading of a cluster has not moved on, as far as this process has watched."""
+    """Since when something has not moved on, as far as this process has watched."""
 
-    _seen: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _seen: dict[tuple[str, str], tuple[int | None, int]] = field(default_factory=dict)
 
-    def still_since(self, cluster: str, position: int, now_ms: int) -> int:
-        known = self._seen.get(cluster)
+    def still_since(self, cluster: str, what: str, position: int | None, now_ms: int) -> int:
+        known = self._seen.get((cluster, what))
         if known is None or known[0] != position:
-            self._seen[cluster] = known = (position, now_ms)
+            self._seen[cluster, what] = known = (position, now_ms)
         return known[1]
 
 
@@ -89,8 +92,15 @@ class Reading:
         rows = self._ask(sql.READ, "coverage", cluster=cluster)
         upto = {row["source_partition"]: row["upto"] for row in rows}
         newest = max((row["newest_at"] for row in rows if row["newest_at"] is not None), default=None)
-        still = self.watch.still_since(cluster, sum(upto.values()), now_ms) if self.watch else None
-        return Read(upto=upto, newest_ms=newest, still_since_ms=still, built_ms=self._built(cluster, newest))
+        built = self._built(cluster, newest)
+        told = Read(upto=upto, newest_ms=newest, built_ms=built)
+        if self.watch is None:
+            return told
+        return replace(
+            told,
+            still_since_ms=self.watch.still_since(cluster, "read", sum(upto.values()), now_ms),
+            built_still_since_ms=self.watch.still_since(cluster, "built", built, now_ms),
+        )
 
     def _built(self, cluster: str, newest_ms: int | None) -> int | None:
         """How far silver reaches, where bronze holds commits that are newer by more than the limit."""
@@ -113,8 +123,11 @@ class Reading:
         return int(built) if commits.num_rows else None
 
     def _losses(self, cluster: str, until_ms: int) -> list[Loss]:
+        # The same question for a while, which the lake answers from memory where nothing was written.
+        until_ms = -(-until_ms // STEP_MS) * STEP_MS
         told: dict[str, Parameter] = {"cluster": cluster, "until_ms": until_ms, "widths": ",".join(map(str, WINDOWS))}
-        lost = self._ask(sql.LOST, "stalls", **told, start=_at(until_ms - WINDOWS[-1]))
+        least = least_ms(self.limits.availability)
+        lost = self._ask(sql.LOST, "stalls", **told, start=_at(until_ms - WINDOWS[-1]), least_ms=round(least))
         by_group: dict[str, list[Row]] = defaultdict(list)
         for row in lost:
             by_group[row["group_id"]].append(row)

@@ -40,6 +40,8 @@ WITH ended AS (
     FROM stalls
     WHERE cluster = $cluster AND cause <> 'no_member' AND resumed_at_earliest IS NOT NULL AND stopped_ms IS NOT NULL
       AND resumed_at_earliest > $start
+), burning AS (
+    SELECT group_id FROM ended GROUP BY group_id HAVING sum(stopped_ms) >= $least_ms
 ), within AS (
     SELECT group_id, width, greatest(ended - stopped_ms, $until_ms - width) AS began,
            greatest(0, least(ended, $until_ms) - began) AS lost,
@@ -47,7 +49,7 @@ WITH ended AS (
            greatest(0, least(ended_max, $until_ms) - greatest(ended_max - stopped_ms_max, $until_ms - width))
                AS most_lost
     FROM ended, (SELECT unnest(string_split($widths, ',')::BIGINT[]) AS width) AS windows
-    WHERE ended > $until_ms - width
+    WHERE ended > $until_ms - width AND group_id IN (FROM burning)
 )
 SELECT group_id, width, sum(lost)::DOUBLE AS lost, sum(least_lost)::DOUBLE AS lost_min,
        sum(most_lost)::DOUBLE AS lost_max, min(began) AS first_ms

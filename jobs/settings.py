@@ -71,7 +71,7 @@ class Settings:
     webhooks: tuple[Webhook, ...] = ()
     notify_seconds: float = 10.0
     resend_seconds: float = 60.0
-    stale_seconds: float = 90.0
+    stale_seconds: float = 120.0
     stuck_seconds: float = 360.0
     availability_target: float = 0.999
     dashboard_url: str = ""

@@ -17,7 +17,7 @@ from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS, REASSIGNMENTS, STA
 from schemas.tables import Table
 
 CLUSTER = "kafka"
-NOW = 1_795_000_000_000
+NOW = 1_794_999_990_000
 MINUTE, HOUR = 60_000, 3_600_000
 
 

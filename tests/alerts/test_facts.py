@@ -80,7 +80,7 @@ def test_bounds_of_a_loss_are_kept(warehouse):
         NOW - MINUTE, 10_000, stopped_ms_min=4_000, stopped_ms_max=15_000, resumed_at_latest=NOW - MINUTE + 5_000
     )
     write(warehouse, COVERAGE, [coverage()])
-    write(warehouse, STALLS, [wide])
+    write(warehouse, STALLS, [wide, stall(NOW - 2 * HOUR, 30_000)])
     write(warehouse, GENERATIONS, [generation(1, NOW - HOUR, 2)])
     (loss,) = facts(warehouse).losses
     stopped = loss.windows[HOUR]
@@ -116,6 +116,23 @@ def test_silver_that_is_not_built_is_noticed_and_the_expiry_of_offsets_is_not_ta
     assert facts(warehouse).sight.blind_since_ms is None
     write(warehouse, OFFSET_COMMITS, [expired | {"is_tombstone": False}])
     assert facts(warehouse).sight.blind_since_ms == NOW - HOUR
+
+
+def test_a_build_that_goes_on_is_not_blindness_however_old_what_it_builds_is(warehouse):
+    """As in a catch-up, where each batch's commits are hours after those of the one before."""
+    watch = Watch()
+    write(warehouse, COVERAGE, [coverage(at=NOW - HOUR)])
+    write(
+        warehouse,
+        OFFSET_COMMITS,
+        [row(OFFSET_COMMITS, source_partition=0, last_commit_at=NOW - HOUR, is_tombstone=False)],
+    )
+    for seconds, built in ((0, NOW - 9 * HOUR), (100, NOW - 8 * HOUR), (150, NOW - 8 * HOUR)):
+        write(warehouse, GROUPS, [rebalancing(last_record_at=built)])
+        seen = facts(warehouse, watch=watch, now=NOW + seconds * 1000).sight
+        assert (False, built, None) == (seen.is_fresh, seen.known_until_ms, seen.blind_since_ms)
+    seen = facts(warehouse, watch=watch, now=NOW + 191_000).sight
+    assert (NOW + 100_000, True) == (seen.blind_since_ms, "silver" in seen.why)
 
 
 def test_flapping_is_looked_for_in_this_hour_and_the_one_before(warehouse):

@@ -62,6 +62,11 @@ class Loss:
         return stopped.lost_ms / (stopped.resources * window_ms) / (1 - availability)
 
 
+def least_ms(availability: float) -> float:
+    """A group of one resource that loses less, in the longest window, burns by no pair; no group burns with less."""
+    return min(KEEPS * pair.rate * (1 - availability) * pair.long_ms for pair in PAIRS)
+
+
 def burning(loss: Loss, availability: float, *, is_raised: bool) -> Pair | None:
     """The first pair of windows that both burn as fast; an alert that `is_raised` holds on at a lower rate."""
     least = KEEPS if is_raised else 1.0

@@ -14,13 +14,15 @@ class Read:
     """What `coverage` says of `__consumer_offsets`: offsets read up to by partition, and the newest record's time.
 
     `still_since_ms` is since when reading has not moved on, as far as anybody watched; None where nobody did.
-    `built_ms` is how far silver reaches where it is known to lie behind.
+    `built_ms` is how far silver reaches where it lies behind bronze, and `built_still_since_ms` since when it does not
+    move on either.
     """
 
     upto: Mapping[int, int]
     newest_ms: int | None
     still_since_ms: int | None = None
     built_ms: int | None = None
+    built_still_since_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +85,8 @@ def _blind(read: Read, asked: Asked | None, unread: int | None) -> tuple[int | N
     if unread == 0 and read.built_ms is None:
         return None, ""
     if read.built_ms is not None:
-        return read.built_ms, "records are read, but silver is not built from them"
+        still = read.built_still_since_ms if read.built_still_since_ms is not None else read.built_ms
+        return still, "records are read, but silver is not built from them"
     still = read.still_since_ms if read.still_since_ms is not None else read.newest_ms
     records = "records" if unread is None else f"{unread:,} records"
     return still, f"{records} of __consumer_offsets wait, and nothing is read" if unread else "nothing new is read"

@@ -1,0 +1,81 @@
+"""The table as Spark sees it, and a real broker's answer."""
+
+from __future__ import annotations
+
+import threading
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from dashboards.lake import LocalLake
+from jobs import alert_table, kafka_client
+from jobs.delta_io import create_tables, read
+from jobs.settings import Cluster
+from jobs.topic_watch import TopicWatch
+from pipelines.bronze_batch import TOPIC
+from schemas.gold import ALERTS
+from tests.alerts.receiving import free_port, wait_until
+from tests.alerts.test_incidents import NOW, after, alert
+
+
+def test_spark_reads_the_table_that_deltalake_wrote_with_its_comments(spark, warehouse):
+    alert_table.create(warehouse)
+    rows = after([], alert(), alert("billing"))
+    alert_table.save(warehouse, [], rows)
+    alert_table.save(warehouse, rows, [row | {"sent_to": ["am"], "last_sent_at": NOW} for row in rows])
+    create_tables(spark, warehouse, [ALERTS])
+    found = read(spark, warehouse, ALERTS)
+    assert {("orders", "am"), ("billing", "am")} == {(row["subject"], row["sent_to"][0]) for row in found.collect()}
+    assert {column.name: column.comment for column in ALERTS.columns} == {
+        field.name: field.metadata["comment"] for field in found.schema.fields
+    }
+
+
+def test_a_table_that_spark_made_can_be_written(spark, warehouse):
+    create_tables(spark, warehouse, [ALERTS])
+    alert_table.create(warehouse)
+    rows = after([], alert())
+    alert_table.save(warehouse, [], rows)
+    assert rows == alert_table.current(LocalLake(warehouse), NOW, NOW)
+
+
+def test_what_is_saved_is_read_back_and_nothing_is_written_twice(warehouse):
+    alert_table.create(warehouse)
+    lake = LocalLake(warehouse, fresh_seconds=0)
+    rows = after([], alert(), alert("billing"))
+    alert_table.save(warehouse, [], rows)
+    assert sorted(rows, key=lambda row: row["subject"]) == sorted(
+        alert_table.current(lake, NOW, NOW), key=lambda row: row["subject"]
+    )
+    version = lake.versions()[ALERTS.name]
+    alert_table.save(warehouse, rows, [dict(row) for row in rows])
+    assert version == lake.versions()[ALERTS.name]
+
+
+def test_a_broker_says_how_far_its_topic_goes(broker):
+    watch = TopicWatch(Cluster(name="kafka", bootstrap_servers=broker.bootstrap_servers))
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    if TOPIC not in admin.list_topics(timeout=10).topics:
+        assert {} == watch.ask().ends, "nothing has ever happened"
+        admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(30)
+    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "__admin_client"})
+    before = watch.ask().ends[1]
+    for _ in range(3):
+        producer.produce(TOPIC, b"", b"", 1)
+    assert 0 == producer.flush(30)
+    assert (before[0], before[1] + 3) == watch.ask().ends[1]
+    stopped = threading.Event()
+    watch.last = None
+    watch.start(stopped, 0.1)
+    wait_until(lambda: watch.last)
+    stopped.set()
+
+
+def test_a_broker_that_is_not_there_is_told_with_since_when(monkeypatch):
+    monkeypatch.setattr(kafka_client, "ANSWER_WITHIN_S", 0.1)
+    monkeypatch.setattr(kafka_client, "ASK_ONCE_S", 0.2)
+    watch = TopicWatch(Cluster(name="kafka", bootstrap_servers=f"127.0.0.1:{free_port()}"))
+    first, second = watch.ask(), watch.ask()
+    assert (None, first.at_ms, first.at_ms) == (second.ends, first.silent_since_ms, second.silent_since_ms)
+    assert second.error
+    assert second.at_ms > first.at_ms
