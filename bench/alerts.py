@@ -1,6 +1,6 @@
 """From silver to Alertmanager: how long a storm takes, and what one that was away still gets.
 
-`python -m bench.alerts [--groups 10000] [--storms 20] [--away 300]` needs Debian's prometheus-alertmanager.
+`python -m bench.alerts [--groups 10000] [--storms 20] [--away 300] [--kills 50]` needs Debian's prometheus-alertmanager.
 The warehouse is filled with groups that lost something in each of the last 72 hours; everything runs on this machine.
 """
 
@@ -11,6 +11,7 @@ import statistics
 import tempfile
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,8 +26,10 @@ from schemas.bronze import COVERAGE
 from schemas.gold import GROUP_HEALTH, STORMS
 from schemas.silver import GENERATIONS, GROUPS, STALLS
 from schemas.tables import Table
+from tests.alerts.killing import configured, killed, notify
 from tests.alerts.receiving import Alertmanager, HttpReceiver, wait_until
 from tests.alerts.rows import CLUSTER, HOUR, coverage, generation, health, now, rebalancing, stall, storm, write
+from tests.alerts.until_killed import POINTS
 
 HOURS = 72
 ALWAYS = {"flapping_members": 0, "rebalances": 1, "lost_resource_seconds": 0.2, "owned_resource_seconds": 36_000.0}
@@ -126,11 +129,28 @@ def away(settings: Settings, alertmanager: Alertmanager, seconds: float) -> None
     stopped.set()
 
 
+def kills(folder: Path, alertmanager: Alertmanager, received: HttpReceiver, times: int) -> None:
+    """Each storm is found by a notify that is killed, by turns before and after it has sent; the next one ends it."""
+    warehouse = folder / "killed"
+    options = configured(folder, warehouse, alertmanager.url, received.url)
+    write(warehouse, GROUPS, [rebalancing(open_rebalance_since_at=None, last_record_at=now())])
+    for n in range(times + 1):
+        storms(warehouse, *([storm(f"killed-{n}", now())] if n < times else []))
+        killed(POINTS[n % 2], folder / "halted", *options)
+        assert notify("notify", "--once", *options).wait(120) == 0
+    heard = Counter((post["labels"]["group"], post["status"]) for post in received.bodies("/hook"))
+    missed = 2 * times - len(heard)
+    again = sum(count == 2 for count in heard.values())
+    more = sum(count > 2 for count in heard.values())
+    print(f"{times + 1} kills, {2 * times} states: {missed} missed, {again} told twice, {more} more often", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--groups", type=int, default=10_000)
     parser.add_argument("--storms", type=int, default=20)
     parser.add_argument("--away", type=float, default=0.0, help="seconds for which Alertmanager is stopped")
+    parser.add_argument("--kills", type=int, default=0, help="storms, at each of which a notify is killed")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -148,6 +168,8 @@ def main() -> None:
             latency(settings, alertmanager, args.storms)
             if args.away:
                 away(replace(settings, warehouse=folder / "other"), alertmanager, args.away)
+            if args.kills:
+                kills(folder, alertmanager, received, args.kills)
         finally:
             alertmanager.stop()
             received.stop()

@@ -2,48 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from schemas.bronze import COVERAGE
 from schemas.gold import STORMS
 from schemas.silver import GROUPS
+from tests.alerts.killing import configured, killed, notify
 from tests.alerts.receiving import wait_until
 from tests.alerts.rows import coverage, now, row, storm, write
 from tests.alerts.until_killed import POINTS
 
-ROOT = Path(__file__).parents[2]
-
-
-def notify(*arguments: str | Path, module: str = "jobs.cli") -> subprocess.Popen:
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "HOOK_SECRET": "s"}
-    return subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, cwd=ROOT)
-
-
-def killed(point: str, file: Path, *options: str | Path) -> None:
-    process = notify(point, file, *options, module="tests.alerts.until_killed")
-    try:
-        wait_until(lambda: file.exists() or process.poll() is not None, 60)
-        assert process.poll() is None, f"it ended before it was {point}"
-    finally:
-        process.kill()
-        process.wait()
-    file.unlink()
-
 
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_misses_nothing_and_repeats_at_most_once(point, tmp_path, warehouse, alertmanager, received) -> None:
-    config = tmp_path / "regroup.toml"
-    config.write_text(
-        f'[[alertmanagers]]\nname = "am"\nurl = "{alertmanager.url}"\n'
-        f'[[webhooks]]\nname = "hook"\nurl = "{received.url}/hook"\nsecret = "env:HOOK_SECRET"\n'
-    )
-    options = ("--config", config, "--warehouse", warehouse)
+    options = configured(tmp_path, warehouse, alertmanager.url, received.url)
     write(warehouse, GROUPS, [row(GROUPS, group_id="orders", is_deleted=False)])
     found = storm(at=now())
     for status, is_open in (("firing", True), ("resolved", False)):

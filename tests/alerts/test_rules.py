@@ -63,6 +63,11 @@ def test_a_fleet_storm_is_one_alert_and_raises_none_of_its_groups():
     assert ("KafkaRebalanceStorm", "orders", "page") in found(**told, raised=raised), "what is raised is not resolved"
 
 
+def test_a_storm_after_which_the_cluster_is_silent_is_over():
+    silent = Sight(known_until_ms=NOW, is_fresh=True, silent_ms=31 * MINUTE)
+    assert [] == found(storms=[storm()], sight=silent)
+
+
 def test_differences_are_told_with_their_lift():
     differences = [{"attribute": "coordinator", "value": "3", "share": 0.9, "baseline": 0.1, "lift": 9.0}]
     (alert,) = verdict(storms=[storm(differences=differences)]).alerts

@@ -23,6 +23,8 @@ def seen(*told) -> Sight:
 def test_an_idle_cluster_is_known_up_to_now():
     idle = seen(read(newest=NOW - 10 * HOUR, still=NOW - 10 * HOUR), asked())
     assert (True, NOW - 1_000, 0, None) == (idle.is_fresh, idle.known_until_ms, idle.unread, idle.blind_since_ms)
+    assert 10 * HOUR - 1_000 == idle.silent_ms
+    assert 0 == seen(read(newest=NOW - HOUR), asked(end=140)).silent_ms, "what waits may be anything"
 
 
 def test_a_busy_cluster_is_known_up_to_its_newest_record():

@@ -8,12 +8,20 @@ from pipelines.gold.alerts.words import amount, bounded, count, instant, span
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, StormScope
 
 SOURCE = "__consumer_offsets"
+CALM_MS = 30 * 60_000
+"""A storm in which nothing happens for so long is over."""
+
 NAMED = 5
 """Groups of a storm, and differences, named in a text."""
 
 
 def storm(facts: Facts, _: Limits) -> list[Alert]:
-    """Open storms: one alert for each group, one for the whole fleet (that of the storm that hit most groups)."""
+    """Open storms: one alert for each group, one for the whole fleet (that of the storm that hit most groups).
+
+    Rows tell of storms as far as records go; a cluster that has written none since has no storm.
+    """
+    if facts.sight.silent_ms > CALM_MS:
+        return []
     fleet = [row for row in facts.storms if row["scope"] == StormScope.FLEET]
     chosen = sorted(fleet, key=lambda row: (-row["groups"], row["started_at"]))[:1]
     by_group: dict[str, Row] = {}

@@ -42,12 +42,14 @@ class Asked:
 class Sight:
     """`known_until_ms`: everything up to then is in the tables. `is_fresh`: that is recent enough to conclude from.
 
+    `silent_ms`: for how long, of what is known, the cluster has written nothing at all.
     `blind_since_ms` and `why` where Regroup gets nothing although it should; `is_certain` False while it is too early
     to tell. `is_broker_there` None where nobody asked.
     """
 
     known_until_ms: int | None
     is_fresh: bool
+    silent_ms: int = 0
     unread: int | None = None
     is_broker_there: bool | None = None
     blind_since_ms: int | None = None
@@ -70,6 +72,7 @@ def sight(now_ms: int, stale_ms: int, read: Read, asked: Asked | None) -> Sight:
     return Sight(
         known_until_ms=known,
         is_fresh=is_fresh,
+        silent_ms=0 if known is None or read.newest_ms is None else max(0, known - read.newest_ms),
         unread=unread,
         is_broker_there=None if asked is None else asked.ends is not None,
         blind_since_ms=since if is_late else None,
@@ -85,8 +88,8 @@ def _blind(read: Read, asked: Asked | None, unread: int | None) -> tuple[int | N
     if unread == 0 and read.built_ms is None:
         return None, ""
     if read.built_ms is not None:
-        still = read.built_still_since_ms if read.built_still_since_ms is not None else read.built_ms
-        return still, "records are read, but silver is not built from them"
+        built = read.built_still_since_ms if read.built_still_since_ms is not None else read.built_ms
+        return built, "records are read, but silver is not built from them"
     still = read.still_since_ms if read.still_since_ms is not None else read.newest_ms
     records = "records" if unread is None else f"{unread:,} records"
     return still, f"{records} of __consumer_offsets wait, and nothing is read" if unread else "nothing new is read"
