@@ -1,8 +1,7 @@
 """From silver to Alertmanager: how long a storm takes, and what one that was away still gets.
 
-`python -m bench.alerts [--groups 10000] [--storms 20] [--away 300] [--kills 50]` needs the package
-prometheus-alertmanager. The warehouse
-is filled with groups that lost something in each of the last 72 hours; everything runs on this machine.
+`python -m bench.alerts [--groups 10000] [--storms 20] [--away 300] [--kills 50]`. Needs prometheus-alertmanager. The
+warehouse is filled with groups that lost something in each of the last 72 hours; everything runs on this machine.
 """
 
 from __future__ import annotations

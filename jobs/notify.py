@@ -85,8 +85,10 @@ class Notifier:
         """`is_single`: it will look only once, so that it cannot watch.
 
         Raises:
-            UserError: a webhook's secret is not where the settings say.
+            UserError: a secret is not where the settings say.
         """
+        for cluster in settings.clusters:
+            cluster.client()
         for hook in settings.webhooks:
             hook.key()
         self.settings = settings
