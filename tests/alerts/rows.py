@@ -99,20 +99,9 @@ def stalled(topic: str = "topic", partition: int = 0, **values: Any) -> dict[str
     )
 
 
-DIFFERENCES = pa.list_(
-    pa.struct(
-        [
-            ("attribute", pa.string()),
-            ("value", pa.string()),
-            *((n, pa.float64()) for n in ("share", "baseline", "lift")),
-        ]
-    )
-)
-
-
 def write(warehouse: Path, table: Table, rows: list[dict[str, Any]], mode: str = "overwrite") -> None:
     """Make these the table's rows, or add them; without Spark, since nobody but the reader under test sees it."""
-    types = [(c.name, TYPES.get(c.type, DIFFERENCES)) for c in table.columns]
+    types = [(c.name, TYPES[c.type]) for c in table.columns]
     instants = {name for name, kind in types if pa.types.is_timestamp(kind)}
     told = [{k: v * 1000 if k in instants and v is not None else v for k, v in r.items()} for r in rows]
     write_deltalake(table_path(warehouse, table), pa.Table.from_pylist(told, schema=pa.schema(types)), mode=mode)

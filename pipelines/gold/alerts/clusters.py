@@ -5,12 +5,10 @@ from __future__ import annotations
 from pipelines.gold.alerts.alert import CLUSTER, Alert, Facts, Limits, Row
 from pipelines.gold.alerts.escaping import defused, escaped
 from pipelines.gold.alerts.words import amount, bounded, count, instant, span
+from pipelines.gold.storms import CALM_MS
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, StormScope
 
 SOURCE = "__consumer_offsets"
-CALM_MS = 30 * 60_000
-"""A storm in which nothing happens for so long is over."""
-
 NAMED = 5
 """Groups of a storm, and differences, named in a text."""
 
