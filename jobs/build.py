@@ -17,6 +17,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.analyze import analyze
+from jobs.build_marks import rebuild_all_marks, start_marks
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, read, table_path
 from jobs.errors import UserError
@@ -165,7 +166,8 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
         .option("checkpointLocation", str(checkpoint_path(warehouse, "build")))
     )
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
-    for query in (writer.trigger(**trigger).start(), start_reassignments(spark, warehouse, trigger)):
+    others = (start_reassignments(spark, warehouse, trigger), start_marks(spark, warehouse, trigger))
+    for query in (writer.trigger(**trigger).start(), *others):
         query.awaitTermination()
 
 
@@ -183,6 +185,7 @@ def run_rebuild(settings: Settings, _: argparse.Namespace) -> int:
     spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)
     rebuild_all(spark, settings.warehouse, settings.quiet_ms)
     rebuild_all_reassignments(spark, settings.warehouse)
+    rebuild_all_marks(spark, settings.warehouse)
     analyze(spark, settings, again=True)
     return 0
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jobs.errors import UserError
 from jobs.settings import Settings
+from schemas.states import MarkKind
 
 Command = Callable[[Settings, argparse.Namespace], int]
 
@@ -25,6 +26,7 @@ COMMANDS = {
     "serve": ("jobs.serve", "run"),
     "capture": ("jobs.capture", "run"),
     "ship-logs": ("jobs.ship_logs", "run"),
+    "mark": ("jobs.mark", "run"),
     "lab": ("jobs.lab.lab", "run"),
     "doctor": ("jobs.doctor", "run"),
 }
@@ -90,6 +92,7 @@ def parser() -> argparse.ArgumentParser:
     ship.add_argument("--follow", action="store_true", help="go on as the files grow")
     ship.add_argument("--topic", help="events topic (default: the cluster's events_topic)")
     ship.add_argument("--broker-id", type=int, help="broker that wrote the files, where the lines do not say")
+    _mark(add("mark", "announce a deploy or another event, which every time axis then shows", kafka))
     lab = add("lab", "an embedded cluster and the groups of a scenario alone")
     lab.add_argument(
         "--scenario", metavar="NAME[,NAME...]", default="churn", help=f"{SCENARIOS} (default: %(default)s)"
@@ -97,6 +100,16 @@ def parser() -> argparse.ArgumentParser:
     lab.add_argument("--seed", type=int, default=1, help="seed of the script")
     add("doctor", "check Java, jars, Kafka, permissions, topics and the warehouse, and say what to do", kafka)
     return top
+
+
+def _mark(mark: argparse.ArgumentParser) -> None:
+    kinds = ", ".join(MarkKind)
+    mark.add_argument("text", metavar="TEXT", help="what is announced, such as v2.31")
+    mark.add_argument("--kind", default=MarkKind.DEPLOY.value, help=f"{kinds} (default: %(default)s)")
+    mark.add_argument("--at", metavar="TIME", help="when, with its zone: 2026-11-21T12:01:40Z (default: now)")
+    mark.add_argument("--group", metavar="ID", help="group it is about (default: the whole cluster)")
+    mark.add_argument("--by", metavar="WHO", help="who announces it")
+    mark.add_argument("--topic", help="events topic (default: the cluster's events_topic)")
 
 
 def _replay(replay: argparse.ArgumentParser) -> None:

@@ -21,6 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from jobs.analyze import analyze
 from jobs.build import rebuild_touched, touched
+from jobs.build_marks import update_marks
 from jobs.build_reassignments import INPUTS, rebuild_touched_reassignments
 from jobs.delta_io import claim, create_tables, table_path
 from jobs.errors import UserError
@@ -28,14 +29,25 @@ from jobs.settings import DEFAULT_CLUSTER, Settings
 from jobs.spark import session
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import SourceRecord, bronze_rows
+from pipelines.coordinator_events import Unreadable
 from pipelines.log_layouts import layout
 from pipelines.log_lines import PlacedLine, line_rows
-from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from pipelines.marks import mark
+from schemas.bronze import (
+    ADMIN_OBSERVATIONS,
+    BRONZE,
+    COORDINATOR_EVENTS,
+    COORDINATOR_RECORDS,
+    OFFSET_COMMITS,
+    QUARANTINE,
+)
+from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
 SOURCES = ("offsets", "log", "admin")
 T = TypeVar("T")
-Rows = dict[str, list[dict[str, Any]]]
+Row = dict[str, Any]
+Rows = dict[str, list[Row]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +137,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     batches = split(capture, sources, args.batches, args.seed)
     claim(settings.warehouse, cluster, f"capture {capture.meta.get('scenario', '')} {capture.meta.get('started_ms')}")
     spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)
-    create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
+    create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     for number, batch in enumerate(batches, 1):
         print(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines", flush=True)
         replay(spark, settings, cluster, capture.meta, batch)
@@ -195,6 +207,7 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
             frames[table.name].write.format("delta").mode("append").save(table_path(settings.warehouse, table))
     history = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, ADMIN_OBSERVATIONS)
     new = {table: frames[table.name] for table in history}
+    update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])
     rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(new))
     rebuild_touched_reassignments(spark, settings.warehouse, {t: frames[t.name] for t in INPUTS if rows.get(t.name)})
 
@@ -206,9 +219,25 @@ def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any]) -> Rows:
     lines = (PlacedLine(line.file, line.number, line.text, line.broker_id) for line in batch.lines)
     events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=zone)
     rows[COORDINATOR_EVENTS.name] = events
-    rows["quarantine"] = [*rows.get("quarantine", []), *refused]
-    rows[ADMIN_OBSERVATIONS.name] = [_observation(cluster, number, seen) for number, seen in batch.observations]
+    seen, unreadable = _observations(cluster, batch.observations)
+    rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable]
+    rows[ADMIN_OBSERVATIONS.name] = seen
     return rows
+
+
+def _observations(cluster: str, told: list[tuple[int, dict[str, Any]]]) -> tuple[list[Row], list[Row]]:
+    """Rows of `admin_observations`, and of `quarantine` for marks that say nothing."""
+    seen, refused = [], []
+    for number, body in told:
+        row = _observation(cluster, number, body)
+        found = mark(body, row["observed_at"]) if row["kind"] == "mark" else None
+        if isinstance(found, Unreadable):
+            place = {"source": "admin.jsonl", "log_epoch": 0, "source_partition": -1, "source_offset": number}
+            told_of = {"reason": found.reason, "detail": found.detail, "raw_value": row["body"].encode()}
+            refused.append({"cluster": cluster} | place | told_of)
+        else:
+            seen.append(row | {"observed_at": found.marked_at} if found else row)
+    return seen, refused
 
 
 def _observation(cluster: str, number: int, seen: dict[str, Any]) -> dict[str, Any]:

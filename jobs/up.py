@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from jobs import ingest, poll
 from jobs.analyze import analyze
 from jobs.build import rebuild_touched, touched
+from jobs.build_marks import update_marks
 from jobs.build_reassignments import rebuild_touched_reassignments
 from jobs.delta_io import create_tables
 from jobs.errors import UserError
@@ -31,6 +32,7 @@ from jobs.settings import Cluster, Settings
 from jobs.spark import session
 from jobs.storms import update_storms
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import Table
 
@@ -54,7 +56,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         settings = replace(settings, dashboard_url=settings.dashboard_url or address)
         say(f"Pages: {address} (they fill as history is read)")
         spark = session("regroup up", cores=settings.cores, driver_memory=settings.driver_memory)
-        create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
+        create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
         notifying = Notifying(notifier=Notifier(settings, say=say))
         say(f"Spark and the tables in {settings.warehouse} are ready")
         stopped = _on_signal()
@@ -180,6 +182,8 @@ def _built(
         nonlocal rows
         history = {table: frame for table, frame in new.items() if table in HISTORY}
         with building:
+            if ADMIN_OBSERVATIONS in new:
+                update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])
             rebuild_touched_reassignments(spark, settings.warehouse, new)
             if not history:
                 return

@@ -14,6 +14,7 @@ from pipelines.bronze_batch import count
 from pipelines.coordinator_events import Event, Unreadable, parse_line
 from pipelines.log_envelopes import Observation, unwrap
 from pipelines.log_layouts import layout, zone
+from pipelines.marks import Mark, mark
 from pipelines.record_times import instant
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, QUARANTINE
 from schemas.states import QuarantineReason
@@ -54,7 +55,10 @@ class Reading:
     def _rows(self, records: Records, at: int) -> list[tuple[str, Row]]:
         content = unwrap(records.value[at])
         if isinstance(content, Observation):
-            return [(ADMIN_OBSERVATIONS.name, self._observation(content, records, at))]
+            try:
+                return [self._observation(content, records, at)]
+            except RecursionError:
+                content = Unreadable(QuarantineReason.INVALID_ENVELOPE, "nested too deeply")
         if isinstance(content, Unreadable):
             return [(QUARANTINE.name, self._refused(content, records, at))]
         rows: list[tuple[str, Row]] = []
@@ -82,17 +86,26 @@ class Reading:
             "broker_id": line.broker_id if event.broker_id is None else event.broker_id,
         }
 
-    def _observation(self, seen: Observation, records: Records, at: int) -> Row:
+    def _observation(self, seen: Observation, records: Records, at: int) -> tuple[str, Row]:
         body: dict[str, Any] = seen.body
+        received_at = instant(int(records.timestamp_ms[at]))
+        observed_at = instant(_milliseconds(body.get("at"))) or received_at
+        if seen.kind == "mark":
+            found = mark(body, received_at)
+            if not isinstance(found, Mark):
+                return QUARANTINE.name, self._refused(found, records, at)
+            observed_at = found.marked_at
+            body = {name: value for name, value in body.items() if not isinstance(value, dict | list)}
         subject = body.get("group_id") or body.get("topic") or ""
-        return {
+        row = {
             "cluster": self.cluster,
-            "observed_at": instant(_milliseconds(body["at"])) or instant(int(records.timestamp_ms[at])) or instant(0),
-            "source": str(body["source"]),
+            "observed_at": observed_at or instant(0),
+            "source": str(body.get("source", seen.kind)),
             "kind": seen.kind,
             "subject": f"{subject}#{records.partition[at]}-{records.offset[at]}",
             "body": json.dumps(body, separators=(",", ":")),
         }
+        return ADMIN_OBSERVATIONS.name, row
 
     def _refused(self, why: Unreadable, records: Records, at: int) -> Row:
         return records.row(at, self.cluster) | {"source": self.topic, "reason": str(why.reason), "detail": why.detail}

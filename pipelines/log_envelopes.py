@@ -56,12 +56,21 @@ def unwrap(value: bytes | None, broker_id: int | None = None) -> list[LogLine] |
         return _split(text, broker_id)
     try:
         content = json.loads(text)
+        if "\\ud" in text.lower():
+            # JSON can spell half a surrogate pair, which no table can hold.
+            content = json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
         return Unreadable(QuarantineReason.INVALID_ENVELOPE, f"broken JSON: {error}"[:200])
-    if isinstance(content, dict) and _text(content.get("kind")) in OWN_KINDS and {"source", "at"} <= content.keys():
+    if isinstance(content, dict) and _is_own(content):
         return _own(content, broker_id)
     lines = _lines(content, broker_id, _DEPTH)
     return lines or Unreadable(QuarantineReason.INVALID_ENVELOPE, "no log line in event.original, message, log or body")
+
+
+def _is_own(content: dict[str, Any]) -> bool:
+    """Marks are written by hand, so one needs no more than a text."""
+    kind = _text(content.get("kind"))
+    return (kind in OWN_KINDS and {"source", "at"} <= content.keys()) or (kind == "mark" and "text" in content)
 
 
 def _is_json(text: str) -> bool:

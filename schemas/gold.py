@@ -128,7 +128,7 @@ MARKS = Table(
         marked_at | TIMESTAMP | When it happened, as announced
         kind      | STRING    | schemas.states.MarkKind
         text      | STRING    | What was announced
-        group_id  | STRING    | Group it is about; NULL = the whole cluster
+        group_id  | STRING    | Group it is about; NULL = the whole cluster, or several groups
         marked_by | STRING    | Who announced it, as they say; NULL where they do not
     """),
 )

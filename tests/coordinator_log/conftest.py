@@ -23,20 +23,21 @@ def rule(kind: ResourceType, name: str, operation: AclOperation) -> AclBinding:
 
 @pytest.fixture(scope="session")
 def ruled_broker(tmp_path_factory):
-    """Topics `events` (WRITE alone), `refused` (READ alone), and `followed`, `other`, `read` without rules."""
+    """Topics `events` and `marks` (WRITE alone), `refused` (READ alone), and `followed`, `other`, `read` without rules."""
     overrides = {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
         "allow.everyone.if.no.acl.found": "true",
         "auto.create.topics.enable": "false",
         "group.initial.rebalance.delay.ms": 0,
     }
-    topics = ("events", "followed", "other", "read", "refused")
+    topics = ("events", "marks", "followed", "other", "read", "refused")
     with Broker(tmp_path_factory.mktemp("broker"), overrides=overrides) as broker:
         admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
         for done in admin.create_topics([NewTopic(name, 1, 1) for name in topics]).values():
             done.result(10)
         rules = [
             rule(ResourceType.TOPIC, "events", AclOperation.WRITE),
+            rule(ResourceType.TOPIC, "marks", AclOperation.WRITE),
             rule(ResourceType.TOPIC, "refused", AclOperation.READ),
             # One rule for the cluster ends "everyone if no rule": what the broker and the tests do has to be named.
             *(

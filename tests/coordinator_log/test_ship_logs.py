@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from jobs import ship_logs
+from jobs import events_topic, ship_logs
+from jobs.cli import main
 from jobs.errors import UserError
 from jobs.settings import Cluster, Settings
 from pipelines.log_envelopes import LogLine, unwrap
@@ -88,6 +89,13 @@ def test_a_missing_permission_is_named(ship, tmp_path):
         ship("refused", tmp_path / "server.log")
 
 
+def test_a_mark_needs_write_alone_and_names_it_where_it_is_missing(servers, capsys):
+    assert 0 == main(["mark", "v2.31", "--bootstrap-servers", servers, "--topic", "marks"])
+    assert 2 == main(["mark", "v2.31", "--bootstrap-servers", servers, "--topic", "refused"])
+    said = capsys.readouterr().err
+    assert "regroup mark: No permission to write to the topic refused: grant WRITE on it.\n" == said
+
+
 def test_a_missing_topic_is_named(ship, tmp_path):
     (tmp_path / "server.log").write_text("one\n")
     with pytest.raises(UserError, match=r"There is no topic absent at 127\.0\.0\.1:\d+: create it"):
@@ -118,7 +126,7 @@ def test_an_option_that_librdkafka_does_not_know_is_named(tmp_path):
 
 
 def test_a_broker_that_does_not_answer_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(ship_logs, "ANSWER_WITHIN_S", 0.5)
+    monkeypatch.setattr(events_topic, "ANSWER_WITHIN_S", 0.5)
     (tmp_path / "server.log").write_text("one\n")
     cluster = Cluster(name="c", bootstrap_servers="127.0.0.1:1")
     with pytest.raises(UserError, match=r"Kafka at 127\.0\.0\.1:1 cannot be written to"):

@@ -1,0 +1,62 @@
+"""The table `marks` from bronze: the instants that new marks name are made again, from all that was said of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.delta_io import checkpoint_path, create_tables, read, table_path
+from jobs.replace import replace_rows
+from pipelines.arrow_types import row_type
+from pipelines.marks import mark_rows
+from schemas.bronze import ADMIN_OBSERVATIONS
+from schemas.gold import MARKS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+IS_MARK = "kind = 'mark'"
+
+
+def rebuild_all_marks(spark: SparkSession, warehouse: Path) -> None:
+    """The table again, from all of bronze."""
+    create_tables(spark, warehouse, (MARKS,))
+    _replace(spark, warehouse, read(spark, warehouse, ADMIN_OBSERVATIONS), read(spark, warehouse, MARKS))
+
+
+def update_marks(spark: SparkSession, warehouse: Path, new: DataFrame) -> None:
+    """Bring the table up to date with new rows of `admin_observations`, which bronze already holds."""
+    spans = new.where(IS_MARK).groupBy("cluster").agg(F.min("observed_at"), F.max("observed_at")).collect()
+    for cluster, first, last in spans:
+        seen, known = read(spark, warehouse, ADMIN_OBSERVATIONS), read(spark, warehouse, MARKS)
+        _replace(
+            spark,
+            warehouse,
+            seen.where((F.col("cluster") == cluster) & F.col("observed_at").between(first, last)),
+            known.where((F.col("cluster") == cluster) & F.col("marked_at").between(first, last)),
+        )
+
+
+def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
+    """Follow bronze and bring the table up to date."""
+    create_tables(spark, warehouse, (MARKS,))
+    return (
+        spark.readStream.format("delta")
+        .load(table_path(warehouse, ADMIN_OBSERVATIONS))
+        .writeStream.foreachBatch(lambda batch, _: update_marks(batch.sparkSession, warehouse, batch))
+        .option("checkpointLocation", str(checkpoint_path(warehouse, "build-marks")))
+        .trigger(**trigger)
+        .start()
+    )
+
+
+def _replace(spark: SparkSession, warehouse: Path, seen: DataFrame, known: DataFrame) -> None:
+    said = seen.where(IS_MARK).select("cluster", "observed_at", "body").toArrow().to_pylist()
+    rows = pa.Table.from_struct_array(pa.array(mark_rows(said), row_type(MARKS)))
+    replace_rows(spark, known.select(*MARKS.names).toArrow(), rows, table_path(warehouse, MARKS), MARKS)

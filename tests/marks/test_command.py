@@ -1,0 +1,77 @@
+"""`regroup mark` into a real broker, and from there into the tables with the batch it came in."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import deltalake
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from jobs.build_marks import rebuild_all_marks, update_marks
+from jobs.cli import main
+from jobs.delta_io import create_tables, table_path
+from jobs.feeds import events
+from jobs.ingest import Writer, wait
+from jobs.replay import Batch, replay
+from jobs.settings import Cluster, Settings
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, QUARANTINE
+from schemas.gold import MARKS
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
+
+TIMES = ("2026-11-21T12:01:40Z", "2026-11-21T12:05:00Z")
+
+
+def rows(warehouse, table=MARKS) -> list[dict]:
+    found = deltalake.DeltaTable(table_path(warehouse, table)).to_pyarrow_table(columns=list(table.names)).to_pylist()
+    return sorted(found, key=repr)
+
+
+@pytest.fixture
+def marked(broker, monkeypatch) -> Cluster:
+    cluster = Cluster(name="kafka", bootstrap_servers=broker.bootstrap_servers, events_topic="marked")
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.create_topics([NewTopic(cluster.events_topic, 1, 1)])[cluster.events_topic].result(10)
+    for at in (*TIMES, TIMES[0]):
+        target = ["--bootstrap-servers", broker.bootstrap_servers, "--topic", cluster.events_topic]
+        assert 0 == main(["mark", "v2.31", "--at", at, "--group", "billing", "--by", "ci", *target])
+    return cluster
+
+
+def test_a_mark_is_there_with_its_batch_once_and_after_a_rebuild(spark, warehouse, marked) -> None:
+    create_tables(spark, warehouse, (*BRONZE, MARKS))
+    seen = []
+
+    def on_batch(new) -> None:
+        update_marks(spark, warehouse, new[ADMIN_OBSERVATIONS])
+        seen.append(rows(warehouse))
+
+    writer = Writer(feed=events(marked, tasks=1), warehouse=warehouse, on_batch=on_batch, lock=nullcontext())
+    wait([writer.start(spark, {"availableNow": True})])
+    assert [("deploy", "v2.31", "billing", "ci")] * 2 == [tuple(row.values())[2:] for row in seen[-1]]
+    assert 3 == len(rows(warehouse, ADMIN_OBSERVATIONS))
+    rebuild_all_marks(spark, warehouse)
+    assert seen[-1] == rows(warehouse)
+
+
+def test_a_capture_may_hold_marks_and_any_batching_gives_the_same(spark, warehouse) -> None:
+    create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
+    said = [
+        {"observed_at_ms": 1795262600000, "source": "mark", "kind": "mark", "text": "v2", "at": TIMES[0], **more}
+        for more in ({"group_id": "a"}, {"group_id": "b"}, {"at": "soon"}, {"at": TIMES[1], "mark_kind": "incident"})
+    ]
+    settings = Settings(warehouse=warehouse)
+    for number, body in enumerate(said, 1):
+        replay(spark, settings, "kafka", {}, Batch(observations=[(number, body)]))
+    found = rows(warehouse)
+    assert [("other", "v2", None), ("incident", "v2", None)] == [tuple(row.values())[2:5] for row in found]
+    assert [("admin.jsonl", 3, "invalid_timestamp")] == [
+        (row["source"], row["source_offset"], row["reason"]) for row in rows(warehouse, QUARANTINE)
+    ]
+    rebuild_all_marks(spark, warehouse)
+    assert found == rows(warehouse)
+
+
+def test_a_mark_without_text_is_one_sentence(capsys) -> None:
+    assert 2 == main(["mark", " ", "--bootstrap-servers", "127.0.0.1:1"])
+    assert "regroup mark: Nothing was sent: the mark has no text.\n" == capsys.readouterr().err
