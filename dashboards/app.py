@@ -19,7 +19,7 @@ from waitress import create_server
 
 from dashboards.components import empty
 from dashboards.lake import Lake, LocalLake
-from dashboards.pages import advice, fleet, group, reassignments, rebalance
+from dashboards.pages import advice, fleet, group, reassignments, rebalance, storms
 from dashboards.runbooks import add_runbooks
 from dashboards.security import harden
 from dashboards.store import Span, Store
@@ -31,6 +31,7 @@ PAGES = {
     "fleet": fleet.render,
     "group": group.render,
     "rebalance": rebalance.render,
+    "storms": storms.render,
     "reassignments": reassignments.render,
     "advice": advice.render,
 }
@@ -95,6 +96,7 @@ def _shell() -> Component:
             html.Header(
                 [
                     dcc.Link([html.Span(className="mark"), "Regroup"], href="/", className="brand"),
+                    dcc.Link("Storms", href="/storms", className="button"),
                     dcc.Link("Advice", href="/advice", className="button"),
                     dcc.Link("Reassignments", href="/reassignments", className="button"),
                     html.Div(id="freshness", className="freshness", role="status"),
@@ -176,7 +178,7 @@ def target(click: Any, links: Any) -> Any:
         href = told[-1] if isinstance(told, list) else links[point["y"]]
     except (AttributeError, KeyError, IndexError, TypeError):
         return no_update
-    return href if isinstance(href, str) and href.startswith(("/group?", "/rebalance?")) else no_update
+    return href if isinstance(href, str) and href.startswith(("/group?", "/rebalance?", "/storms?")) else no_update
 
 
 def make_server(warehouse: Path, *, host: str = "127.0.0.1", port: int = 8050) -> Server:

@@ -13,8 +13,9 @@ from dash_ag_grid import AgGrid
 
 from dashboards.figures.heatmap import LEVELS
 from dashboards.lake import Row
-from dashboards.text import span, visible
-from dashboards.theme import CONFIG, EVIDENCE, GLYPHS, LOOKS
+from dashboards.marks import about, flag_of
+from dashboards.text import ABSENT, instant, span, visible
+from dashboards.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LOOKS
 from dashboards.urlstate import ALL, SPANS, State
 
 Cell = str | int | Component
@@ -91,6 +92,22 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "
     return html.Div(html.Table([header, html.Tbody(body)]), className="scroll", tabIndex=0)
 
 
+def marks_table(marks: Sequence[Row]) -> Component:
+    """Every mark that a figure flags."""
+    rows = [
+        (
+            instant(m["marked_at"]),
+            f"{flag_of(m).character} {flag_of(m).word}",
+            visible(m["text"], 200),
+            about(m),
+            visible(m["cluster"], 40),
+            ABSENT if m["marked_by"] is None else visible(m["marked_by"], 60),
+        )
+        for m in marks
+    ]
+    return table(("At (UTC)", "What", "Text", "About", "Cluster", "By"), rows, empty="No mark in this range.")
+
+
 def grid(name: str, columns: Sequence[Row], rows: Sequence[Row], height: int) -> Component:
     """A sortable table. Its renderers (assets/regroup.js) make text and same-site links only."""
     made: Component = AgGrid(
@@ -141,11 +158,12 @@ def legend(*, looks: Iterable[str] = LOOKS, glyphs: bool = True) -> Component:
     edges = [
         html.Li([swatch(f"edge {grade}"), html.Span(grade.value)], title=meaning) for grade, meaning in EVIDENCE.items()
     ]
-    marks = [html.Li([html.Span(g.character, className="glyph"), html.Span(g.word)]) for g in GLYPHS.values()]
+    drawn = (*GLYPHS.values(), *FLAGS.values())
+    marks = [html.Li([html.Span(g.character, className="glyph"), html.Span(g.word)]) for g in drawn]
     return html.Div(
         [
             html.Ul([*items, html.Li("evidence:"), *edges], className="legend"),
-            html.Details([html.Summary("Marks"), html.Ul(marks, className="legend")]) if glyphs else None,
+            html.Details([html.Summary("Glyphs"), html.Ul(marks, className="legend")]) if glyphs else None,
         ]
     )
 

@@ -1,4 +1,4 @@
-"""Every question the pages ask of the tables, and the only SQL. Ids and instants go in as bound parameters only.
+"""Every question the pages ask of silver; with `dashboards.gold_store` the only SQL. Ids are bound parameters only.
 
 Instants are epoch milliseconds in and out. A table that is not there yet gives no rows. *Lost* counts stalls that ended
 and that were not `no_member`, by the time they were known to have stopped (`stopped_at_latest`).
@@ -6,12 +6,12 @@ and that were not `no_member`, by the time they were known to have stopped (`sto
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from dashboards.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
-from dashboards.lake import Lake, Parameter, Row, Rows
+from dashboards.gold_store import GoldStore, within
+from dashboards.lake import Parameter, Row, Rows
 from dashboards.urlstate import Window
 from schemas.silver import SILVER
 from schemas.states import StallCause
@@ -23,7 +23,6 @@ STALL_ROWS = 5_000
 EVENT_ROWS = 2_000
 CELL_ROWS = 20_000
 MOVE_ROWS = 500
-ADVICE_ROWS = 600
 MOVE_SAMPLES = 20_000
 
 SPAN = """
@@ -69,17 +68,6 @@ FROM groups g LEFT JOIN ended USING (cluster, group_id) LEFT JOIN cost USING (cl
 WHERE contains(lower(g.group_id), lower($q)) AND g.first_seen_at < $end
 ORDER BY g.open_rebalance_since_at IS NULL, lost DESC, rebalances DESC, g.cluster, g.group_id
 LIMIT $cap
-"""
-
-ADVICE = """
-WITH newest AS (
-    SELECT cluster, group_id, max(as_of) AS as_of FROM advice
-    WHERE contains(lower(group_id), lower($q)) GROUP BY cluster, group_id
-), ranked AS (
-    SELECT advice.*, max(CASE WHEN is_recommended THEN saving ELSE 0 END) OVER (PARTITION BY cluster, group_id) AS best
-    FROM advice JOIN newest USING (cluster, group_id, as_of)
-)
-SELECT * EXCLUDE (best) FROM ranked ORDER BY best DESC, lost_now DESC, cluster, group_id, rank LIMIT $cap
 """
 
 CELLS = """
@@ -278,15 +266,8 @@ class Rebalance:
         return by_other and bool(stall["cause"] == StallCause.STATIC_RESTART)
 
 
-class Store:
+class Store(GoldStore):
     """Answers of one warehouse."""
-
-    def __init__(self, lake: Lake) -> None:
-        self._lake = lake
-
-    def versions(self) -> Mapping[str, int]:
-        """Changes exactly when an answer may have changed."""
-        return self._lake.versions()
 
     @property
     def is_ready(self) -> bool:
@@ -305,12 +286,12 @@ class Store:
 
     def totals(self, window: Window) -> Row:
         """`rebalances`, `lost`, `lost_min`, `lost_max` (resource-seconds) of all groups."""
-        rows = self._ask(TOTALS, ("generations", "stalls"), 1, **_within(window))
+        rows = self._ask(TOTALS, ("generations", "stalls"), 1, **within(window))
         return rows[0] if rows else {"rebalances": 0, "lost": 0, "lost_min": 0, "lost_max": 0}
 
     def fleet(self, window: Window, q: str = "") -> Rows:
         """Groups whose id contains `q`, worst first: those that rebalance now, then by what was lost."""
-        return self._lake.query(FLEET, ("groups", "generations", "stalls"), FLEET_ROWS, {"q": q, **_within(window)})
+        return self._lake.query(FLEET, ("groups", "generations", "stalls"), FLEET_ROWS, {"q": q, **within(window)})
 
     def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:
         """Rebalances per group and bin: `cluster`, `group_id`, `bin`, `rebalances`."""
@@ -322,23 +303,19 @@ class Store:
             bin_ms=max(1, -(-window.width // bins)),
             clusters=[cluster for cluster, _ in groups],
             groups=[group for _, group in groups],
-            **_within(window),
+            **within(window),
         )
-
-    def advice(self, q: str = "") -> Rows:
-        """The newest advice for groups whose id contains `q`: those that would save most first, each best first."""
-        return self._lake.query(ADVICE, ("advice",), ADVICE_ROWS, {"q": q})
 
     def reassignments(self, window: Window) -> Rows:
         """Reassignments under way in the window, those that run first; `groups` and `rebalances`: generations of groups
         that consume the topic, or are coordinated by the partition, made while it ran.
         """
         tables = ("reassignments", "generations", "generation_members")
-        return self._lake.query(REASSIGNMENTS, tables, MOVE_ROWS, _within(window))
+        return self._lake.query(REASSIGNMENTS, tables, MOVE_ROWS, within(window))
 
     def progress(self, window: Window) -> Rows:
         """What polls saw of the reassignments of the window: `observed_at`, `progress` 0..1, bytes; newest first."""
-        return self._lake.query(PROGRESS, ("reassignments", "reassignment_samples"), MOVE_SAMPLES, _within(window))
+        return self._lake.query(PROGRESS, ("reassignments", "reassignment_samples"), MOVE_SAMPLES, within(window))
 
     def group(self, cluster: str, group: str) -> Row | None:
         rows = self._ask(GROUP, ("groups",), 1, cluster=cluster, group=group)
@@ -400,15 +377,5 @@ class Store:
             episode=next(iter(self._ask(EPISODE, ("rebalances",), 1, **key)), None),
         )
 
-    def _ask(self, sql: str, tables: Sequence[str], cap: int, **parameters: Parameter) -> list[Row]:
-        return self._lake.query(sql, tables, cap, parameters).rows
-
     def _of_group(self, sql: str, tables: Sequence[str], cap: int, cluster: str, group: str, window: Window) -> Rows:
-        return self._lake.query(sql, tables, cap, {"cluster": cluster, "group": group, **_within(window)})
-
-
-def _within(window: Window) -> dict[str, Parameter]:
-    return {
-        "start": datetime.fromtimestamp(window.start / 1000, UTC),
-        "end": datetime.fromtimestamp(window.end / 1000, UTC),
-    }
+        return self._lake.query(sql, tables, cap, {"cluster": cluster, "group": group, **within(window)})

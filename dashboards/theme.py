@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2s
 from typing import Any
 
-from schemas.states import Evidence, GroupEventKind, GroupState
+from schemas.states import Evidence, GroupEventKind, GroupState, MarkKind
 
 BACKGROUNDS = ("#FFFFFF", "#1A1B1E")
 
@@ -89,6 +89,14 @@ GLYPHS = {
     GroupEventKind.DOWNGRADED: Glyph("⇓", "arrow-down", "downgraded"),
     GroupEventKind.SETTINGS_CHANGED: Glyph("⚙", "pentagon", "settings changed"),
 }
+
+FLAGS = {
+    MarkKind.DEPLOY: Glyph("⚑", "", "deploy"),
+    MarkKind.MAINTENANCE: Glyph("⚒", "", "maintenance"),
+    MarkKind.INCIDENT: Glyph("⚠", "", "incident"),
+    MarkKind.OTHER: Glyph("⚐", "", "mark"),
+}
+"""What people announced."""
 
 LOUD = {
     GroupEventKind.SESSION_EXPIRED,

@@ -28,6 +28,7 @@ PATHS = {
     "/": "fleet",
     "/group": "group",
     "/rebalance": "rebalance",
+    "/storms": "storms",
     "/reassignments": "reassignments",
     "/advice": "advice",
 }
@@ -47,6 +48,7 @@ class State:
     start: str = ""
     end: str = ""
     q: str = ""
+    storm: str = ""
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
@@ -87,6 +89,7 @@ def parse(pathname: str | None, search: str | None) -> State:
         group=values.get("group", ""),
         gid=values.get("gid", ""),
         q=values.get("q", "")[:LONGEST_ID],
+        storm=values.get("storm", "")[:LONGEST_ID],
     )
     notices: list[str] = []
     incarnation = _whole(values, "incarnation", notices)

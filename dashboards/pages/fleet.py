@@ -7,7 +7,8 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import empty, grid, heat_legend, links, panel, ranges, table, tile
+from dashboards.components import empty, grid, heat_legend, links, marks_table, panel, ranges, table, tile
+from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake import Row, Rows
 from dashboards.store import Span, Store
@@ -156,14 +157,23 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
         (visible(c["group_id"], 80), f"{instant(view.start + c['bin'] * width)[:19]} UTC", int(c["rebalances"]))
         for c in loud
     ]
+    marks = store.marks(view)
+    figure = heatmap(worst, cells, view, seen.last_at)
+    flagged(figure, marks, first=view.start, last=view.end)
     return panel(
         "Rebalances over time",
         f"{summary}. One column is {duration(width)}; select a row to open its group.",
-        heatmap(worst, cells, view, seen.last_at),
+        figure,
         heat_legend(),
         links("fleet", [_link(state, g) for g in worst]),
         name="fleet",
-        table=table(("Group", "From", "Rebalances"), rows, empty="No rebalance in this range."),
+        table=html.Div(
+            [
+                table(("Group", "From", "Rebalances"), rows, empty="No rebalance in this range."),
+                html.H3("Marks"),
+                marks_table(marks),
+            ]
+        ),
     )
 
 

@@ -8,7 +8,8 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboards import diagnoses, sentences
-from dashboards.components import empty, grid, legend, panel, ranges, state_word, table
+from dashboards.components import empty, grid, legend, marks_table, panel, ranges, state_word, table
+from dashboards.figures.flags import flagged
 from dashboards.figures.group import Drawn, group_figure
 from dashboards.lake import Row, Rows
 from dashboards.store import Span, Store
@@ -57,6 +58,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     unit = sentences.unit(found["group_type"])
     waits = delays(members.rows)
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits)
+    marks = store.marks(view, state.cluster, [group])
+    flagged(drawn.figure, marks, first=view.start, last=view.end)
     parts = [_head(state, group, found, shown)]
     if not inside:
         parts.append(_quiet(state, found, seen, view))
@@ -72,7 +75,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             drawn.figure,
             legend(),
             name="group",
-            table=_tables(strip, lived, owned, events),
+            table=_tables(strip, lived, owned, events, marks),
         ),
         *diagnoses.panel(store.diagnosis(state.cluster, group, view)),
         _generations(generations, inside, hrefs, sentences.names([*members.rows, *events.rows])),
@@ -156,7 +159,7 @@ def _shown(drawn: Drawn, lived: list[Lane], owned: list[Owned], *, capped: bool)
     return "".join(f" {note[0].upper()}{note[1:]}." for note in notes)
 
 
-def _tables(strip: list[Segment], lived: list[Lane], owned: list[Owned], events: Rows) -> Component:
+def _tables(strip: list[Segment], lived: list[Lane], owned: list[Owned], events: Rows, marks: list[Row]) -> Component:
     return html.Div(
         [
             html.H3("States"),
@@ -174,6 +177,8 @@ def _tables(strip: list[Segment], lived: list[Lane], owned: list[Owned], events:
                 [_event(e) for e in reversed(events.rows[:200])],
                 empty="No event in this range.",
             ),
+            html.H3("Marks"),
+            marks_table(marks),
             html.H3("Members"),
             table(
                 ("Member", "From (UTC)", "Until (UTC)", "Evidence"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, empty, evidence_mark, panel, ranges, table, tile
+from dashboards.components import Cell, empty, evidence_mark, marks_table, panel, ranges, table, tile
+from dashboards.figures.flags import flagged
 from dashboards.figures.progress import LINES_SHOWN, progress_figure
 from dashboards.lake import Row, Rows
 from dashboards.store import Store
@@ -41,7 +42,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     return [
         head,
         _tiles(found.rows),
-        *_curve(store.progress(view)),
+        *_curve(store.progress(view), store.marks(view)),
         html.Section(
             [
                 html.H2("Partitions"),
@@ -56,10 +57,12 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     ]
 
 
-def _curve(samples: Rows) -> list[Component]:
+def _curve(samples: Rows, marks: list[Row]) -> list[Component]:
     if not samples.rows:
         return []
     figure, moves = progress_figure(samples.rows)
+    times = [row["observed_at"] for row in samples.rows]
+    flagged(figure, marks, first=min(times), last=max(times))
     text = "Size of the added replicas against the leader's, as polls saw it."
     if moves > LINES_SHOWN:
         text += f" The {LINES_SHOWN} that began last of {moves:,} are drawn."
@@ -68,7 +71,8 @@ def _curve(samples: Rows) -> list[Component]:
         for r in samples.rows[:200]
     ]
     listed = table(("Partition", "At (UTC)", "Progress", "Bytes"), rows)
-    return [panel("Progress", text, figure, name="progress", table=listed)]
+    body = html.Div([listed, html.H3("Marks"), marks_table(marks)])
+    return [panel("Progress", text, figure, name="progress", table=body)]
 
 
 def _none(store: Store, state: State) -> Component:

@@ -8,13 +8,15 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboards import sentences
-from dashboards.components import Cell, aria, empty, evidence_mark, facts, legend, panel, table
-from dashboards.figures.waterfall import RESOURCES_SHOWN, stopped, waterfall
+from dashboards.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
+from dashboards.figures.flags import flagged
+from dashboards.figures.waterfall import RESOURCES_SHOWN, began, stopped, waterfall
 from dashboards.lake import Row
+from dashboards.marks import NEAR_MS, after
 from dashboards.store import Rebalance, Store
 from dashboards.text import ABSENT, amount, between, count, duration, instant, member_label, resource, span, visible
 from dashboards.timeline import proof
-from dashboards.urlstate import State
+from dashboards.urlstate import State, Window
 from schemas.states import StallCause
 
 TABLE_ROWS = 200
@@ -35,17 +37,22 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         return [_head(state, group or "", None), empty("missing", "Nothing here yet", text, back)]
     more = len(found.stopped) > RESOURCES_SHOWN or found.stalls.is_capped
     came = "rejoined" if sentences.term(found.generation) == "generation" else "reconciled"
+    marks = store.marks(_around(found.generation), state.cluster, [group])
+    figure = waterfall(found)
+    origin = began(found.generation)
+    first, last = (round(origin + 1000 * x) for x in figure.layout.xaxis.range)
+    flagged(figure, marks, first=first, last=last, origin=origin, scale=0.001)
     note = f" The {RESOURCES_SHOWN} that stood still longest are drawn." if more else ""
     return [
         _head(state, group, found),
-        html.P(sentences.rebalance(found), className="sentence"),
+        html.P(sentences.rebalance(found) + after(marks, *_start(found.generation)), className="sentence"),
         panel(
             "Anatomy",
-            f"Seconds since {instant(_began(found.generation))} UTC.{note} ▲ {came}, ◇ first commit.",
-            waterfall(found),
+            f"Seconds since {instant(origin)} UTC.{note} ▲ {came}, ◇ first commit.",
+            figure,
             legend(looks=("stopped", "assigning", "partial")),
             name="rebalance",
-            table=_phases(found),
+            table=html.Div([_phases(found), html.H3("Marks"), marks_table(marks)]),
         ),
         html.Div([_why(found), _cost(found)], className="columns"),
         _moves(found),
@@ -53,8 +60,16 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
     ]
 
 
-def _began(g: Row) -> int:
-    return int(g["prepared_at"] if g["prepared_at"] is not None else g["prepared_at_latest"])
+def _start(g: Row) -> tuple[int, int]:
+    """Earliest and latest moment at which it can have begun."""
+    latest = began(g)
+    return (latest, latest) if g["prepared_at"] is not None else (min(g["prepared_at_earliest"], latest), latest)
+
+
+def _around(g: Row) -> Window:
+    """Where a mark is near."""
+    end = g["completed_at"] if g["completed_at"] is not None else g["joined_at"]
+    return Window(_start(g)[0] - NEAR_MS, end + NEAR_MS, is_live=False)
 
 
 def _head(state: State, group: str, found: Rebalance | None) -> Component:

@@ -19,10 +19,12 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from schemas.bronze import COVERAGE
+from schemas.gold import MARKS, STORMS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
 
 CLUSTER = "prod-eu"
+DIFFERENCES = next(c.type for c in STORMS.columns if c.name == "differences")
 TYPES = {
     "STRING": pa.string(),
     "INT": pa.int32(),
@@ -32,6 +34,17 @@ TYPES = {
     "TIMESTAMP": pa.timestamp("us", tz="UTC"),
     "ARRAY<STRING>": pa.list_(pa.string()),
     "ARRAY<INT>": pa.list_(pa.int32()),
+    DIFFERENCES: pa.list_(
+        pa.struct(
+            [
+                ("attribute", pa.string()),
+                ("value", pa.string()),
+                ("share", pa.float64()),
+                ("baseline", pa.float64()),
+                ("lift", pa.float64()),
+            ]
+        )
+    ),
     RESOURCES: pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())])),
 }
 
@@ -43,7 +56,7 @@ def schema(table: Table) -> pa.Schema:
 
 
 def write(warehouse: Path, rows: Rows, mode: str = "append") -> None:
-    for table in (*SILVER, *REASSIGNMENT_TABLES, COVERAGE):
+    for table in (*SILVER, *REASSIGNMENT_TABLES, STORMS, MARKS, COVERAGE):
         shape = schema(table)
         data = [
             {
@@ -363,6 +376,42 @@ def moves(now: int) -> Rows:
     return {"reassignments": [first, first | stalled, first | cancelled, first | ended | unknown]}
 
 
+def announced(now: int) -> Rows:
+    """A deploy 3 s before `billing-worker` lost a member, one of another group, and work on the cluster."""
+    said = {"cluster": CLUSTER, "group_id": None, "marked_by": "ci"}
+    return {
+        "marks": [
+            said | {"marked_at": now - 28 * 60_000 - 3_000, "kind": "deploy", "text": "v2.31"},
+            said | {"marked_at": now - 20 * 60_000, "kind": "deploy", "text": "v7", "group_id": "search-indexer"},
+            said | {"marked_at": now - 12 * 60_000, "kind": "maintenance", "text": "broker 3 gets new disks", "marked_by": None},
+        ]
+    }  # fmt: skip
+
+
+def storms(now: int) -> Rows:
+    """Two groups that shook together after a deploy, and one group that still does, of which nothing stands out."""
+    began = now - 28 * 60_000
+    together = {
+        "cluster": CLUSTER, "storm_id": "together", "scope": "fleet", "started_at": began, "detected_at": began + 45_000,
+        "ended_at": began + 3 * 60_000, "is_open": False, "groups": 2, "group_ids": ["billing-worker", "imports-joiner"],
+        "rebalances": 4, "unexplained_rebalances": 3, "lost_resource_seconds_min": 700.5, "lost_resource_seconds": 835.2,
+        "lost_resource_seconds_max": 901.0, "suspected_cause": "session_expiry", "score": 0.75,
+        "differences": [
+            {"attribute": "client_host", "value": "/10.0.4.13", "share": 1.0, "baseline": 0.125, "lift": 8.0},
+            {"attribute": "assignor", "value": "range", "share": 1.0, "baseline": 0.0, "lift": 1e6},
+        ],
+        "evidence": "observed", "explanation": "Two groups lost members within seconds of each other.",
+    }  # fmt: skip
+    alone = together | {
+        "storm_id": "alone", "scope": "group", "started_at": now - 14 * 60_000, "detected_at": now - 13 * 60_000,
+        "ended_at": None, "is_open": True, "groups": 1, "group_ids": ["billing-worker"], "rebalances": 2,
+        "unexplained_rebalances": 2, "lost_resource_seconds_min": 80.0, "lost_resource_seconds": 90.0,
+        "lost_resource_seconds_max": 130.0, "suspected_cause": "unknown", "score": 0.0, "differences": [],
+        "evidence": "inferred", "explanation": "It rebalanced far more often than it used to.",
+    }  # fmt: skip
+    return {"storms": [together, alone]}
+
+
 def everyday(now: int) -> Rows:
     return merge(
         {},
@@ -370,6 +419,8 @@ def everyday(now: int) -> Rows:
         churny(now - 60_000, "imports-joiner", "imports", "imports"),
         coverage(now),
         moves(now),
+        announced(now),
+        storms(now),
     )
 
 

@@ -1,0 +1,159 @@
+"""Storms over time: when each lasted, and of one storm every rebalance of the groups it hit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import plotly.graph_objects as go
+
+from dashboards.figures.bars import bars, dotted_edges
+from dashboards.figures.group import generation_tip
+from dashboards.lake import Row
+from dashboards.text import count, duration, figure_text, instant
+from dashboards.theme import LOOKS, TIME_AXIS, layout
+from dashboards.timeline import PARTIAL_MODES, Segment
+from dashboards.urlstate import Window
+from schemas.states import Evidence
+
+ROW_PX, TOP_PX, BELOW_PX, WORDS_PX = 24, 26, 36, 42
+GROUPS_SHOWN, STORMS_SHOWN = 30, 40
+FINE = 300
+ENDED = "#7E95AA"
+INK = "#808488"
+Key = tuple[str, int, int]
+"""Group, incarnation, generation."""
+
+
+def storms_figure(
+    storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[str], window: Window, until: int
+) -> go.Figure:
+    """At most `STORMS_SHOWN` storms, each from its beginning to its end; an open one to `until`, with an arrow."""
+    shown = list(zip(storms, titles, hrefs, strict=True))[:STORMS_SHOWN]
+    figure = go.Figure()
+    for is_open, colour in ((False, ENDED), (True, LOOKS["stopped"].colour)):
+        rows = [
+            (float(y), _whole(storm, until), colour, "open" if is_open else "", [_tip(storm, title, until), href])
+            for y, (storm, title, href) in enumerate(shown)
+            if storm["is_open"] == is_open
+        ]
+        if rows:
+            figure.add_trace(bars(rows, height=0.5, axis="y", fine=window.width / FINE))
+    figure.add_trace(_points([(y, s["detected_at"], "diamond-open", INK, f"detected {instant(s['detected_at'])} UTC", h)
+                              for y, (s, _, h) in enumerate(shown)]))  # fmt: skip
+    figure.add_trace(_points([(y, until, "triangle-right", LOOKS["stopped"].colour, "still open as last seen", h)
+                              for y, (s, _, h) in enumerate(shown) if s["is_open"]]))  # fmt: skip
+    figure.update_layout(_layout([title for _, title, _ in shown], window, BELOW_PX))
+    return figure
+
+
+def storm_figure(
+    storm: Row, groups: Sequence[str], generations: Sequence[Row], hrefs: Mapping[Key, str], window: Window, until: int
+) -> go.Figure:
+    """Rows of at most `GROUPS_SHOWN` groups with their rebalances; its span is shaded, its moments are named."""
+    shown = groups[:GROUPS_SHOWN]
+    place = {group: y for y, group in enumerate(shown)}
+    drawn = [(place[g["group_id"]], g, _rebalance(g)) for g in generations if g["group_id"] in place]
+    figure = go.Figure()
+    for name in ("stopped", "partial"):
+        look = LOOKS[name]
+        rows = [
+            (float(y), segment, look.colour, "", [_rebalance_tip(g), hrefs.get(key(g), "")])
+            for y, g, segment in drawn
+            if segment.kind == name
+        ]
+        if rows:
+            figure.add_trace(bars(rows, height=0.6 * look.height, axis="y", look=look, fine=window.width / FINE))
+    figure.add_trace(dotted_edges(((y - 0.35, y + 0.35, segment) for y, _, segment in drawn), axis="y"))
+    figure.update_layout(_layout(shown, window, BELOW_PX + WORDS_PX))
+    end = storm["ended_at"] if storm["ended_at"] is not None else until
+    moments = [("began", storm["started_at"]), ("detected", storm["detected_at"])]
+    moments.append(("ended", end) if storm["ended_at"] is not None else ("open, last seen", end))
+    figure.update_layout(shapes=_moments(moments, storm["started_at"], end), annotations=_words(moments, window))
+    return figure
+
+
+def key(g: Row) -> Key:
+    return g["group_id"], g["incarnation"], g["generation_id"]
+
+
+def _whole(storm: Row, until: int) -> Segment:
+    start = storm["started_at"]
+    end = max(start, storm["ended_at"] if storm["ended_at"] is not None else until)
+    return Segment(earliest=start, start=start, end=end, latest=end, kind="storm", evidence=Evidence.OBSERVED)
+
+
+def _rebalance(g: Row) -> Segment:
+    end = g["completed_at"] if g["completed_at"] is not None else g["joined_at"]
+    latest = g["prepared_at"] if g["prepared_at"] is not None else min(g["prepared_at_latest"], end)
+    earliest = latest if g["prepared_at"] is not None else min(g["prepared_at_earliest"], latest)
+    kind = "partial" if g["rebalance_mode"] in PARTIAL_MODES else "stopped"
+    return Segment(earliest=earliest, start=latest, end=end, latest=end, kind=kind, evidence=g["evidence"])
+
+
+def _tip(storm: Row, title: str, until: int) -> str:
+    lasted = duration((storm["ended_at"] or until) - storm["started_at"])
+    lines = [f"<b>{figure_text(title)}</b>", f"from {instant(storm['started_at'])} UTC"]
+    lines.append(f"open for {lasted}" if storm["is_open"] else f"lasted {lasted}")
+    return "<br>".join([*lines, count(storm["rebalances"], "rebalance"), storm["evidence"]])
+
+
+def _rebalance_tip(g: Row) -> str:
+    return f"<b>{figure_text(g['group_id'])}</b><br>{generation_tip(g)}"
+
+
+def _points(points: Sequence[tuple[int, int, str, str, str, str]]) -> go.Scatter:
+    """(row, instant, symbol, colour, tooltip, address)"""
+    return go.Scatter(
+        x=[at for _, at, *_ in points],
+        y=[y for y, *_ in points],
+        mode="markers",
+        marker={
+            "symbol": [symbol for _, _, symbol, *_ in points],
+            "color": [colour for *_, colour, _, _ in points],
+            "size": 10,
+            "line": {"width": 1.5, "color": [colour for *_, colour, _, _ in points]},
+        },
+        customdata=[[tip, href] for *_, tip, href in points],
+        hovertemplate="%{customdata[0]}<extra></extra>",
+        cliponaxis=False,
+    )
+
+
+def _moments(moments: Sequence[tuple[str, int]], start: int, end: int) -> list[dict[str, Any]]:
+    place = {"xref": "x", "yref": "paper", "y0": 0, "y1": 1}
+    span = {"type": "rect", **place, "x0": start, "x1": end, "fillcolor": INK, "opacity": 0.14, "line": {"width": 0}}
+    lines = [
+        {"type": "line", **place, "x0": at, "x1": at, "line": {"width": 1, "dash": "dot", "color": INK}}
+        for _, at in moments
+    ]
+    return [span | {"layer": "below"}, *lines]
+
+
+def _words(moments: Sequence[tuple[str, int]], window: Window) -> list[dict[str, Any]]:
+    """Below the plot, each as high as none before it is in its way."""
+    words: list[dict[str, Any]] = []
+    ends = [float("-inf")] * len(moments)
+    for word, at in moments:
+        line = next(i for i, end in enumerate(ends) if at >= end)
+        ends[line] = at + window.width * 0.09
+        words.append(
+            {"text": word, "x": at, "xref": "x", "y": 0, "yref": "paper", "yanchor": "top", "yshift": -30 - 13 * line,
+             "xanchor": "center", "showarrow": False, "font": {"size": 11}}
+        )  # fmt: skip
+    return words
+
+
+def _layout(labels: Sequence[str], window: Window, below: int) -> dict[str, Any]:
+    return layout(
+        ROW_PX * max(2, len(labels)) + TOP_PX + below,
+        margin={"l": 160, "r": 18, "t": TOP_PX, "b": below},
+        xaxis=TIME_AXIS | {"range": [window.start, window.end]},
+        uirevision=str(window.width),
+        yaxis={
+            "tickvals": list(range(len(labels))),
+            "ticktext": [figure_text(label, 24) for label in labels],
+            "range": [max(2, len(labels)) - 0.5, -0.5],
+            "showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "",
+        },
+    )  # fmt: skip

@@ -1,0 +1,190 @@
+"""One storm: its groups over time, what it cost, what is suspected, and what those hit have in common."""
+
+from __future__ import annotations
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboards import sentences
+from dashboards.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
+from dashboards.figures.flags import flagged
+from dashboards.figures.storms import GROUPS_SHOWN, key, storm_figure
+from dashboards.lake import Row, Rows
+from dashboards.marks import NEAR_MS, after
+from dashboards.store import Store
+from dashboards.text import ABSENT, amount, bounded, count, duration, instant, visible
+from dashboards.urlstate import State, Window
+from schemas.states import DiagnosisCause, StormScope
+
+GROUPS_LISTED = 100
+TABLE_ROWS = 200
+
+
+def render(store: Store, state: State, until: int) -> list[Component]:
+    """The storm that the address names; `until`: the newest record."""
+    row = store.storm(state.storm)
+    if row is None:
+        return [_head(state, None), _unknown(store, state)]
+    until = max(until, row["detected_at"])
+    end = row["ended_at"] if row["ended_at"] is not None else until
+    view = Window(row["started_at"] - NEAR_MS, end + NEAR_MS, is_live=False)
+    groups = list(row["group_ids"] or ())
+    made = store.shaken(row["cluster"], groups, view)
+    marks = store.marks(view, row["cluster"], groups)
+    return [
+        _head(state, row),
+        html.P(_capital(told(row, until)) + after(marks, row["started_at"], row["started_at"]), className="sentence"),
+        _timeline(state, row, made, marks, view, until),
+        html.Div([_cause(row), _cost(row, until)], className="columns"),
+        _differences(row),
+        _groups(state, row, made.rows, view),
+        html.Section([html.H2("Marks nearby"), marks_table(marks)], className="panel"),
+    ]
+
+
+def title(row: Row) -> str:
+    """`5 groups together`, or the one group's id."""
+    groups = row["group_ids"] or ()
+    if row["scope"] == StormScope.GROUP and groups:
+        return visible(groups[0], 80)
+    return f"{count(row['groups'], 'group')} together"
+
+
+def told(row: Row, until: int) -> str:
+    """The storm in a sentence: how long, how much beyond the explained, what it cost, what is suspected."""
+    lasted = duration(max(0, (row["ended_at"] or until) - row["started_at"]))
+    lost = (row["lost_resource_seconds"], row["lost_resource_seconds_min"], row["lost_resource_seconds_max"])
+    cause = (
+        "no cause stands out"
+        if row["suspected_cause"] in (None, DiagnosisCause.UNKNOWN)
+        else f"suspected: {sentences.cause(row['suspected_cause'])} (score {row['score'] or 0:.2f})"
+    )
+    return (
+        f"{'open for' if row['is_open'] else 'it lasted'} {lasted}; {count(row['groups'], 'group')}, "
+        f"{count(row['rebalances'], 'rebalance')}, {row['unexplained_rebalances']:,} of them beyond what deploys, "
+        f"scaling and follow-ups explain; {bounded(*lost)} resource-seconds lost; {cause}."
+    )
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
+
+
+def _head(state: State, row: Row | None) -> Component:
+    crumbs: list[Component | str] = [
+        dcc.Link("Fleet", href=state.href("fleet")),
+        " / ",
+        dcc.Link("Storms", href=state.href("storms")),
+    ]
+    if row is not None:
+        crumbs += [" / ", visible(row["cluster"], 60)]
+    heading = "Storm" if row is None else f"Storm: {title(row)}"
+    return html.Div([html.Div([html.P(crumbs, className="crumbs"), html.H1(heading)])], className="head")
+
+
+def _unknown(store: Store, state: State) -> Component:
+    if "storms" not in store.versions():
+        return empty("missing", "Nothing here yet", "No analysis has run yet (“regroup analyze”, or “up”).")
+    text = "No storm goes by this id: records that came later may have shown that it began earlier, as another one."
+    return empty(
+        "missing", "No such storm", text, dcc.Link("All storms", href=state.href("storms"), className="button")
+    )
+
+
+def _timeline(state: State, row: Row, made: Rows, marks: list[Row], view: Window, until: int) -> Component:
+    groups = list(row["group_ids"] or ())
+    hrefs = {key(g): _rebalance(state, row, g) for g in made.rows}
+    figure = storm_figure(row, groups, made.rows, hrefs, view, until)
+    flagged(figure, marks, first=view.start, last=view.end)
+    notes = f" The {GROUPS_SHOWN} hardest hit of {len(groups)} groups are drawn." if len(groups) > GROUPS_SHOWN else ""
+    notes += " Only the newest rebalances are drawn." if made.is_capped else ""
+    listed: list[list[Cell]] = [
+        [visible(g["group_id"], 80), dcc.Link(str(g["generation_id"]), href=hrefs[key(g)]), instant(g["joined_at"]),
+         g["trigger"].replace("_", " "), sentences.took(g), bounded(g["lost"], g["lost_min"], g["lost_max"]),
+         evidence_mark(g["evidence"])]
+        for g in made.rows[:TABLE_ROWS]
+    ]  # fmt: skip
+    head = ("Group", "Generation", "Joined (UTC)", "Trigger", "Took", "Lost", "Evidence")
+    text = f"Every rebalance of the groups hit, from 15 min before to 15 min after; the storm is shaded.{notes}"
+    body = html.Div(
+        [table(head, listed, empty="No rebalance of these groups is known."), html.H3("Marks"), marks_table(marks)]
+    )
+    return panel("Who was hit", text, figure, legend(looks=("stopped", "partial")), name="storm", table=body)
+
+
+def _cause(row: Row) -> Component:
+    pairs: list[tuple[str, Cell]] = [
+        ("Suspected cause", html.Span([sentences.cause(row["suspected_cause"]), " ", evidence_mark(row["evidence"])])),
+        ("Score", f"{row['score'] or 0:.2f}: its share of what nothing planned explains"),
+        ("Why it counts as a storm", visible(row["explanation"], 2_000)),
+    ]
+    return html.Section([html.H2("Cause"), facts(pairs)], className="panel")
+
+
+def _cost(row: Row, until: int) -> Component:
+    low, high = row["lost_resource_seconds_min"], row["lost_resource_seconds_max"]
+    ended = f"still open at {instant(until)[:19]}" if row["ended_at"] is None else instant(row["ended_at"])
+    pairs: list[tuple[str, Cell]] = [
+        (
+            "Resource-seconds lost",
+            f"{amount(row['lost_resource_seconds'])}, between {amount(low)} and {amount(high)}" if high else "none",
+        ),
+        ("Rebalances", f"{row['rebalances']:,}, {row['unexplained_rebalances']:,} of them unexplained"),
+        ("Began (UTC)", instant(row["started_at"])),
+        ("Detected (UTC)", f"{instant(row['detected_at'])}, {duration(row['detected_at'] - row['started_at'])} later"),
+        ("Ended (UTC)", ended),
+    ]
+    return html.Section([html.H2("Cost"), facts(pairs)], className="panel")
+
+
+def _differences(row: Row) -> Component:
+    found = row["differences"] or ()
+    rows = [
+        (
+            visible(d["attribute"], 60).replace("_", " "),
+            visible(d["value"], 120),
+            f"{d['share']:.0%}",
+            f"{d['baseline']:.0%}",
+            "only among those hit" if not d["baseline"] else f"{d['lift']:,.1f} times",
+        )
+        for d in found
+    ]
+    text = (
+        "What those hit have in common and the rest have not, strongest first."
+        if found
+        else "Nothing stands out: no attribute is more common among those hit than among the rest."
+    )
+    body = [table(("Attribute", "Value", "Among those hit", "Among the rest", "Lift"), rows)] if found else []
+    return html.Section([html.H2("What is different"), html.P(text, className="summary"), *body], className="panel")
+
+
+def _groups(state: State, row: Row, made: list[Row], view: Window) -> Component:
+    groups = list(row["group_ids"] or ())
+    inside = [g for g in made if row["started_at"] <= g["joined_at"] < view.end - NEAR_MS + 1]
+    rows: list[list[Cell]] = []
+    for group in groups[:GROUPS_LISTED]:
+        mine = [g for g in inside if g["group_id"] == group]
+        worst = max(mine, key=lambda g: g["lost"], default=None)
+        to = "" if row["is_open"] else view.end
+        href = state.href("group", cluster=row["cluster"], group=group, from_=view.start, to=to)
+        rows.append(
+            [
+                dcc.Link(visible(group, 80), href=href),
+                len(mine),
+                amount(sum(g["lost"] for g in mine)),
+                ABSENT
+                if worst is None
+                else dcc.Link(f"{sentences.term(worst)} {worst['generation_id']}", href=_rebalance(state, row, worst)),
+            ]
+        )
+    more = f" The {GROUPS_LISTED} hardest hit are listed." if len(groups) > GROUPS_LISTED else ""
+    body = table(("Group", "Rebalances in the storm", "Lost", "Costliest"), rows)
+    text = f"{count(len(groups), 'group')}, hardest hit first; each leads to its page, 15 min around the storm.{more}"
+    return html.Section([html.H2("Groups"), html.P(text, className="summary"), body], className="panel")
+
+
+def _rebalance(state: State, row: Row, g: Row) -> str:
+    return state.href(
+        "rebalance", cluster=row["cluster"], group=g["group_id"], incarnation=g["incarnation"],
+        generation=g["generation_id"], from_="", to="",
+    )  # fmt: skip

@@ -1,0 +1,125 @@
+"""Storms: rebalances beyond what deploys and scaling explain: whom they hit, what they cost, what stands out."""
+
+from __future__ import annotations
+
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from dashboards import sentences
+from dashboards.components import Cell, empty, evidence_mark, marks_table, panel, ranges, table, tile
+from dashboards.figures.flags import flagged
+from dashboards.figures.storms import STORMS_SHOWN, storms_figure
+from dashboards.lake import Row
+from dashboards.pages import storm
+from dashboards.store import Span, Store
+from dashboards.text import amount, bounded, count, duration, instant, visible
+from dashboards.urlstate import ALL, State, Window, window
+
+HEAD = (
+    "Storm", "Cluster", "Began (UTC)", "Lasted", "Groups", "Rebalances", "Lost resource-seconds", "Suspected cause",
+    "Score", "Evidence",
+)  # fmt: skip
+
+
+def render(store: Store, state: State, now: int) -> list[Component]:
+    """All storms of the range, or the one that the address names."""
+    seen = store.span()
+    if state.storm:
+        return storm.render(store, state, now if seen is None else seen.last_at)
+    view, shown = window(state, now, (seen.first_at, seen.last_at) if seen else None)
+    head = html.Div([html.H1("Storms"), ranges(state, shown)], className="head")
+    found = store.storms(view)
+    if not found.rows:
+        return [head, _none(store, state, view, seen)]
+    until = max([seen.last_at if seen else view.start, *(row["started_at"] for row in found.rows)])
+    capped = "Only the first of them are listed. " if found.is_capped else ""
+    return [
+        head,
+        html.P(capped + _summary(found.rows, until), className="sentence"),
+        _tiles(found.rows),
+        _overview(store, state, found.rows, view, until),
+        html.Section(
+            [
+                html.H2("List"),
+                html.P("Open ones first, then by what they cost.", className="summary"),
+                table(HEAD, [_cells(state, row, until) for row in found.rows]),
+            ],
+            className="panel",
+        ),
+    ]
+
+
+def _summary(rows: list[Row], until: int) -> str:
+    """The worst one in a sentence, after how many there are."""
+    running = sum(row["is_open"] for row in rows)
+    first = f"{count(len(rows), 'storm')} in this range, {'none' if not running else f'{running:,}'} open as last seen."
+    return f"{first} {storm.title(rows[0])}: {storm.told(rows[0], until)}"
+
+
+def _tiles(rows: list[Row]) -> Component:
+    running = sum(row["is_open"] for row in rows)
+    hit = {(row["cluster"], group) for row in rows for group in row["group_ids"] or ()}
+    worst = max(rows, key=lambda row: row["lost_resource_seconds"] or 0)
+    limits = bounded(
+        worst["lost_resource_seconds"], worst["lost_resource_seconds_min"], worst["lost_resource_seconds_max"]
+    )
+    return html.Div(
+        [
+            tile("Open, as last seen", f"{running:,}", f"of {count(len(rows), 'storm')}", loud=running > 0),
+            tile("Groups hit", f"{len(hit):,}", "in this range"),
+            tile("Costliest", amount(worst["lost_resource_seconds"]), f"resource-seconds lost: {limits}"),
+        ],
+        className="tiles",
+    )
+
+
+def _overview(store: Store, state: State, rows: list[Row], view: Window, until: int) -> Component:
+    marks = store.marks(view)
+    hrefs = [_link(state, row) for row in rows]
+    figure = storms_figure(rows, [storm.title(row) for row in rows], hrefs, view, until)
+    flagged(figure, marks, first=view.start, last=view.end)
+    more = f" The first {STORMS_SHOWN} are drawn." if len(rows) > STORMS_SHOWN else ""
+    text = f"◇ detected, ▶ open as last seen.{more} Select one to open it."
+    return panel("Storms over time", text, figure, name="storms", table=marks_table(marks))
+
+
+def _none(store: Store, state: State, view: Window, seen: Span | None) -> Component:
+    """Not analysed, not observed, or nothing happened: never one for another."""
+    if "storms" not in store.versions():
+        return empty("missing", "Nothing here yet", "No analysis has run yet (“regroup analyze”, or “up”).")
+    everything = dcc.Link("Show all data", href=state.href("storms", from_=ALL, to=""), className="button")
+    if seen is None or seen.last_at < view.start or seen.first_at >= view.end:
+        when = (
+            ""
+            if seen is None
+            else f" Records are of {instant(seen.first_at)[:19]} to {instant(seen.last_at)[:19]} UTC."
+        )
+        return empty(
+            "unobserved", "Not observed in this range", f"No group's records are of this range.{when}", everything
+        )
+    number = store.totals(view)["rebalances"]
+    text = (
+        f"{count(number, 'rebalance')} in this range, as many as deploys, scaling and each group's own normal explain."
+    )
+    return empty("nothing", "No storm", text if number else "No group rebalanced in this range.", everything)
+
+
+def _link(state: State, row: Row) -> str:
+    return state.href("storms", storm=row["storm_id"])
+
+
+def _cells(state: State, row: Row, until: int) -> list[Cell]:
+    lost = (row["lost_resource_seconds"], row["lost_resource_seconds_min"], row["lost_resource_seconds_max"])
+    lasted = duration(max(0, (row["ended_at"] or until) - row["started_at"]))
+    return [
+        dcc.Link(storm.title(row), href=_link(state, row)),
+        visible(row["cluster"], 40),
+        instant(row["started_at"])[:19],
+        f"open for {lasted}" if row["is_open"] else lasted,
+        row["groups"],
+        row["rebalances"],
+        bounded(*lost),
+        sentences.cause(row["suspected_cause"]),
+        f"{row['score'] or 0:.2f}",
+        evidence_mark(row["evidence"]),
+    ]
