@@ -34,6 +34,43 @@
     }
   });
 
+  // Without a secure origin browsers have no clipboard, but copy what is selected.
+  function copySelected(block) {
+    var range = document.createRange();
+    range.selectNodeContents(block);
+    var selection = window.getSelection();
+    selection.removeAllRanges();
+    selection.addRange(range);
+    return document.execCommand("copy");
+  }
+
+  function told(button, text) {
+    button.textContent = text;
+    window.setTimeout(function () {
+      button.textContent = "Copy";
+    }, 2000);
+  }
+
+  document.addEventListener("click", function (event) {
+    var button = event.target.closest && event.target.closest("button.copy");
+    var block = button && button.closest(".paste").querySelector("pre");
+    if (!block) {
+      return;
+    }
+    if (!navigator.clipboard) {
+      told(button, copySelected(block) ? "Copied" : "Select and copy by hand");
+      return;
+    }
+    navigator.clipboard.writeText(block.textContent).then(
+      function () {
+        told(button, "Copied");
+      },
+      function () {
+        told(button, copySelected(block) ? "Copied" : "Select and copy by hand");
+      }
+    );
+  });
+
   document.addEventListener("keydown", function (event) {
     var typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
     if (typing || event.ctrlKey || event.metaKey || event.altKey) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, empty, table
+from dashboards.components import Cell, aria, empty, table
 from dashboards.diagnoses import why
 from dashboards.lake import Row
 from dashboards.store import Store
@@ -114,4 +114,5 @@ def _details(row: Row) -> Component:
 
 
 def _paste(place: str, text: str) -> Component:
-    return html.Div([html.P(place, className="quiet"), html.Pre(html.Code(text))])
+    copy = html.Button("Copy", className="button copy", type="button", **aria(f"Copy the settings for {place}"))
+    return html.Div([html.P([place, copy], className="quiet"), html.Pre(html.Code(text))], className="paste")

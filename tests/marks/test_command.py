@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
-
 import deltalake
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -12,6 +10,7 @@ from jobs.build_marks import rebuild_all_marks, update_marks
 from jobs.cli import main
 from jobs.delta_io import create_tables, table_path
 from jobs.feeds import events
+from jobs.gathering import Gathering
 from jobs.ingest import Writer, wait
 from jobs.replay import Batch, replay
 from jobs.settings import Cluster, Settings
@@ -46,7 +45,7 @@ def test_a_mark_is_there_with_its_batch_once_and_after_a_rebuild(spark, warehous
         update_marks(spark, warehouse, new[ADMIN_OBSERVATIONS])
         seen.append(rows(warehouse))
 
-    writer = Writer(feed=events(marked, tasks=1), warehouse=warehouse, on_batch=on_batch, lock=nullcontext())
+    writer = Writer(feed=events(marked, tasks=1), warehouse=warehouse, gathering=Gathering(on_batch))
     wait([writer.start(spark, {"availableNow": True})])
     assert [("deploy", "v2.31", "billing", "ci")] * 2 == [tuple(row.values())[2:] for row in seen[-1]]
     assert 3 == len(rows(warehouse, ADMIN_OBSERVATIONS))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from dash.development.base_component import Component
@@ -17,6 +19,17 @@ from pipelines.gold.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE
 from tests.gold.histories import START, EagerGroup
+from tests.ui import sample
+from tests.ui.conftest import Watched, serving
+from tests.ui.test_browser import CLEAN, FOREIGN
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "$x^2$",
+    "\u202egnp.exe\x00",
+    "x" * 600,
+]
 
 
 def words(part) -> str:
@@ -31,23 +44,30 @@ def rows(group_id: str, group: EagerGroup) -> list[dict]:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory) -> Store:
+def advised(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("advised")
     slow = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000)
     fast = EagerGroup()
     for index in range(10):
         slow.restarts(index, 100_000 + index * 100_000, 60_000)
         fast.restarts(index % 3, 100_000 + index * 100_000, 5_000)
-    found = [*rows("a-fast-group", fast), *rows("<b>slow</b>", slow)]
+    strange = [row for text in HOSTILE for row in rows(text, fast)]
+    found = [*rows("a-fast-group", fast), *rows("<b>slow</b>", slow), *strange]
     write_deltalake(f"{folder}/advice", pa.Table.from_struct_array(pa.array(found, type=row_type(ADVICE))))
-    return Store(LocalLake(folder))
+    sample.write(folder, sample.static(START))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(advised) -> Store:
+    return Store(LocalLake(advised))
 
 
 def test_the_group_that_would_save_most_comes_first_with_what_to_paste(store) -> None:
     text = words(render(store, parse("/advice", ""), 0))
     assert text.index("<b>slow</b>") < text.index("a-fast-group")
     for said in (
-        "1 group of 2 should change",
+        "1 group of 7 should change",
         "static membership",
         "group.instance.id=",
         "fieldPath: metadata.name",
@@ -60,6 +80,37 @@ def test_a_group_that_is_well_as_it_is_is_told_to_stay_so(store) -> None:
     text = words(render(store, parse("/advice", "?q=fast"), 0))
     assert "slow" not in text
     assert "leave it as it is" in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_the_advice_and_copies_exactly_the_block(browser, advised, scheme) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
+    context.add_init_script("window.alert = () => { window.__fired = (window.__fired || 0) + 1; }")
+    with serving(advised) as address:
+        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+        watched = Watched(context.new_page(), address)
+        page = watched.open("/", "#page .head")
+        page.click("header a:text-is('Advice')")
+        page.wait_for_selector("h1:text-is('Advice')")
+        page.wait_for_selector(".panel >> nth=6")
+        assert CLEAN == page.evaluate(FOREIGN)
+        assert page.inner_text(".panel h2 >> nth=0").startswith("<b>slow</b>: ")
+        page.click(".panel >> nth=0 >> summary:text-is('How: static membership')")
+        block = page.locator(".panel >> nth=0 >> .paste:visible").first
+        block.get_by_role("button").click()
+        block.get_by_text("Copied").wait_for()
+        assert block.locator("pre").text_content() == page.evaluate("navigator.clipboard.readText()")
+        assert "group.instance.id" in page.evaluate("navigator.clipboard.readText()")
+        page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+        block.get_by_text("Copy", exact=True).click()
+        block.get_by_text("Copied").wait_for()
+        assert block.locator("pre").text_content() == page.evaluate("getSelection().toString()")
+        ink = page.evaluate("getComputedStyle(document.querySelector('pre')).color")
+        assert ink == page.evaluate("getComputedStyle(document.body).color")
+        page.click("a:text-is('a-fast-group')")
+        page.wait_for_selector(".crumbs")
+    assert [] == watched.wrong
+    context.close()
 
 
 def test_no_analysis_yet_says_so(tmp_path) -> None:
