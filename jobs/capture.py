@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import json
 import time
 from contextlib import ExitStack
@@ -16,9 +17,11 @@ from jobs.errors import UserError
 from jobs.kafka_client import admin, topic_ends, unreachable
 from jobs.kafka_read import Range, RangeReader
 from pipelines.bronze_batch import TOPIC
+from pipelines.log_envelopes import Observation, unwrap
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
     from pathlib import Path
 
     from jobs.kafka_client import TopicEnds
@@ -55,11 +58,12 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         _poll(cluster, folder / "admin.jsonl", args.duration)
     except KeyboardInterrupt:
         print("ended early", flush=True)
+    marks = _add_marks(cluster, folder / "admin.jsonl")
     ends = _ends(cluster)
     records, gaps = _write(cluster, ends, folder / "offsets.parquet")
     meta = _meta(cluster, ends, started_ms=started_ms, records=records, complete=not gaps)
     (folder / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
-    print(f"{records} records in {folder}")
+    print(f"{records} records and {marks} marks in {folder}")
     return 0
 
 
@@ -75,6 +79,44 @@ def _poll(cluster: Cluster, path: Path, duration_s: float) -> None:
                 time.sleep(max(0.0, min(began + MOVING_S, until) - time.monotonic()))
     finally:
         poller.close()
+
+
+def _add_marks(cluster: Cluster, path: Path) -> int:
+    """The marks of the events topic, if it is there and may be read, among the polls in order of time; how many."""
+    try:
+        marks = sorted(_said(cluster))
+    except UserError as error:
+        print(f"going on without marks: {error}", flush=True)
+        return 0
+    if marks:
+        merged = path.with_suffix(".new")
+        with path.open(encoding="utf-8") as polled, merged.open("w", encoding="utf-8") as out:
+            seen = ((json.loads(line)["observed_at_ms"], line) for line in polled)
+            out.writelines(line for _, line in heapq.merge(seen, marks))
+        merged.replace(path)
+    return len(marks)
+
+
+def _said(cluster: Cluster) -> Iterator[tuple[int, str]]:
+    options, topic = cluster.client(), cluster.events_topic
+    try:
+        ends = topic_ends(admin(options), topic)
+    except KafkaException as error:
+        raise unreachable(options, error.args[0]) from None
+    for partition, (low, high) in sorted(ends.ends.items()) if ends else ():
+        if low < high:
+            span = Range(partition=partition, log_epoch=0, start=low, end=high)
+            for records in RangeReader(options, topic, [span]):
+                yield from _marks(records)
+
+
+def _marks(records: Records) -> Iterator[tuple[int, str]]:
+    """When each came, and the line that holds it."""
+    for value, at in zip(records.value, records.timestamp_ms.tolist(), strict=True):
+        said = unwrap(value) if value is not None and b'"mark"' in value else None
+        if isinstance(said, Observation) and said.kind == "mark":
+            body = {**said.body, "observed_at_ms": at, "source": str(said.body.get("source", "mark"))}
+            yield at, json.dumps(body, separators=(",", ":")) + "\n"
 
 
 def _ends(cluster: Cluster) -> TopicEnds:

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclOperation
 
 from jobs.delta_io import table_path
 from jobs.errors import UserError
@@ -101,6 +102,8 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
     yield Finding(subject=name, is_ok=True, found=f"{len(metadata.brokers)} broker(s) at {cluster.bootstrap_servers}")
     yield _topic(f"{name}, topic {OFFSETS}", options, OFFSETS, required=True)
     yield _topic(f"{name}, topic {cluster.events_topic}", options, cluster.events_topic, required=False)
+    if cluster.events_topic in metadata.topics:
+        yield _writing(f"{name}, writing to {cluster.events_topic}", admin, cluster.events_topic)
     yield _groups(name, admin)
 
 
@@ -149,6 +152,21 @@ def _refused(subject: str, topic: str, error: KafkaError, *, required: bool) -> 
     return Finding(
         subject=subject, is_ok=False if required else None, found=error.str(), advice="See the broker's log."
     )
+
+
+def _writing(subject: str, admin: AdminClient, topic: str) -> Finding:
+    """What `mark` and `ship-logs` need, which may well run as somebody else."""
+    asked = admin.describe_topics(
+        TopicCollection([topic]), include_authorized_operations=True, request_timeout=TIMEOUT_S
+    )
+    try:
+        allowed = asked[topic].result().authorized_operations or ()
+    except KafkaException as error:
+        return Finding(subject=subject, is_ok=None, found=error.args[0].str(), advice="See the broker's log.")
+    if AclOperation.WRITE in allowed:
+        return Finding(subject=subject, is_ok=True, found="allowed: `mark` and `ship-logs` can run as this principal")
+    advice = f"Grant WRITE on the topic {topic} to whoever runs `mark` or `ship-logs`; nothing else needs it."
+    return Finding(subject=subject, is_ok=None, found="not allowed", advice=advice)
 
 
 def _groups(name: str, admin: AdminClient) -> Finding:

@@ -147,12 +147,12 @@ def _words(moments: Sequence[tuple[str, int]], window: Window) -> list[dict[str,
 def _layout(labels: Sequence[str], window: Window, below: int) -> dict[str, Any]:
     return layout(
         ROW_PX * max(2, len(labels)) + TOP_PX + below,
-        margin={"l": 160, "r": 18, "t": TOP_PX, "b": below},
+        margin={"l": 120, "r": 18, "t": TOP_PX, "b": below},
         xaxis=TIME_AXIS | {"range": [window.start, window.end]},
         uirevision=str(window.width),
         yaxis={
             "tickvals": list(range(len(labels))),
-            "ticktext": [figure_text(label, 24) for label in labels],
+            "ticktext": [figure_text(label, 17) for label in labels],
             "range": [max(2, len(labels)) - 0.5, -0.5],
             "showgrid": False, "zeroline": False, "fixedrange": True, "ticks": "",
         },

@@ -170,7 +170,7 @@ def _groups(state: State, row: Row, made: list[Row], view: Window) -> Component:
         rows.append(
             [
                 dcc.Link(visible(group, 80), href=href),
-                len(mine),
+                f"{len(mine):,}",
                 amount(sum(g["lost"] for g in mine)),
                 ABSENT
                 if worst is None

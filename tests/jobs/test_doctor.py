@@ -20,7 +20,7 @@ from jobs.errors import UserError
 from jobs.kafka_read import Range, RangeReader
 from jobs.lab.broker import Broker
 
-TOPIC = "__consumer_offsets"
+TOPIC, EVENTS = "__consumer_offsets", "regroup-events"
 RULES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "allow.everyone.if.no.acl.found": "true",
@@ -91,6 +91,20 @@ def test_a_right_that_is_withdrawn_is_no_gap_but_a_sentence(broker, granted, all
     with pytest.raises(UserError, match=f"does not let this user read {TOPIC}: grant READ"):
         list(reader)
     assert reader.gaps == []
+
+
+def test_the_right_to_send_marks_is_told_but_not_required(doctor, broker) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(30)
+    place = (ResourceType.TOPIC, EVENTS, ResourcePatternType.LITERAL)
+    rule = (*place, "User:ANONYMOUS", "*", AclOperation.READ, AclPermissionType.ALLOW)
+    assert "writing to regroup-events: allowed" in doctor()[1]
+    admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(30)
+    code, said = doctor()
+    for found in admin.delete_acls([AclBindingFilter(*rule)]).values():
+        found.result(30)
+    assert code == 0
+    assert "Grant WRITE on the topic regroup-events to whoever runs `mark`" in said
 
 
 def test_a_broker_that_is_not_there_is_named(doctor) -> None:
