@@ -145,16 +145,18 @@ def _differences(row: Row) -> Component:
             visible(d["value"], 120),
             f"{d['share']:.0%}",
             f"{d['baseline']:.0%}",
-            "only among those hit" if not d["baseline"] else f"{d['lift']:,.1f} times",
+            "nowhere else" if not d["baseline"] else f"{d['lift']:,.1f} times",
         )
         for d in found
     ]
+    is_fleet = row["scope"] == StormScope.FLEET
+    those, rest = ("those hit", "the rest") if is_fleet else ("those who set it off", "the group's members")
     text = (
-        "What those hit have in common and the rest have not, strongest first."
+        f"What {those} have in common, more often than {rest}; strongest first."
         if found
-        else "Nothing stands out: no attribute is more common among those hit than among the rest."
+        else f"Nothing stands out: no attribute is more common among {those} than among {rest}."
     )
-    body = [table(("Attribute", "Value", "Among those hit", "Among the rest", "Lift"), rows)] if found else []
+    body = [table(("Attribute", "Value", f"Among {those}", f"Among {rest}", "Lift"), rows)] if found else []
     return html.Section([html.H2("What is different"), html.P(text, className="summary"), *body], className="panel")
 
 

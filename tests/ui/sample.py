@@ -19,12 +19,11 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from schemas.bronze import COVERAGE
-from schemas.gold import MARKS, STORMS
+from schemas.gold import DIFFERENCES, MARKS, STORMS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
 
 CLUSTER = "prod-eu"
-DIFFERENCES = next(c.type for c in STORMS.columns if c.name == "differences")
 TYPES = {
     "STRING": pa.string(),
     "INT": pa.int32(),

@@ -1,0 +1,82 @@
+"""A warehouse of recorded clusters, made by the functions of `replay` without Spark's work around them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from jobs.delta_io import table_path
+from jobs.replay import Batch, Capture, Row, Rows, bronze_of
+from pipelines.arrow_types import row_type
+from pipelines.gold.frame import as_stored
+from pipelines.gold.rows import Terms, broker, gold_rows
+from pipelines.marks import mark_rows
+from pipelines.reassignments.rows import reassignment_rows
+from schemas.bronze import COVERAGE, QUARANTINE
+from schemas.gold import GOLD
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from tests.reassignments.told import decoded
+from tests.silver.rebuilding import CAPTURES, batches, silver_of
+
+TABLES = (*SILVER, *REASSIGNMENT_TABLES, *GOLD, COVERAGE, QUARANTINE)
+CLUSTERS = {"churn": "eager_churn", "restarts": "rolling_restart", "moves": "reassignment"}
+
+
+def write(warehouse: Path) -> None:
+    """Churn with a deploy announced in its middle, rolling restarts, reassignments; a gap and a storm by hand."""
+    rows: Rows = {table.name: [] for table in TABLES}
+    for cluster, name in CLUSTERS.items():
+        for table, found in _tables(cluster, name).items():
+            rows[table] += found
+    began = datetime(2026, 11, 21, 7, 25, 50, tzinfo=UTC)
+    rows[COVERAGE.name].append(
+        {"cluster": "churn", "source": "__consumer_offsets", "source_partition": 3, "log_epoch": 0, "from_offset": 10,
+         "to_offset": 25, "is_gap": True, "gap_reason": "deleted before it was read", "records": 0, "skipped": 0,
+         "quarantined": 0}
+    )  # fmt: skip
+    rows["storms"].append(
+        {"cluster": "churn", "storm_id": "by hand", "scope": "group", "started_at": began, "detected_at": began,
+         "is_open": True, "groups": 1, "group_ids": ["imports-joiner"], "rebalances": 3, "unexplained_rebalances": 3,
+         "lost_resource_seconds": 12.0, "suspected_cause": "unknown", "score": 0.0, "differences": []}
+    )  # fmt: skip
+    for table in TABLES:
+        shape = row_type(table)
+        stored = [{name: row.get(name) for name in table.names} for row in rows[table.name]]
+        write_deltalake(table_path(warehouse, table), pa.Table.from_struct_array(pa.array(stored, shape)))
+
+
+def _tables(cluster: str, name: str) -> Rows:
+    capture = Capture(CAPTURES / name)
+    (batch,) = batches(name, sources="offsets,log,admin")
+    if cluster == "churn":
+        batch.observations += [(10**6 + i, body) for i, body in enumerate(_announced(capture.meta["started_ms"]))]
+    bronze = bronze_of(batch, cluster, capture.meta)
+    silver = {
+        table: [row | {"cluster": cluster} for row in rows]
+        for table, rows in silver_of([Batch(records=batch.records, lines=batch.lines)], name).items()
+    }
+    moved = reassignment_rows(cluster, *decoded(bronze))
+    told = silver | moved | _gold(cluster, silver, broker(capture.meta.get("broker_overrides") or {}))
+    stored = {t.name: [as_stored(row, t) for row in told[t.name]] for t in TABLES if t.name in told}
+    said = mark_rows(row for row in bronze["admin_observations"] if row["kind"] == "mark")
+    return stored | {"marks": said} | {table: bronze[table] for table in ("quarantine", "coverage")}
+
+
+def _gold(cluster: str, silver: Rows, known: Any) -> Rows:
+    until = max(row["last_record_at"] for row in silver["groups"])
+    out: Rows = {}
+    for group in {row["group_id"] for row in silver["generations"]}:
+        mine = {table: [row for row in rows if row["group_id"] == group] for table, rows in silver.items()}
+        found = gold_rows(cluster, group, mine, broker=known, terms=Terms(), since_ms=0, until_ms=until)
+        for table, rows in found.items():
+            out.setdefault(table, []).extend(rows)
+    return out
+
+
+def _announced(started_ms: int) -> list[Row]:
+    said = {"observed_at_ms": started_ms + 40_000, "source": "mark", "kind": "mark", "mark_kind": "deploy"}
+    return [said | {"text": "v2.31", "at": started_ms + 40_000}, said | {"text": "no time", "at": "noon"}]
