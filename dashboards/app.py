@@ -19,7 +19,7 @@ from waitress import create_server
 
 from dashboards.components import empty
 from dashboards.lake import Lake, LocalLake
-from dashboards.pages import advice, fleet, group, reassignments, rebalance, storms
+from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
 from dashboards.runbooks import add_runbooks
 from dashboards.security import harden
 from dashboards.store import Span, Store
@@ -34,6 +34,7 @@ PAGES = {
     "storms": storms.render,
     "reassignments": reassignments.render,
     "advice": advice.render,
+    "health": health.render,
 }
 TICK_MS = 5_000
 STALE_MS = 60_000
@@ -99,6 +100,7 @@ def _shell() -> Component:
                     dcc.Link("Storms", href="/storms", className="button"),
                     dcc.Link("Advice", href="/advice", className="button"),
                     dcc.Link("Reassignments", href="/reassignments", className="button"),
+                    dcc.Link("Health", href="/health", className="button"),
                     html.Div(id="freshness", className="freshness", role="status"),
                     html.Div(id="search"),
                     html.Button("Theme", id="theme", className="button", title="Theme: system, light or dark (T)"),

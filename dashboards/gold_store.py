@@ -68,6 +68,11 @@ class GoldStore:
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
+    @property
+    def lake(self) -> Lake:
+        """For pages that ask other questions."""
+        return self._lake
+
     def versions(self) -> Mapping[str, int]:
         """Changes exactly when an answer may have changed."""
         return self._lake.versions()

@@ -15,11 +15,11 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from schemas.bronze import COVERAGE
+from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
-TABLES = (*SILVER, *REASSIGNMENT_TABLES, *GOLD, COVERAGE)
+TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD)
 Row = dict[str, Any]
 Parameter = str | int | datetime | Sequence[str]
 
@@ -32,10 +32,13 @@ class Rows(NamedTuple):
 
 
 class Lake(Protocol):
-    """Where tables are. Another warehouse needs these two and nothing else."""
+    """Where tables are. Another warehouse needs these three and nothing else."""
 
     def versions(self) -> Mapping[str, int]:
         """Version of every table that is there; an absent table or warehouse is no error."""
+
+    def changed_at(self) -> Mapping[str, int]:
+        """When each of them last changed, epoch milliseconds, where that is known."""
 
     def query(self, sql: str, tables: Sequence[str], cap: int, parameters: Mapping[str, Parameter]) -> Rows:
         """At most `cap` rows of a query over `tables`, instants as epoch milliseconds; none if a table is absent.
@@ -76,12 +79,16 @@ class LocalLake:
                 self._looked_at = monotonic()
             return {name: version for name, (version, _) in self._datasets.items()}
 
+    def changed_at(self) -> Mapping[str, int]:
+        with self._lock:
+            return {name: int(open_[1].history(1)[0]["timestamp"]) for name, open_ in self._open.items()}
+
     def query(self, sql: str, tables: Sequence[str], cap: int, parameters: Mapping[str, Parameter]) -> Rows:
         versions = self.versions()
         if any(name not in versions for name in tables):
             return Rows([], is_capped=False)
         with self._lock:
-            sources = {name: self._datasets[name] for name in tables if name in self._datasets}
+            sources = {name: self._dataset(name) for name in tables if name in self._datasets}
             key = (sql, cap, _frozen(parameters), tuple((name, version) for name, (version, _) in sources.items()))
             if (answer := self._answers.get(key)) is not None:
                 self._answers.move_to_end(key)
@@ -100,6 +107,14 @@ class LocalLake:
             found = _milliseconds(cursor.sql(sql, params={**parameters, "cap": cap + 1}).to_arrow_table())
         return Rows(found.slice(0, cap).to_pylist(), is_capped=found.num_rows > cap)
 
+    def _dataset(self, name: str) -> tuple[int, Any]:
+        """Its version and files, which are listed only once somebody asks."""
+        version, dataset = self._datasets[name]
+        if dataset is None:
+            dataset = self._open[name][1].to_pyarrow_dataset()
+            self._datasets[name] = version, dataset
+        return version, dataset
+
     def _refresh(self, name: str) -> None:
         try:
             # Another folder of the same name is another table, whatever its version number.
@@ -113,7 +128,7 @@ class LocalLake:
             else:
                 table.update_incremental()
             if self._datasets.get(name, (None,))[0] != table.version():
-                self._datasets[name] = (table.version(), table.to_pyarrow_dataset())
+                self._datasets[name] = (table.version(), None)
         except (DeltaError, OSError):
             # Not there, or just being made: it is absent until it can be opened.
             self._open.pop(name, None)

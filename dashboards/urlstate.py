@@ -31,6 +31,7 @@ PATHS = {
     "/storms": "storms",
     "/reassignments": "reassignments",
     "/advice": "advice",
+    "/health": "health",
 }
 WHOLE = re.compile(r"-?[0-9]{1,15}")
 

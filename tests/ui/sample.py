@@ -18,7 +18,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from schemas.bronze import COVERAGE
+from schemas.bronze import ADMIN_OBSERVATIONS, COVERAGE, QUARANTINE
 from schemas.gold import DIFFERENCES, MARKS, STORMS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
@@ -44,6 +44,7 @@ TYPES = {
             ]
         )
     ),
+    "BINARY": pa.binary(),
     RESOURCES: pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())])),
 }
 
@@ -55,7 +56,7 @@ def schema(table: Table) -> pa.Schema:
 
 
 def write(warehouse: Path, rows: Rows, mode: str = "append") -> None:
-    for table in (*SILVER, *REASSIGNMENT_TABLES, STORMS, MARKS, COVERAGE):
+    for table in (*SILVER, *REASSIGNMENT_TABLES, STORMS, MARKS, COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS):
         shape = schema(table)
         data = [
             {

@@ -1,0 +1,68 @@
+"""What the Health page asks of the tables: sources, gaps, quarantine and refused calls."""
+
+from __future__ import annotations
+
+from dashboards.lake import Lake, Row, Rows
+
+SOURCE_ROWS = 500
+GAP_ROWS = 200
+REASON_ROWS = 200
+REFUSAL_ROWS = 50
+
+SOURCES = """
+SELECT cluster, source, count(DISTINCT source_partition) AS partitions,
+       min(from_at) FILTER (WHERE NOT is_gap) AS first_at, max(to_at) FILTER (WHERE NOT is_gap) AS last_at,
+       CAST(coalesce(sum(records) FILTER (WHERE NOT is_gap), 0) AS BIGINT) AS records,
+       CAST(coalesce(sum(skipped) FILTER (WHERE NOT is_gap), 0) AS BIGINT) AS skipped,
+       CAST(coalesce(sum(quarantined) FILTER (WHERE NOT is_gap), 0) AS BIGINT) AS quarantined,
+       count(*) FILTER (WHERE is_gap) AS gaps
+FROM coverage GROUP BY cluster, source ORDER BY cluster, source LIMIT $cap
+"""
+
+GAPS = """
+SELECT cluster, source, source_partition, log_epoch, from_offset, to_offset, gap_reason,
+       count(*) OVER () AS total
+FROM coverage WHERE is_gap
+ORDER BY cluster, source, log_epoch DESC, from_offset DESC, source_partition LIMIT $cap
+"""
+
+REASONS = """
+SELECT cluster, source, reason, count(*) AS records, max(record_at) AS last_at,
+       max_by(detail, source_offset) AS detail
+FROM quarantine GROUP BY cluster, source, reason ORDER BY records DESC, cluster, source, reason LIMIT $cap
+"""
+
+REFUSALS = """
+SELECT cluster, json_extract_string(body, '$.call') AS call, json_extract_string(body, '$.text') AS text,
+       json_extract_string(body, '$.subject') AS subject, max(observed_at) AS observed_at
+FROM admin_observations WHERE kind = 'error'
+GROUP BY ALL ORDER BY observed_at DESC, call, subject LIMIT $cap
+"""
+
+
+class HealthStore:
+    """Answers of one warehouse; a table that is not there yet gives no rows."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    def sources(self) -> list[Row]:
+        """Per cluster and source: `partitions`, `first_at`, `last_at`, `records`, `skipped`, `quarantined`, `gaps`."""
+        return self._lake.query(SOURCES, ("coverage",), SOURCE_ROWS, {}).rows
+
+    def gaps(self) -> Rows:
+        """Spans that were not read, the latest offsets first; `total` is how many there are."""
+        return self._lake.query(GAPS, ("coverage",), GAP_ROWS, {})
+
+    def quarantine(self) -> list[Row]:
+        """What could not be read, by reason: `records`, `last_at` and the `detail` of the last one."""
+        return self._lake.query(REASONS, ("quarantine",), REASON_ROWS, {}).rows
+
+    def refusals(self) -> list[Row]:
+        """Calls that failed or were refused, each with when that was told last."""
+        return self._lake.query(REFUSALS, ("admin_observations",), REFUSAL_ROWS, {}).rows
+
+    def tables(self) -> list[tuple[str, int, int | None]]:
+        """Name, version and when it last changed of every table that is there."""
+        changed = self._lake.changed_at()
+        return [(name, version, changed.get(name)) for name, version in self._lake.versions().items()]

@@ -1,0 +1,216 @@
+"""Health: what Regroup itself has read, missed and could not read. The page to open when the others look wrong."""
+
+from __future__ import annotations
+
+from dash import html
+from dash.development.base_component import Component
+
+from dashboards.components import Cell, empty, table, tile
+from dashboards.health_store import GAP_ROWS, HealthStore
+from dashboards.lake import Row
+from dashboards.store import Store
+from dashboards.text import ABSENT, count, duration, instant, visible
+from dashboards.urlstate import State
+from schemas.bronze import BRONZE
+from schemas.gold import GOLD
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
+
+STALE_MS = 60_000
+SOURCE_HEAD = (
+    "Cluster", "Source", "Newest record (UTC)", "Age", "First record (UTC)", "Partitions", "Read", "Of no interest",
+    "Quarantined", "Gaps",
+)  # fmt: skip
+LAYERS = (("bronze", BRONZE), ("silver", (*SILVER, *REASSIGNMENT_TABLES)), ("gold", GOLD))
+JOBS = {
+    "bronze": "ingest, poll",
+    "silver": "build",
+    "gold": "analyze, notify",
+}
+OPTIONAL = {
+    "log": (
+        "No coordinator's log has been read: when a rebalance began is bounded, and who caused it often unknown. "
+        "“regroup ship-logs” or [[clusters.NAME.logs]] bring it."
+    ),
+    "poll": (
+        "Nobody polls the brokers: states between two records, topic names by id and bytes of reassignments are not "
+        "known. “regroup poll”, or “up”, does."
+    ),
+}
+
+
+def render(store: Store, _: State, now: int) -> list[Component]:
+    health = HealthStore(store.lake)
+    sources = health.sources()
+    head = html.Div([html.H1("Health of Regroup")], className="head")
+    if not sources:
+        text = "Nothing has been read yet: run “regroup up”, “regroup ingest” or “regroup replay”."
+        return [head, empty("missing", "Nothing here yet", text)]
+    quarantined = health.quarantine()
+    gaps = health.gaps()
+    missed = gaps.rows[0]["total"] if gaps.rows else 0
+    refusals = health.refusals()
+    return [
+        head,
+        html.P(_summary(sources, quarantined, missed, refusals, now), className="summary"),
+        html.Div(_tiles(sources, quarantined, missed, refusals, now), className="tiles"),
+        _panel(
+            "Sources", "What was read, per topic, log file and poll.", SOURCE_HEAD, [_source(s, now) for s in sources]
+        ),
+        *(html.P(text, className="notice") for text in _absent(sources)),
+        _gaps(gaps.rows, missed),
+        _quarantine(quarantined),
+        _refusals(refusals),
+        _tables(health, now),
+    ]
+
+
+def _summary(sources: list[Row], quarantined: list[Row], missed: int, refusals: list[Row], now: int) -> str:
+    newest = max((s["last_at"] for s in sources if s["last_at"] is not None), default=None)
+    fresh = "when the newest record was written is not known"
+    if newest is not None:
+        age = now - newest
+        fresh = f"the newest record is {duration(max(0, age))} old"
+        if age > STALE_MS:
+            fresh += ": either nothing has been written since, or nobody reads"
+    lost = sum(row["records"] for row in quarantined)
+    parts = [
+        f"{count(len(sources), 'source')} read; {fresh}",
+        f"{count(lost, 'record')} in quarantine" if lost else "nothing in quarantine",
+        f"{count(missed, 'span')} not read" if missed else "no gap",
+        f"{count(len(refusals), 'call')} to brokers failed or was refused"
+        if refusals
+        else "no call to a broker refused",
+    ]
+    return "; ".join(parts) + "."
+
+
+def _tiles(sources: list[Row], quarantined: list[Row], missed: int, refusals: list[Row], now: int) -> list[Component]:
+    newest = max((s["last_at"] for s in sources if s["last_at"] is not None), default=None)
+    age = None if newest is None else max(0, now - newest)
+    lost = sum(row["records"] for row in quarantined)
+    read = sum(s["records"] for s in sources)
+    return [
+        tile("Newest record", "unknown" if age is None else f"{duration(age)} old", instant(newest)[:19],
+             loud=age is None or age > STALE_MS),
+        tile("Read", f"{read:,}", "records and lines"),
+        tile("In quarantine", f"{lost:,}", "kept raw, with a reason", loud=lost > 0),
+        tile("Not read", f"{missed:,}", "spans of offsets or time", loud=missed > 0),
+        tile("Refused or failed", f"{len(refusals):,}", "calls to brokers", loud=bool(refusals)),
+    ]  # fmt: skip
+
+
+def _source(row: Row, now: int) -> list[Cell]:
+    last = row["last_at"]
+    age = ABSENT if last is None else duration(max(0, now - last))
+    return [
+        visible(row["cluster"], 40),
+        visible(row["source"], 60),
+        instant(last)[:19],
+        age,
+        instant(row["first_at"])[:19],
+        int(row["partitions"]),
+        int(row["records"]),
+        int(row["skipped"]),
+        int(row["quarantined"]),
+        int(row["gaps"]),
+    ]
+
+
+def _absent(sources: list[Row]) -> list[str]:
+    """What an optional source that nobody reads leaves unknown."""
+    named = {row["source"] for row in sources}
+    has_lines = any(name not in ("__consumer_offsets", "poll") for name in named)
+    return [OPTIONAL[kind] for kind, is_there in (("log", has_lines), ("poll", "poll" in named)) if not is_there]
+
+
+def _gaps(rows: list[Row], total: int) -> Component:
+    more = f" The first {GAP_ROWS:,} of {total:,}." if total > GAP_ROWS else ""
+    return _panel(
+        "Gaps",
+        f"Spans that were not read: what happened in them is unknown, and drawn so.{more}",
+        ("Cluster", "Source", "Partition", "From offset", "To offset", "Why"),
+        [
+            [
+                visible(row["cluster"], 40),
+                visible(row["source"], 60),
+                ABSENT if row["source_partition"] < 0 else int(row["source_partition"]),
+                # A poll's spans are times.
+                instant(row["from_offset"])[:19] if row["source"] == "poll" else f"{row['from_offset']:,}",
+                instant(row["to_offset"])[:19] if row["source"] == "poll" else f"{row['to_offset']:,}",
+                visible(row["gap_reason"], 200),
+            ]
+            for row in rows
+        ],
+        nothing="None: every offset since the first one read is in the tables.",
+    )
+
+
+def _quarantine(rows: list[Row]) -> Component:
+    return _panel(
+        "Quarantine",
+        "Records and lines that could not be read, kept raw in the table quarantine.",
+        ("Cluster", "Source", "Reason", "Records", "Last (UTC)", "Of the last one"),
+        [
+            [
+                visible(row["cluster"], 40),
+                visible(row["source"], 60),
+                visible(row["reason"]),
+                int(row["records"]),
+                instant(row["last_at"])[:19],
+                visible(row["detail"], 200),
+            ]
+            for row in rows
+        ],
+        nothing="Nothing: all that was read could be decoded.",
+    )
+
+
+def _refusals(rows: list[Row]) -> Component:
+    return _panel(
+        "Calls to brokers that failed or were refused",
+        "Told once, when it began; “regroup doctor” asks again and says which permission is missing.",
+        ("Cluster", "Call", "About", "What the broker said", "Told (UTC)"),
+        [
+            [
+                visible(row["cluster"], 40),
+                visible(row["call"]),
+                visible(row["subject"], 60) if row["subject"] else ABSENT,
+                visible(row["text"], 200),
+                instant(row["observed_at"])[:19],
+            ]
+            for row in rows
+        ],
+        nothing="None.",
+    )
+
+
+def _tables(health: HealthStore, now: int) -> Component:
+    there = {name: (version, changed) for name, version, changed in health.tables()}
+    rows: list[list[Cell]] = []
+    for layer, made in LAYERS:
+        for each in made:
+            version, changed = there.get(each.name, (None, None))
+            rows.append(
+                [
+                    layer,
+                    each.name,
+                    "not there yet" if version is None else int(version),
+                    instant(changed)[:19],
+                    ABSENT if changed is None else duration(max(0, now - changed)),
+                    JOBS[layer],
+                ]
+            )
+    return _panel(
+        "Tables",
+        "When each table changed last. A job that finds nothing new writes nothing.",
+        ("Layer", "Table", "Version", "Changed (UTC)", "Ago", "Made by"),
+        rows,
+    )
+
+
+def _panel(
+    title: str, text: str, head: tuple[str, ...], rows: list[list[Cell]], nothing: str = "Nothing."
+) -> Component:
+    return html.Section(
+        [html.H2(title), html.P(text, className="quiet"), table(head, rows, empty=nothing)], className="panel"
+    )
