@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import signal
 import sys
 import time
@@ -17,6 +18,7 @@ from dash.development.base_component import Component
 from flask import Response
 from waitress import create_server
 
+from dashboards.access import HEADER, TOKEN_VARIABLE, Access, guard
 from dashboards.components import empty
 from dashboards.lake import Lake, LocalLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
@@ -65,8 +67,12 @@ class Server(Protocol):
     def run(self) -> None: ...
 
 
-def create_app(lake: Lake, *, now: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> Dash:
-    """The application over a lake; `now` (epoch milliseconds) is where relative ranges end."""
+def create_app(
+    lake: Lake, *, access: Access | None = None, now: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+) -> Dash:
+    """The application over a lake, for this machine alone unless `access` says otherwise; `now` (epoch milliseconds) is
+    where relative ranges end.
+    """
     app = Dash(
         "regroup",
         title="Regroup",
@@ -84,6 +90,7 @@ def create_app(lake: Lake, *, now: Callable[[], int] = lambda: time.time_ns() //
 
     app.server.add_url_rule("/healthz", "healthz", lambda: Response("ok\n", mimetype="text/plain"))
     add_runbooks(app.server)
+    guard(app.server, access or Access())
     harden(app.server, app.csp_hashes())
     return app
 
@@ -183,13 +190,14 @@ def target(click: Any, links: Any) -> Any:
     return href if isinstance(href, str) and href.startswith(("/group?", "/rebalance?", "/storms?")) else no_update
 
 
-def make_server(warehouse: Path, *, host: str = "127.0.0.1", port: int = 8050) -> Server:
+def make_server(warehouse: Path, *, host: str = "127.0.0.1", port: int = 8050, access: Access | None = None) -> Server:
     """A server that is bound and not yet running; port 0 takes a free one (`effective_port`).
 
     Raises:
         OSError: the address cannot be had; `refusal` says so in a sentence.
     """
-    server: Server = create_server(create_app(LocalLake(warehouse)).server, host=host, port=port, threads=8, ident=None)
+    app = create_app(LocalLake(warehouse), access=access).server
+    server: Server = create_server(app, host=host, port=port, threads=8, ident=None)
     return server
 
 
@@ -198,10 +206,13 @@ def refusal(host: str, port: int, error: OSError) -> str:
     return f"The pages cannot listen on {host}:{port} ({error.strerror}): choose another with --port, or --port 0."
 
 
-def serve(*, warehouse: Path, host: str, port: int) -> int:
+def serve(*, warehouse: Path, host: str, port: int, access: Access) -> int:
     """Print the address and serve until Ctrl-C or SIGTERM; 2, and why on stderr, if the address cannot be had."""
+    if (why := access.refusal(host)) is not None:
+        sys.stderr.write(f"{why}\n")
+        return 2
     try:
-        server = make_server(warehouse, host=host, port=port)
+        server = make_server(warehouse, host=host, port=port, access=access)
     except OSError as error:
         sys.stderr.write(f"{refusal(host, port, error)}\n")
         return 2
@@ -219,8 +230,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR", help="folder of the Delta tables")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8050, help="port, 0 for a free one (default: %(default)s)")
+    parser.add_argument(
+        "--trusted-proxies", default="", metavar="NETWORKS", help="networks of proxies that know who asks"
+    )
+    parser.add_argument("--identity-header", default=HEADER, help="where they say so (default: %(default)s)")
     args = parser.parse_args(arguments)
-    return serve(warehouse=args.warehouse, host=args.host, port=args.port)
+    try:
+        access = Access.of(
+            token=os.environ.get(TOKEN_VARIABLE, ""), proxies=args.trusted_proxies, header=args.identity_header
+        )
+    except ValueError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return serve(warehouse=args.warehouse, host=args.host, port=args.port, access=access)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,27 @@
-"""Where the pages can listen."""
+"""Where the pages can listen, and who may read them."""
 
 from __future__ import annotations
 
 import socket
 
+from dashboards.access import Access
 from jobs.errors import UserError
+from jobs.settings import Settings
+from jobs.stated import secret
 
 TRIED = 20
+
+
+def access(settings: Settings) -> Access:
+    """Raises `UserError` where the pages would be open to anybody, or the settings make no sense together."""
+    token = secret("The setting pages_token", settings.pages_token)
+    try:
+        found = Access.of(token=token, proxies=settings.trusted_proxies, header=settings.identity_header)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+    if (why := found.refusal(settings.host)) is not None:
+        raise UserError(why)
+    return found
 
 
 def free_port(host: str, wanted: int) -> int:

@@ -67,6 +67,9 @@ class Settings:
     driver_memory: str = "2g"
     host: str = "127.0.0.1"
     port: int = 8050
+    pages_token: str = field(default="", repr=False)
+    trusted_proxies: str = ""
+    identity_header: str = "X-Forwarded-User"
     alertmanagers: tuple[Alertmanager, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
     notify_seconds: float = 10.0

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
+from dashboards.access import TOKEN_VARIABLE
 from jobs import ingest, poll
 from jobs.analyze import analyze
 from jobs.build import rebuild_touched, touched
@@ -26,7 +27,7 @@ from jobs.jars import jars
 from jobs.lab.lab import Lab, without_compiler
 from jobs.lab.scenarios import DEFAULT, chosen
 from jobs.notify import Notifier, Notifying
-from jobs.pages import free_port
+from jobs.pages import access, free_port
 from jobs.processes import Supervised
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
@@ -47,6 +48,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     Raises:
         UserError: Java, a jar, the broker or the right to write is missing, or the warehouse is another cluster's.
     """
+    access(settings)
     with ExitStack() as stack:
         say = _Stages()
         if not settings.clusters:
@@ -140,10 +142,15 @@ def _ship(logs: list[Path], options: list[str], cluster: Cluster, output: Path, 
 
 def _pages(settings: Settings, stack: ExitStack) -> str:
     """The pages in a process of their own, which ends with this one."""
+    guarded = access(settings)
     port = free_port(settings.host, settings.port)
     warehouse = settings.warehouse.absolute()
     command: list[str | Path] = [sys.executable, "-P", "-m", "dashboards.app", "--warehouse", warehouse]
-    pages = Supervised([*command, "--host", settings.host, "--port", str(port)], output=warehouse.parent / "pages.log")
+    command += ["--host", settings.host, "--port", str(port), "--identity-header", settings.identity_header]
+    command += ["--trusted-proxies", settings.trusted_proxies]
+    # Arguments are everybody's to see.
+    env = os.environ | {TOKEN_VARIABLE: guarded.token}
+    pages = Supervised(command, output=warehouse.parent / "pages.log", env=env)
     stack.callback(pages.stop)
     return f"http://{settings.host}:{port}/"
 
