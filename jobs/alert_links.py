@@ -21,7 +21,9 @@ RUNBOOK = "{alert}"
 def dashboard_url(settings: Settings, alert: Alert) -> str:
     """The page that shows the alert, absolute, with the time around its start."""
     state = State(page=None, start=str(alert.started_ms - AROUND_MS), end=str(alert.started_ms + AROUND_MS))
-    if alert.name in ABOUT_GROUPS and alert.subject != CLUSTER:
+    if alert.storm_id is not None:
+        path = state.href("storms", cluster=alert.cluster, storm=alert.storm_id)
+    elif alert.name in ABOUT_GROUPS and alert.subject != CLUSTER:
         path = state.href("group", cluster=alert.cluster, group=alert.subject)
     elif alert.name is AlertName.REASSIGNMENT_STALLED:
         path = state.href("reassignments")

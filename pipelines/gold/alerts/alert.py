@@ -18,7 +18,9 @@ CLUSTER = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """A condition that holds. `started_ms` is of the data's time; foreign names in the texts are escaped."""
+    """A condition that holds. `started_ms` is of the data's time; foreign names in the texts are escaped. `storm_id` is
+    that of the storm it is about.
+    """
 
     name: AlertName
     cluster: str
@@ -28,6 +30,7 @@ class Alert:
     summary: str
     description: str
     evidence: Evidence
+    storm_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

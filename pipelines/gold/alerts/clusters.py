@@ -62,6 +62,7 @@ def _storm(facts: Facts, row: Row, *, subject: str, summary: str, hit: str) -> A
             f"{_different(row)} {defused(row['explanation'] or '')} Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
+        storm_id=row["storm_id"],
     )
 
 
