@@ -86,7 +86,7 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
     part = memory.with_suffix(".part")
     part.write_text(json.dumps(now), encoding="utf-8")
     part.replace(memory)
-    update_storms(spark, settings)
+    update_storms(spark, settings, again=again)
     return len(scope)
 
 

@@ -19,6 +19,8 @@ from pipelines.gold.shakes import Shake
 from schemas.states import DiagnosisCause, Evidence
 
 VERSION = 1
+"""+1 with each change in what counts as a shake."""
+
 TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
 SCHEMA = pa.schema(
     [
@@ -38,14 +40,18 @@ class Memory:
     shakes: pa.Table
 
     @classmethod
+    def empty(cls) -> Memory:
+        return cls(files=None, shakes=SCHEMA.empty_table())
+
+    @classmethod
     def of(cls, path: Path) -> Memory:
         try:
             table = pq.read_table(path)
             told = json.loads(table.schema.metadata[b"regroup"])
         except (OSError, pa.ArrowException, KeyError, TypeError, json.JSONDecodeError):
-            return cls(files=None, shakes=SCHEMA.empty_table())
+            return cls.empty()
         if told["version"] != VERSION or table.schema.names != SCHEMA.names:
-            return cls(files=None, shakes=SCHEMA.empty_table())
+            return cls.empty()
         return cls(files=told["files"], shakes=table.cast(SCHEMA))
 
     def save(self, path: Path) -> None:

@@ -60,22 +60,24 @@ class Update:
     memory: Memory | None
 
 
-def update_storms(spark: SparkSession, settings: Settings) -> None:
+def update_storms(spark: SparkSession, settings: Settings, *, again: bool = False) -> None:
     """The table `storms` as silver has it now; nothing is written where nothing changed.
 
-    The same silver gives the same rows, however often and after which batches this is called.
+    The same silver gives the same rows, however often and after which batches this is called. With `again` everything
+    is looked at, as after a rebuild of silver.
     """
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (STORMS,))
-    found = look(warehouse)
+    found = look(warehouse, again=again)
     replace_rows(spark, storms_table(found.old), storms_table(found.new), table_path(warehouse, STORMS), STORMS)
     if found.memory is not None:
         found.memory.save(memory_path(warehouse))
 
 
-def look(warehouse: Path) -> Update:
+def look(warehouse: Path, *, again: bool = False) -> Update:
     """What silver tells of storms beyond what is stored."""
-    before, standing = Memory.of(memory_path(warehouse)), {table.name: files(warehouse, table) for table in COLUMNS}
+    before = Memory.empty() if again else Memory.of(memory_path(warehouse))
+    standing = {table.name: files(warehouse, table) for table in COLUMNS}
     known = _known(warehouse)
     since = _changed(before, standing, known)
     memory = before.with_new(standing, since, _shaken(warehouse, since))
