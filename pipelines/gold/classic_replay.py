@@ -7,6 +7,7 @@ under its old place (KIP-345).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from random import Random
@@ -14,11 +15,8 @@ from random import Random
 from pipelines.gold.assignors import assign, sticky
 from pipelines.gold.churn import Churn, Resource
 from pipelines.gold.latencies import INITIAL_DELAY_MS, JOIN_EVERY_MS, SYNC_MS, Latencies
-from pipelines.gold.replay import SETTLING_MS, Account, Agenda, Outcome, Policy
+from pipelines.gold.replay import LIVES, Policy, Replay, Step
 from schemas.states import GroupEventKind
-
-LIVES = 10_000
-"""A member's number is its instance's times this, plus which life it is: members sort as their instances do."""
 
 FIRST_HEARTBEAT_WINS = 0.25
 """How often librdkafka's first heartbeat of a new member comes late enough to tell it of the second rebalance."""
@@ -41,36 +39,22 @@ class _Phase(Enum):
     STABLE = "Stable"
 
 
-class ClassicReplay:
-    """`run` once."""
+class ClassicReplay(Replay[_Member]):
+    """Generations are counted as rebalances."""
 
     def __init__(self, churn: Churn, latencies: Latencies, policy: Policy, random: Random) -> None:
-        self._churn, self._latencies, self._policy, self._random = churn, latencies, policy, random
+        super().__init__(churn, latencies, policy, random)
         self._heartbeat_ms = latencies.heartbeat(random)
-        self._agenda, self._account = Agenda(), Account()
-        self._members: dict[int, _Member] = {}
-        self._current: dict[int, int] = {}
-        self._owners: dict[Resource, int] = {}
         self._phase, self._round, self._not_before = _Phase.STABLE, 0, 0
         self._joining: set[int] = set()
         self._is_overtaken = False
         self._revoking: dict[int, int] = {}
         self._synced_at = churn.start_ms
-        self._rebalances = 0
-        for instance, resources in churn.first.items():
-            member = self._enter(instance, churn.start_ms)
-            self._owners |= dict.fromkeys(resources, member)
-        for at, instance in churn.arrivals:
-            self._agenda.at(at, "back", instance)
-        for number, outage in enumerate(churn.outages):
-            self._agenda.at(outage.stopped_at, "stop", outage.instance, number)
-            if outage.back_at is not None:
-                self._agenda.at(outage.back_at, "back", outage.instance)
         for at in churn.disturbances:
             self._agenda.at(at, "disturb")
 
-    def run(self) -> Outcome:
-        steps = {
+    def _steps(self) -> Mapping[str, Step]:
+        return {
             "stop": self._stop,
             "back": self._back,
             "gone": self._gone,
@@ -81,18 +65,9 @@ class ClassicReplay:
             "disturb": self._disturb,
             "timeout": self._timeout,
         }
-        for at, what, who, tag in self._agenda.until(self._churn.end_ms + SETTLING_MS):
-            steps[what](at, who, tag)
-        return Outcome(lost_ms=self._account.lost_ms, rebalances=self._rebalances)
 
-    def _enter(self, instance: int, at: int) -> int:
-        member = self._current.get(instance, instance * LIVES - 1) + 1
-        self._current[instance] = member
-        self._members[member] = _Member(joined_at=at, heartbeat_at=at)
-        return member
-
-    def _mine(self, member: int) -> list[Resource]:
-        return [r for r, owner in self._owners.items() if owner == member]
+    def _joining_at(self, at: int) -> _Member:
+        return _Member(joined_at=at, heartbeat_at=at)
 
     def _stop(self, at: int, instance: int, number: int) -> None:
         """The process works no more; when the coordinator learns of it hangs on how it ended."""

@@ -8,16 +8,15 @@ what nobody holds any more.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
 from pipelines.gold.assignors import sticky
 from pipelines.gold.churn import Churn, Resource
 from pipelines.gold.latencies import CONSUMER_HEARTBEAT_MS, CONSUMER_SESSION_MS, Latencies
-from pipelines.gold.replay import SETTLING_MS, Account, Agenda, Outcome, Policy
+from pipelines.gold.replay import LIVES, Policy, Replay, Step
 from schemas.states import GroupEventKind
-
-LIVES = 10_000
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,55 +29,31 @@ class _Member:
     revoking: list[Resource] = field(default_factory=list)
 
 
-class ConsumerReplay:
-    """`run` once."""
+class ConsumerReplay(Replay[_Member]):
+    """Epochs are counted as rebalances."""
 
     def __init__(self, churn: Churn, latencies: Latencies, policy: Policy, random: Random) -> None:
-        self._churn, self._latencies, self._policy, self._random = churn, latencies, policy, random
+        super().__init__(churn, latencies, policy, random)
         self._heartbeat_ms = latencies.broker.heartbeat_ms or CONSUMER_HEARTBEAT_MS
         self._session_ms = policy.session_timeout_ms or latencies.broker.session_ms or CONSUMER_SESSION_MS
         self._interval_ms = latencies.broker.assignment_interval_ms or 0
-        self._agenda, self._account = Agenda(), Account()
-        self._members: dict[int, _Member] = {}
-        self._current: dict[int, int] = {}
-        self._owners: dict[Resource, int] = {}
-        self._target: dict[Resource, int] = {}
+        self._target = dict(self._owners)
         self._is_stale, self._computed_at = False, churn.start_ms - self._interval_ms
-        self._epochs = 0
         self._refused: set[int] = set()
         self._given: dict[int, list[Resource]] = {}
         self._wanted: dict[int, list[Resource]] = {}
-        for instance, resources in churn.first.items():
-            member = self._enter(instance)
-            self._owners |= dict.fromkeys(resources, member)
-        self._target = dict(self._owners)
-        for at, instance in churn.arrivals:
-            self._agenda.at(at, "back", instance)
-        for number, outage in enumerate(churn.outages):
-            self._agenda.at(outage.stopped_at, "stop", outage.instance, number)
-            if outage.back_at is not None:
-                self._agenda.at(outage.back_at, "back", outage.instance)
 
-    def run(self) -> Outcome:
-        steps = {
+    def _steps(self) -> Mapping[str, Step]:
+        return {
             "stop": self._stop,
             "back": self._back,
             "gone": self._gone,
             "heartbeat": self._heartbeat,
             "revoked": self._revoked,
         }
-        for at, what, who, tag in self._agenda.until(self._churn.end_ms + SETTLING_MS):
-            steps[what](at, who, tag)
-        return Outcome(lost_ms=self._account.lost_ms, rebalances=self._epochs)
 
-    def _enter(self, instance: int) -> int:
-        member = self._current.get(instance, instance * LIVES - 1) + 1
-        self._current[instance] = member
-        self._members[member] = _Member()
-        return member
-
-    def _mine(self, who: int) -> list[Resource]:
-        return [r for r, owner in self._owners.items() if owner == who]
+    def _joining_at(self, _: int) -> _Member:
+        return _Member()
 
     def _stop(self, at: int, instance: int, number: int) -> None:
         who = self._current.get(instance, -1)
@@ -102,7 +77,7 @@ class ConsumerReplay:
         for resource in self._mine(who):
             del self._owners[resource]
         del self._members[who]
-        self._epochs += 1
+        self._rebalances += 1
         self._is_stale = True
         if self._members:
             self._wake(at)
@@ -126,8 +101,8 @@ class ConsumerReplay:
             if not self._is_settled():
                 self._beat(at, who)
             return
-        who = self._enter(instance)
-        self._epochs += 1
+        who = self._enter(instance, at)
+        self._rebalances += 1
         self._is_stale = True
         self._beat(at, who)
         self._wake(at)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from random import Random
+from typing import Generic, TypeVar
 
-from pipelines.gold.churn import Resource
+from pipelines.gold.churn import Churn, Resource
+from pipelines.gold.latencies import Latencies
+
+LIVES = 10_000
+"""A member's number is its instance's times this, plus which life it is: members sort as their instances do."""
 
 SETTLING_MS = 900_000
 """A replay goes on for so long after its last event: what a timeout has yet to notice is a cost of that timeout."""
@@ -69,3 +76,55 @@ class Agenda:
         while self._entries and self._entries[0][0] <= end:
             when, _, what, who, tag = heapq.heappop(self._entries)
             yield when, what, who, tag
+
+
+M = TypeVar("M")
+Step = Callable[[int, int, int], None]
+"""Given the time, whom it is about, and a number that only the step knows."""
+
+
+class Replay(ABC, Generic[M]):
+    """A group's churn under one policy: who is a member and who has what, and what its instances do of themselves.
+    `run` once.
+    """
+
+    def __init__(self, churn: Churn, latencies: Latencies, policy: Policy, random: Random) -> None:
+        self._churn, self._latencies, self._policy, self._random = churn, latencies, policy, random
+        self._agenda, self._account = Agenda(), Account()
+        self._members: dict[int, M] = {}
+        self._current: dict[int, int] = {}
+        self._owners: dict[Resource, int] = {}
+        self._rebalances = 0
+        for instance, resources in churn.first.items():
+            member = self._enter(instance, churn.start_ms)
+            self._owners |= dict.fromkeys(resources, member)
+        for at, instance in churn.arrivals:
+            self._agenda.at(at, "back", instance)
+        for number, outage in enumerate(churn.outages):
+            self._agenda.at(outage.stopped_at, "stop", outage.instance, number)
+            if outage.back_at is not None:
+                self._agenda.at(outage.back_at, "back", outage.instance)
+
+    @abstractmethod
+    def _steps(self) -> Mapping[str, Step]:
+        """What happens at each entry of the agenda; `stop` and `back` are entered already."""
+
+    @abstractmethod
+    def _joining_at(self, at: int) -> M:
+        """A new member."""
+
+    def run(self) -> Outcome:
+        """What the churn costs."""
+        steps = self._steps()
+        for at, what, who, tag in self._agenda.until(self._churn.end_ms + SETTLING_MS):
+            steps[what](at, who, tag)
+        return Outcome(lost_ms=self._account.lost_ms, rebalances=self._rebalances)
+
+    def _enter(self, instance: int, at: int) -> int:
+        member = self._current.get(instance, instance * LIVES - 1) + 1
+        self._current[instance] = member
+        self._members[member] = self._joining_at(at)
+        return member
+
+    def _mine(self, member: int) -> list[Resource]:
+        return [r for r, owner in self._owners.items() if owner == member]
