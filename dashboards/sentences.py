@@ -36,7 +36,7 @@ TRIGGERS = {
 CAUSES = {
     DiagnosisCause.POLL_TIMEOUT: "polls that came too late (poll timeout)",
     DiagnosisCause.SESSION_EXPIRY: "members that went silent (session timeout)",
-    DiagnosisCause.DEPLOY: "a deploy in progress",
+    DiagnosisCause.DEPLOY: "deploys and restarts",
     DiagnosisCause.SCALING: "members added or taken away",
     DiagnosisCause.CRASH_LOOP: "members that crash again and again",
     DiagnosisCause.SLOW_JOINER: "a member that rejoins slowly",
