@@ -60,7 +60,7 @@ def test_what_is_wrong_comes_before_what_is_normal_and_each_has_its_evidence(sto
     (section,) = panel(store.diagnosis("kafka", GROUP, Window(START, START + DAY // 2, is_live=False)))
     text = words(section)
     assert "Of 9 rebalances" in text
-    assert text.index("2 come from members that went silent (session timeout): app-1") < text.index("6 from a deploy")
+    assert text.index("2 come from members that went silent (session timeout): app-1") < text.index("6 from deploys")
     assert {"evidence observed", "evidence inferred"} <= set(evidence(section))
     assert "The session (45 s) of app-1 (once) expired" in text
 
