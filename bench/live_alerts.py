@@ -1,0 +1,105 @@
+"""From Kafka to Alertmanager: how long after a group's records show a storm `up` has told of it.
+
+`python -m bench.live_alerts [--groups 5]`. A broker of its own, real consumers one of which crashes in a loop in each
+group, the groups one after the other, or else they would be a storm of the fleet; `./regroup up`; a real Alertmanager.
+All on this machine; takes four minutes and one more for each group.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+
+from deltalake import DeltaTable
+
+from jobs.delta_io import table_path
+from jobs.lab import churn
+from jobs.lab.lab import Lab
+from jobs.lab.members import ConsumerPlan, Group
+from jobs.lab.scenarios import Scenario
+from schemas.gold import STORMS
+from tests.alerts.receiving import Alertmanager, HttpReceiver
+
+WARM_S, APART_S, AFTER_S = 75.0, 75.0, 100.0
+
+
+def later(seconds: float) -> churn.Script:
+    def script(group: Group, rng: Random) -> Iterator[float]:
+        yield seconds
+        yield from churn.crash_loop(group, rng)
+
+    return script
+
+
+def scenario(groups: int) -> Scenario:
+    return Scenario(
+        groups=[
+            (
+                ConsumerPlan(group_id=f"loops-{n}", topic=f"loops-{n}", partitions=4, members=2),
+                later(WARM_S + n * APART_S),
+            )
+            for n in range(groups)
+        ]
+    )
+
+
+def first_seen(alertmanager: Alertmanager, until: float) -> dict[str, float]:
+    """By group, when Alertmanager had its storm."""
+    seen: dict[str, float] = {}
+    while time.time() < until:
+        for alert in alertmanager.alerts("filter=alertname%3DKafkaRebalanceStorm"):
+            seen.setdefault(alert["labels"].get("group", "(fleet)"), time.time())
+        time.sleep(0.25)
+    return seen
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--groups", type=int, default=5)
+    groups = parser.parse_args().groups
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+        lab = stack.enter_context(Lab(folder / "lab", scenario(groups)))
+        lab.create_topic("regroup-events")
+        receiver = HttpReceiver()
+        stack.callback(receiver.stop)
+        alertmanager = Alertmanager(folder, receiver.url)
+        alertmanager.start()
+        stack.callback(alertmanager.stop)
+        settings = folder / "regroup.toml"
+        settings.write_text(
+            f'[[alertmanagers]]\nurl = "{alertmanager.url}"\n[clusters.lab]\n'
+            f'bootstrap_servers = "{lab.bootstrap_servers}"\n'
+            + "".join(
+                f'[[clusters.lab.logs]]\npath = "{path}"\nbroker_id = {number}\n'
+                for number, path in lab.broker_logs.items()
+            )
+        )
+        warehouse = folder / "warehouse"
+        command = [sys.executable, "-m", "jobs.cli", "up", "--config", settings, "--warehouse", warehouse]
+        with (folder / "up.log").open("wb") as log:
+            up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log)
+        stack.callback(up.wait)
+        stack.callback(up.terminate)
+        seen = first_seen(alertmanager, time.time() + WARM_S + groups * APART_S + AFTER_S)
+        storms = DeltaTable(table_path(warehouse, STORMS)).to_pyarrow_table().to_pylist()
+        for line in (folder / "up.log").read_text().splitlines()[-3:]:
+            print(line)
+    told = {row["group_ids"][0] if row["groups"] == 1 else "(fleet)": row["detected_at"].timestamp() for row in storms}
+    delays = sorted(seen[group] - at for group, at in told.items() if group in seen)
+    print(f"storms in the table: {len(told)} of {groups}; told: {len(delays)}")
+    print("delays, s: " + ", ".join(f"{delay:.1f}" for delay in delays))
+    if len(delays) > 1:
+        print(f"median {statistics.median(delays):.1f}, longest {delays[-1]:.1f}")
+
+
+if __name__ == "__main__":
+    main()
