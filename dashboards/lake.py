@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
@@ -55,7 +55,7 @@ class LocalLake:
         self._fresh_seconds = fresh_seconds
         self._kept = kept
         self._lock = Lock()
-        self._looked_at = float("-inf")
+        self._looked_at: dict[str, float] = {}
         self._open: dict[str, tuple[int, DeltaTable]] = {}
         self._datasets: dict[str, tuple[int, Any]] = {}
         self._answers: OrderedDict[tuple[Any, ...], Rows] = OrderedDict()
@@ -73,10 +73,7 @@ class LocalLake:
 
     def versions(self) -> Mapping[str, int]:
         with self._lock:
-            if monotonic() - self._looked_at >= self._fresh_seconds:
-                for table in TABLES:
-                    self._refresh(table.name)
-                self._looked_at = monotonic()
+            self._look(table.name for table in TABLES)
             return {name: version for name, (version, _) in self._datasets.items()}
 
     def changed_at(self) -> Mapping[str, int]:
@@ -84,11 +81,11 @@ class LocalLake:
             return {name: int(open_[1].history(1)[0]["timestamp"]) for name, open_ in self._open.items()}
 
     def query(self, sql: str, tables: Sequence[str], cap: int, parameters: Mapping[str, Parameter]) -> Rows:
-        versions = self.versions()
-        if any(name not in versions for name in tables):
-            return Rows([], is_capped=False)
         with self._lock:
-            sources = {name: self._dataset(name) for name in tables if name in self._datasets}
+            self._look(tables)
+            sources = {name: found for name in tables if (found := self._dataset(name)) is not None}
+            if len(sources) < len(set(tables)):
+                return Rows([], is_capped=False)
             key = (sql, cap, _frozen(parameters), tuple((name, version) for name, (version, _) in sources.items()))
             if (answer := self._answers.get(key)) is not None:
                 self._answers.move_to_end(key)
@@ -104,16 +101,27 @@ class LocalLake:
         with self._duckdb.cursor() as cursor:
             for name, dataset in sources.items():
                 cursor.register(name, dataset)
-            found = _milliseconds(cursor.sql(sql, params={**parameters, "cap": cap + 1}).to_arrow_table())
+            found = milliseconds(cursor.sql(sql, params={**parameters, "cap": cap + 1}).to_arrow_table())
         return Rows(found.slice(0, cap).to_pylist(), is_capped=found.num_rows > cap)
 
-    def _dataset(self, name: str) -> tuple[int, Any]:
-        """Its version and files, which are listed only once somebody asks."""
-        version, dataset = self._datasets[name]
-        if dataset is None:
-            dataset = self._open[name][1].to_pyarrow_dataset()
+    def _dataset(self, name: str) -> tuple[int, Any] | None:
+        """Its version and files, which are listed only once somebody asks; None where there is no such table."""
+        version, dataset = self._datasets.get(name, (0, None))
+        if dataset is None and name in self._datasets:
+            try:
+                dataset = self._open[name][1].to_pyarrow_dataset()
+            except (DeltaError, OSError):
+                self._forget(name)
+                return None
             self._datasets[name] = version, dataset
-        return version, dataset
+        return None if dataset is None else (version, dataset)
+
+    def _look(self, names: Iterable[str]) -> None:
+        """Whether there are newer versions, unless that was asked just now."""
+        for name in names:
+            if monotonic() - self._looked_at.get(name, float("-inf")) >= self._fresh_seconds:
+                self._refresh(name)
+                self._looked_at[name] = monotonic()
 
     def _refresh(self, name: str) -> None:
         try:
@@ -131,15 +139,19 @@ class LocalLake:
                 self._datasets[name] = (table.version(), None)
         except (DeltaError, OSError):
             # Not there, or just being made: it is absent until it can be opened.
-            self._open.pop(name, None)
-            self._datasets.pop(name, None)
+            self._forget(name)
+
+    def _forget(self, name: str) -> None:
+        self._open.pop(name, None)
+        self._datasets.pop(name, None)
 
 
 def _frozen(parameters: Mapping[str, Parameter]) -> tuple[Any, ...]:
     return tuple((k, v if isinstance(v, str | int | datetime) else tuple(v)) for k, v in sorted(parameters.items()))
 
 
-def _milliseconds(table: pa.Table) -> pa.Table:
+def milliseconds(table: pa.Table) -> pa.Table:
+    """Instants as numbers: milliseconds since the epoch."""
     for position, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             whole = table.column(position).cast(pa.timestamp("ms", tz=field.type.tz), safe=False).cast(pa.int64())

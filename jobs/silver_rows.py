@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
+from dashboards.lake import milliseconds
 from jobs.delta_io import table_path
 from pipelines.arrow_types import row_type
 from schemas.tables import Table
@@ -52,15 +53,6 @@ def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = No
         files = files.filter(pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True))
     paths = [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
     return ds.dataset(paths, schema=pa.schema(list(row_type(table))), format="parquet")
-
-
-def milliseconds(found: pa.Table) -> pa.Table:
-    """Instants as numbers: milliseconds since the epoch."""
-    for place, field in enumerate(found.schema):
-        if pa.types.is_timestamp(field.type):
-            micro = found.column(place).cast(pa.timestamp("us", tz="UTC")).cast(pa.int64())
-            found = found.set_column(place, field.name, pc.divide(micro, 1000))
-    return found
 
 
 def moment(ms: int) -> datetime:

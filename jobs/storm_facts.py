@@ -9,7 +9,8 @@ from typing import Any
 import duckdb
 import pyarrow.compute as pc
 
-from jobs.silver_rows import among, dataset, milliseconds, moment, rows
+from dashboards.lake import milliseconds
+from jobs.silver_rows import among, dataset, moment, rows
 from pipelines.gold.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.places import HOUR_MS
 from pipelines.gold.storm_rows import Cost, cost
