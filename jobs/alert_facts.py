@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from deltalake import DeltaTable
 from dashboards.lake import Lake, Parameter
 from jobs import alert_queries as sql
 from jobs.delta_io import table_path
+from jobs.silver_rows import moment
 from pipelines.gold.alerts.alert import Facts, Limits
 from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_ms
 from pipelines.gold.alerts.sight import Asked, Read, sight
@@ -66,7 +66,7 @@ class Reading:
         """Everything that is needed to judge the cluster at `now_ms`."""
         seen = sight(now_ms, self.limits.stale_ms, self._read(cluster, now_ms), asked)
         until = now_ms if seen.known_until_ms is None else seen.known_until_ms
-        hour = _at(until // HOUR_MS * HOUR_MS - HOUR_MS)
+        hour = moment(until // HOUR_MS * HOUR_MS - HOUR_MS)
         polled = self._ask(sql.POLLED, "coverage", cluster=cluster)
         rebalancing = self._ask(sql.REBALANCING, "groups", cluster=cluster)
         flapping = self._ask(sql.FLAPPING, "group_health", cluster=cluster, start=hour)
@@ -117,7 +117,7 @@ class Reading:
                 ("cluster", "=", cluster),
                 # The expiry of offsets changes no group.
                 ("is_tombstone", "=", False),
-                ("last_commit_at", ">", _at(built + self.limits.stale_ms)),
+                ("last_commit_at", ">", moment(built + self.limits.stale_ms)),
             ],
         )
         return int(built) if commits.num_rows else None
@@ -127,7 +127,7 @@ class Reading:
         until_ms = -(-until_ms // STEP_MS) * STEP_MS
         told: dict[str, Parameter] = {"cluster": cluster, "until_ms": until_ms, "widths": ",".join(map(str, WINDOWS))}
         least = least_ms(self.limits.availability)
-        lost = self._ask(sql.LOST, "stalls", **told, start=_at(until_ms - WINDOWS[-1]), least_ms=round(least))
+        lost = self._ask(sql.LOST, "stalls", **told, start=moment(until_ms - WINDOWS[-1]), least_ms=round(least))
         by_group: dict[str, list[Row]] = defaultdict(list)
         for row in lost:
             by_group[row["group_id"]].append(row)
@@ -142,7 +142,7 @@ class Reading:
         ]
 
     def _causes(self, cluster: str, now_ms: int, groups: Iterable[str]) -> Mapping[str, Row]:
-        start = _at(now_ms - DIAGNOSED_MS)
+        start = moment(now_ms - DIAGNOSED_MS)
         found = self._of_groups(sql.CAUSES, "diagnoses", sorted(groups), cluster=cluster, start=start)
         return {row["group_id"]: row for row in found}
 
@@ -161,7 +161,3 @@ def _stopped(row: Row, resources: float) -> Stopped:
         first_ms=row["first_ms"],
         resources=resources,
     )
-
-
-def _at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -6,7 +6,6 @@ It is the one table that is not clustered, which deltalake could not write; it h
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,8 @@ from deltalake import DeltaTable, Field, Schema
 from dashboards.lake import Lake
 from jobs import alert_queries
 from jobs.delta_io import PROPERTIES, refuse_newer, table_path
-from pipelines.arrow_types import instants, row_type
+from jobs.silver_rows import moment
+from pipelines.arrow_types import microseconds, row_type
 from pipelines.gold.alerts.incidents import GIVEN_UP_MS
 from schemas.gold import ALERTS
 
@@ -51,7 +51,7 @@ def create(warehouse: Path) -> None:
 
 def current(lake: Lake, now_ms: int, oldest_ms: int) -> list[dict[str, Any]]:
     """Open rows, rows resolved lately, and those since `oldest_ms`, which may come to hold again."""
-    since = {"resolved": _at(now_ms - GIVEN_UP_MS), "started": _at(oldest_ms)}
+    since = {"resolved": moment(now_ms - GIVEN_UP_MS), "started": moment(oldest_ms)}
     return lake.query(alert_queries.ALERTS, [ALERTS.name], MOST, since).rows
 
 
@@ -71,10 +71,5 @@ def save(warehouse: Path, before: Sequence[Row], after: Sequence[Row]) -> None:
 
 
 def _stored(rows: Sequence[Row]) -> pa.Table:
-    times = set(instants(ALERTS))
-    told = [{k: v * 1000 if k in times and v is not None else v for k, v in row.items()} for row in rows]
+    told = [microseconds(row, ALERTS) for row in rows]
     return pa.Table.from_pylist(told, schema=pa.schema(list(row_type(ALERTS))))
-
-
-def _at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -14,8 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from deltalake import DeltaTable
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
@@ -24,6 +23,7 @@ from jobs.delta_io import checkpoint_path, create_tables, read, table_path
 from jobs.errors import UserError
 from jobs.replace import replace_rows
 from jobs.settings import Settings
+from jobs.silver_rows import rows
 from jobs.spark import session
 from jobs.storms import update_storms
 from pipelines.gold.advice import Worth
@@ -34,7 +34,6 @@ from pipelines.silver.frame import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
 from schemas.silver import GENERATIONS, GROUPS
-from schemas.tables import Table
 
 PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
 EVERYTHING = 0
@@ -91,8 +90,8 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
 
 
 def _rebuild(spark: SparkSession, warehouse: Path, scope: Scope, known: Known, terms: Terms) -> None:
-    rows = [(cluster, group, since) for (cluster, group), since in sorted(scope.items())]
-    told = spark.createDataFrame(rows, "cluster STRING, group_id STRING, since_ms BIGINT")
+    starts_at = [(cluster, group, since) for (cluster, group), since in sorted(scope.items())]
+    told = spark.createDataFrame(starts_at, "cluster STRING, group_id STRING, since_ms BIGINT")
     since = told.select("cluster", "group_id", F.timestamp_millis("since_ms").alias("since_at"))
     found = gold({t: read(spark, warehouse, t) for t in INPUTS}, since, known, terms).toArrow()
     day = F.date_trunc("DAY", "since_at").alias("from_at")
@@ -104,31 +103,21 @@ def _rebuild(spark: SparkSession, warehouse: Path, scope: Scope, known: Known, t
 
 
 def _known(warehouse: Path) -> Known:
-    groups = _columns(warehouse, GROUPS, ["cluster", "last_record_at"])
     until: dict[str, int] = {}
-    for row in groups.to_pylist():
-        if row["last_record_at"] is not None:
-            at = round(row["last_record_at"].timestamp() * 1000)
+    for row in rows(warehouse, GROUPS, ("cluster", "last_record_at")):
+        if (at := row["last_record_at"]) is not None:
             until[row["cluster"]] = max(at, until.get(row["cluster"], at))
     return Known(observed=_broker_settings(warehouse), until_ms=until)
 
 
 def _broker_settings(warehouse: Path) -> dict[str, dict[str, Any]]:
     """By cluster, as observed last; brokers of a cluster are taken to agree."""
-    if not DeltaTable.is_deltatable(table_path(warehouse, ADMIN_OBSERVATIONS)):
-        return {}
-    table = DeltaTable(table_path(warehouse, ADMIN_OBSERVATIONS))
-    seen = table.to_pyarrow_table(
-        columns=["cluster", "observed_at", "subject", "body"], filters=[("kind", "=", "broker_settings")]
-    )
+    columns = ("cluster", "observed_at", "subject", "body")
+    seen = rows(warehouse, ADMIN_OBSERVATIONS, columns, where=pc.field("kind") == "broker_settings")
     out: dict[str, dict[str, Any]] = {}
-    for row in sorted(seen.to_pylist(), key=lambda r: (r["observed_at"], r["subject"])):
+    for row in sorted(seen, key=lambda r: (r["observed_at"], r["subject"])):
         out.setdefault(row["cluster"], {}).update(json.loads(row["body"]).get("settings") or {})
     return out
-
-
-def _columns(warehouse: Path, table: Table, names: list[str]) -> pa.Table:
-    return DeltaTable(table_path(warehouse, table)).to_pyarrow_table(columns=names)
 
 
 def _remembered(memory: Path) -> dict[str, Any] | None:
@@ -140,7 +129,7 @@ def _remembered(memory: Path) -> dict[str, Any] | None:
 
 
 def _all(warehouse: Path) -> Scope:
-    found = _columns(warehouse, GENERATIONS, ["cluster", "group_id"]).to_pylist()
+    found = rows(warehouse, GENERATIONS, ("cluster", "group_id"))
     return {(row["cluster"], row["group_id"]): EVERYTHING for row in found}
 
 
@@ -163,8 +152,8 @@ def _touched(
 def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Scope:
     """Groups with an hour that went beyond what was known when it was analysed, where more is known since."""
     scope: Scope = {}
-    for row in _columns(warehouse, GROUP_HEALTH, ["cluster", "group_id", "hour_at"]).to_pylist():
-        hour = round(row["hour_at"].timestamp() * 1000)
+    for row in rows(warehouse, GROUP_HEALTH, ("cluster", "group_id", "hour_at")):
+        hour = row["hour_at"]
         known = before.get(row["cluster"], 0)
         if hour + HOUR_MS > known and now.get(row["cluster"], 0) > known:
             scope[row["cluster"], row["group_id"]] = min(hour, scope.get((row["cluster"], row["group_id"]), hour))

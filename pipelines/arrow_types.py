@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import pyarrow as pa
 
 from schemas.gold import DIFFERENCES
@@ -42,3 +45,8 @@ def row_type(table: Table) -> pa.StructType:
 def instants(table: Table) -> tuple[str, ...]:
     """The table's TIMESTAMP columns."""
     return tuple(column.name for column in table.columns if column.type == "TIMESTAMP")
+
+
+def microseconds(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    """A row of milliseconds with its instants as Arrow stores them."""
+    return {**row, **{name: row[name] * 1000 for name in instants(table) if row.get(name) is not None}}

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import instants, row_type
+from pipelines.arrow_types import microseconds, row_type
 from pipelines.gold.rows import DAY_MS, Terms, broker, gold_rows
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
@@ -120,5 +120,7 @@ def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
 
 def as_stored(row: dict[str, Any], table: Table) -> dict[str, Any]:
     """As Arrow takes it: instants in microseconds, maps as pairs."""
-    out = row | {name: row[name] * 1000 for name in instants(table) if row.get(name) is not None}
-    return {name: list(value.items()) if isinstance(value, dict) else value for name, value in out.items()}
+    return {
+        name: list(value.items()) if isinstance(value, dict) else value
+        for name, value in microseconds(row, table).items()
+    }

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import instants, row_type
+from pipelines.arrow_types import instants, microseconds, row_type
 from pipelines.reassignments.rows import KINDS, reassignment_rows
 from pipelines.reassignments.statements import RULES_MS
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
@@ -135,11 +135,7 @@ def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
     """One row a table row: the table's own column holds it, the others are null."""
     total, before, columns = sum(map(len, rows.values())), 0, []
     for table in REASSIGNMENT_TABLES:
-        mine = [_microseconds(row, table) for row in rows[table.name]]
+        mine = [microseconds(row, table) for row in rows[table.name]]
         columns.append(pa.array([None] * before + mine + [None] * (total - before - len(mine)), type=row_type(table)))
         before += len(mine)
     return pa.RecordBatch.from_arrays(columns, names=[table.name for table in REASSIGNMENT_TABLES])
-
-
-def _microseconds(row: dict[str, Any], table: Table) -> dict[str, Any]:
-    return row | {name: row[name] * 1000 for name in instants(table) if row.get(name) is not None}

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import instants, row_type
+from pipelines.arrow_types import microseconds, row_type
 from pipelines.silver.generations import Base
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
@@ -160,12 +160,8 @@ def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
     """One row a table row: the table's own column holds it, the others are null."""
     columns, total, before = [], sum(map(len, rows.values())), 0
     for table in SILVER:
-        mine = [_microseconds(row, table) for row in rows[table.name]]
+        mine = [microseconds(row, table) for row in rows[table.name]]
         after = total - before - len(mine)
         columns.append(pa.array([None] * before + mine + [None] * after, type=row_type(table)))
         before += len(mine)
     return pa.RecordBatch.from_arrays(columns, names=[table.name for table in SILVER])
-
-
-def _microseconds(row: dict[str, Any], table: Table) -> dict[str, Any]:
-    return row | {name: row[name] * 1000 for name in instants(table) if row.get(name) is not None}
