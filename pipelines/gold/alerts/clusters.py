@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pipelines.gold.alerts.alert import CLUSTER, Alert, Facts, Limits, Row
 from pipelines.gold.alerts.escaping import defused, escaped
-from pipelines.gold.alerts.words import amount, bounded, count, instant, span
+from pipelines.gold.alerts.words import amount, bounded, instant, span
 from pipelines.gold.storms import CALM_MS
+from pipelines.gold.wording import many
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, StormScope
 
 SOURCE = "__consumer_offsets"
@@ -36,7 +37,7 @@ def _fleet(facts: Facts, row: Row) -> Alert:
         facts,
         row,
         subject=CLUSTER,
-        summary=f"{count(row['groups'], 'group')} rebalance together: {_unexplained(row)}",
+        summary=f"{many(row['groups'], 'group')} rebalance together: {_unexplained(row)}",
         hit=f"Hit hardest: {names}{f' and {others} more' if others > 0 else ''}. ",
     )
 
@@ -67,7 +68,7 @@ def _storm(facts: Facts, row: Row, *, subject: str, summary: str, hit: str) -> A
 
 
 def _unexplained(row: Row) -> str:
-    return f"{count(row['rebalances'], 'rebalance')}, {row['unexplained_rebalances']:,} of them unplanned"
+    return f"{many(row['rebalances'], 'rebalance')}, {row['unexplained_rebalances']:,} of them unplanned"
 
 
 def _different(row: Row) -> str:

@@ -7,7 +7,8 @@ from collections import Counter, defaultdict
 from pipelines.gold.alerts.alert import Alert, Facts, Limits, Row
 from pipelines.gold.alerts.burn import burning
 from pipelines.gold.alerts.escaping import escaped
-from pipelines.gold.alerts.words import amount, bounded, count, instant, span, suspected, worst
+from pipelines.gold.alerts.words import amount, bounded, instant, span, suspected, worst
+from pipelines.gold.wording import many
 from schemas.states import AlertName, AlertSeverity, Evidence
 
 NAMED = 3
@@ -35,7 +36,7 @@ def _stuck(facts: Facts, row: Row, limits: Limits) -> Alert:
         summary=f"Group {escaped(group)} has not finished a rebalance for more than {span(limits.stuck_ms)}",
         description=(
             f"A rebalance began by {instant(since)} and has not completed; the group is in {row['state']} with "
-            f"{count(row['member_count'] or 0, 'member')}, its last generation is {row['generation_id']}. "
+            f"{many(row['member_count'] or 0, 'member')}, its last generation is {row['generation_id']}. "
             f"{suspected(facts.causes.get(group))} Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
@@ -55,7 +56,7 @@ def _flapping(facts: Facts, group: str, rows: list[Row]) -> Alert:
     number = max(row["flapping_members"] for row in rows)
     gone = [e for e in facts.departures if e["group_id"] == group and e["event_at"] >= since]
     often = Counter(e["group_instance_id"] or e["client_id"] or e["member_id"] for e in gone).most_common(NAMED)
-    who = ", ".join(f"{escaped(name)} ({count(times, 'time')})" for name, times in often) or "not known"
+    who = ", ".join(f"{escaped(name)} ({many(times, 'time')})" for name, times in often) or "not known"
     grade = worst(e["evidence"] for e in gone)
     return Alert(
         name=AlertName.MEMBER_FLAPPING,
@@ -63,7 +64,7 @@ def _flapping(facts: Facts, group: str, rows: list[Row]) -> Alert:
         subject=group,
         severity=AlertSeverity.TICKET,
         started_ms=since,
-        summary=f"{count(number, 'instance')} of group {escaped(group)} came and went at least 3 times in an hour",
+        summary=f"{many(number, 'instance')} of group {escaped(group)} came and went at least 3 times in an hour",
         description=(
             f"In the hour from {instant(since)}: went most often: {who}. {suspected(facts.causes.get(group))} "
             f"Evidence: {grade}."

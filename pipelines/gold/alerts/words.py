@@ -36,10 +36,6 @@ def bounded(value: float, low: float, high: float) -> str:
     return amount(value) if first == last else f"{amount(value)} [{first} to {last}]"
 
 
-def count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def worst(grades: Iterable[str]) -> Evidence:
     """The weakest of the grades; inferred where there is none."""
     return max((Evidence(grade) for grade in grades), key=GRADES.index, default=Evidence.INFERRED)
