@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupPlan:
+class GroupPlan(ABC):
     """One group and the topic it reads. Times are milliseconds, names are Kafka's."""
 
     group_id: str
@@ -30,19 +31,19 @@ class GroupPlan:
         """Name of the member at `index`."""
         return f"{self.group_id}-{index}"
 
-    def prepare(self) -> None:
+    def prepare(self) -> None:  # noqa: B027 - most need nothing
         """Fetch and make what the members' program needs.
 
         Raises:
             UserError: something is missing.
         """
 
+    @abstractmethod
     def command(self, index: int, bootstrap_servers: str, folder: Path) -> list[str]:
         """What starts the member at `index`: a program that obeys lines on standard input, and ends where that ends.
 
         `folder` is the lab's own, for what the member keeps.
         """
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
