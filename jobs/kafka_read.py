@@ -147,7 +147,7 @@ class RangeReader:
             if partition in self._open:
                 self._skip_lost(partition)
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-            raise UserError(f"Kafka does not let this user read {self._topic}: grant READ on that topic.")
+            raise self._refused()
         elif code != KafkaError.GROUP_AUTHORIZATION_FAILED:  # about the coordinator, which a reader has no use for
             self._complaint = error.str()
 
@@ -195,11 +195,26 @@ class RangeReader:
         try:
             ends = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), ANSWER_WITHIN_S)
         except KafkaException as error:
-            if error.args[0].code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION):  # noqa: SLF001
+            unknown = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
+            if error.args[0].code() in unknown and self._is_gone(partition):
                 return 0, 0
             self._complaint = error.args[0].str()
             return 0, int(self._end[partition])
         return ends
+
+    def _is_gone(self, partition: int) -> bool:
+        """Whether the brokers say so: librdkafka also calls unknown what it was not allowed to hear of."""
+        try:
+            found = self._consumer.list_topics(self._topic, ANSWER_WITHIN_S).topics[self._topic]
+        except KafkaException as error:
+            self._complaint = error.args[0].str()
+            return False
+        if found.error is not None and found.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise self._refused()
+        return partition not in found.partitions
+
+    def _refused(self) -> UserError:
+        return UserError(f"Kafka does not let this user read {self._topic}: grant READ on that topic.")
 
 
 def _kept_consumer(options: Mapping[str, str]) -> Consumer:

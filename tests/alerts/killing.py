@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.alerts.receiving import wait_until
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 Option = str | Path

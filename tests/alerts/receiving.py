@@ -7,12 +7,12 @@ import shutil
 import socket
 import subprocess
 import threading
-import time
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
+
+from tests.waiting import wait_until
 
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "alertmanager.yml"
 PROGRAMS = ("prometheus-alertmanager", "alertmanager")
@@ -26,13 +26,6 @@ def program(*names: str) -> str:
         f"Install {names[0]} (Debian: apt-get install prometheus-alertmanager prometheus), as ./regroup test does."
     )
     return found
-
-
-def wait_until(holds: Callable[[], object], seconds: float = 30.0) -> None:
-    until = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < until, f"not so within {seconds:.0f} s: {holds.__name__}"
-        time.sleep(0.05)
 
 
 def free_port() -> int:

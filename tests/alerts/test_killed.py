@@ -10,9 +10,9 @@ from schemas.bronze import COVERAGE
 from schemas.gold import STORMS
 from schemas.silver import GROUPS
 from tests.alerts.killing import configured, killed, notify
-from tests.alerts.receiving import wait_until
 from tests.alerts.rows import coverage, now, row, storm, write
 from tests.alerts.until_killed import POINTS
+from tests.waiting import wait_until
 
 
 @pytest.mark.parametrize("point", POINTS)

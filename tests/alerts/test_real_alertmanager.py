@@ -17,8 +17,9 @@ from jobs.settings import Settings
 from pipelines.gold.alerts.escaping import unescaped
 from schemas.bronze import COVERAGE
 from schemas.gold import ALERTS, STORMS
-from tests.alerts.receiving import free_port, wait_until
+from tests.alerts.receiving import free_port
 from tests.alerts.rows import coverage, now, storm, write
+from tests.waiting import wait_until
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from jobs.settings import Cluster
 from jobs.topic_watch import TopicWatch
 from pipelines.bronze_batch import TOPIC
 from schemas.gold import ALERTS
-from tests.alerts.receiving import free_port, wait_until
+from tests.alerts.receiving import free_port
 from tests.alerts.test_incidents import NOW, after, alert
+from tests.waiting import wait_until
 
 
 def test_spark_reads_the_table_that_deltalake_wrote_with_its_comments(spark, warehouse):

@@ -19,6 +19,7 @@ from jobs.cli import main
 from jobs.errors import UserError
 from jobs.kafka_read import Range, RangeReader
 from jobs.lab.broker import Broker
+from tests.waiting import wait_until
 
 TOPIC, EVENTS = "__consumer_offsets", "regroup-events"
 RULES = {
@@ -46,15 +47,28 @@ def granted(broker):
     made = []
 
     def grant(*operations: AclOperation) -> None:
-        for operation in operations:
-            place = (ResourceType.TOPIC, TOPIC, ResourcePatternType.LITERAL)
-            rule = (*place, "User:ANONYMOUS", "*", operation, AclPermissionType.ALLOW)
-            admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(30)
-            made.append(AclBindingFilter(*rule))
+        made.extend(AclBindingFilter(*ruled(admin, operation, TOPIC)) for operation in operations)
 
     yield grant
-    for found in admin.delete_acls(made).values():
+    unruled(admin, made)
+
+
+def ruled(admin: AdminClient, operation: AclOperation, topic: str) -> tuple[object, ...]:
+    """Allow everybody this operation on the topic; returns the rule once the broker goes by it.
+
+    The controller answers when the rule is in its log, which a broker reads a little later.
+    """
+    place = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL)
+    rule = (*place, "User:ANONYMOUS", "*", operation, AclPermissionType.ALLOW)
+    admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(30)
+    wait_until(lambda: bool(admin.describe_acls(AclBindingFilter(*rule)).result(30)))
+    return rule
+
+
+def unruled(admin: AdminClient, rules: list[AclBindingFilter]) -> None:
+    for found in admin.delete_acls(rules).values():
         found.result(30)
+    wait_until(lambda: not any(admin.describe_acls(rule).result(30) for rule in rules))
 
 
 @pytest.fixture
@@ -96,13 +110,10 @@ def test_a_right_that_is_withdrawn_is_no_gap_but_a_sentence(broker, granted, all
 def test_the_right_to_send_marks_is_told_but_not_required(doctor, broker) -> None:
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(30)
-    place = (ResourceType.TOPIC, EVENTS, ResourcePatternType.LITERAL)
-    rule = (*place, "User:ANONYMOUS", "*", AclOperation.READ, AclPermissionType.ALLOW)
     assert "writing to regroup-events: allowed" in doctor()[1]
-    admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(30)
+    rule = ruled(admin, AclOperation.READ, EVENTS)
     code, said = doctor()
-    for found in admin.delete_acls([AclBindingFilter(*rule)]).values():
-        found.result(30)
+    unruled(admin, [AclBindingFilter(*rule)])
     assert code == 0
     assert "Grant WRITE on the topic regroup-events to whoever runs `mark`" in said
 

@@ -7,21 +7,14 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from jobs.lab.scenarios import CHURN
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-
-
-def wait_until(condition, within_s: float = 60) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def parents() -> dict[int, int]:
@@ -52,7 +45,7 @@ def test_every_group_rebalances_and_nothing_stays_behind(tmp_path, end, status):
         assert len(family) > len(CHURN.groups)
         lab.send_signal(end)
         assert status == lab.wait(30)
-        wait_until(lambda: not family & parents().keys(), within_s=20)
+        wait_until(lambda: not family & parents().keys(), seconds=20)
     finally:
         lab.kill()
         said = lab.communicate()[0]
