@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.delta_io import checkpoint_path, create_tables, read, table_path
 from jobs.replace import replace_rows
+from jobs.spark import for_few_rows
 from pipelines.arrow_types import row_type
 from pipelines.marks import mark_rows
 from schemas.bronze import ADMIN_OBSERVATIONS
@@ -33,6 +34,7 @@ def rebuild_all_marks(spark: SparkSession, warehouse: Path) -> None:
 def update_marks(spark: SparkSession, warehouse: Path, new: DataFrame) -> None:
     """Bring the table up to date with new rows of `admin_observations`, which bronze already holds."""
     spans = new.where(IS_MARK).groupBy("cluster").agg(F.min("observed_at"), F.max("observed_at")).collect()
+    spark = for_few_rows(spark)
     for cluster, first, last in spans:
         seen, known = read(spark, warehouse, ADMIN_OBSERVATIONS), read(spark, warehouse, MARKS)
         _replace(

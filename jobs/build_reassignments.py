@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.delta_io import checkpoint_path, create_tables, read, table_path
 from jobs.replace import replace_rows
+from jobs.spark import for_few_rows
 from pipelines.reassignments.frame import cut, reassignments, since_cut, touching
 from pipelines.silver.frame import rows_of, table_of
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
@@ -65,6 +66,7 @@ def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[s
 def rebuild_since(spark: SparkSession, warehouse: Path, touched: DataFrame) -> None:
     """Rebuild what may have changed by the rows that `touched` names: cluster, `since_at`."""
     earliest = touched.groupBy("cluster").agg(F.min("since_at").alias("since_at")).toArrow()
+    spark = for_few_rows(spark)
     cuts = _cuts(spark, warehouse, dict(zip(*earliest.to_pydict().values(), strict=True)))
     if not cuts:
         return

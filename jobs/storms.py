@@ -17,6 +17,7 @@ from jobs.delta_io import checkpoint_path, create_tables, table_path
 from jobs.replace import replace_rows
 from jobs.settings import Settings
 from jobs.silver_rows import among, rows
+from jobs.spark import for_few_rows
 from jobs.storm_facts import facts
 from jobs.storm_memory import Group, Memory, shakes_of
 from pipelines.arrow_types import row_type
@@ -69,7 +70,8 @@ def update_storms(spark: SparkSession, settings: Settings, *, again: bool = Fals
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (STORMS,))
     found = look(warehouse, again=again)
-    replace_rows(spark, storms_table(found.old), storms_table(found.new), table_path(warehouse, STORMS), STORMS)
+    old, new = storms_table(found.old), storms_table(found.new)
+    replace_rows(for_few_rows(spark), old, new, table_path(warehouse, STORMS), STORMS)
     if found.memory is not None:
         found.memory.save(memory_path(warehouse))
 

@@ -1,0 +1,14 @@
+"""Waiting for conditions, never for time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+
+def wait_until(holds: Callable[[], object], seconds: float = 60.0) -> None:
+    """Return once `holds()` is true; a failed assertion after so many seconds."""
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until, f"not so within {seconds:.0f} s: {getattr(holds, '__name__', holds)}"
+        time.sleep(0.05)
