@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,21 @@ from jobs.silver_rows import rows
 from jobs.spark import session
 from jobs.storms import update_storms
 from pipelines.gold.advice import Worth
+from pipelines.gold.announced import MARK_MS
 from pipelines.gold.frame import INPUTS, TIMES, Known, gold
 from pipelines.gold.health import HOUR_MS
 from pipelines.gold.rows import Terms
 from pipelines.silver.frame import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
 from schemas.silver import GENERATIONS, GROUPS
 
 PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
 EVERYTHING = 0
 Scope = dict[tuple[str, str], int]
 """(cluster, group_id) → milliseconds since the epoch of its earliest change."""
+
+Announced = tuple[str, int, str | None, str, str]
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
@@ -74,10 +77,11 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
         "files": standing,
         "told": {"observed": known.observed, "terms": asdict(terms), "tables": sorted(PLACES)},
         "until_ms": known.until_ms,
+        "marks": [list(mark) for mark in _listed(known)],
     }
     before = _remembered(memory)
     is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
-    scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known.until_ms)
+    scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
     if scope:
         _rebuild(spark, warehouse, scope, known, terms)
     memory.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +111,19 @@ def _known(warehouse: Path) -> Known:
     for row in rows(warehouse, GROUPS, ("cluster", "last_record_at")):
         if (at := row["last_record_at"]) is not None:
             until[row["cluster"]] = max(at, until.get(row["cluster"], at))
-    return Known(observed=_broker_settings(warehouse), until_ms=until)
+    marks: dict[str, list[dict[str, Any]]] = {}
+    for row in rows(warehouse, MARKS, ("cluster", "marked_at", "kind", "text", "group_id")):
+        marks.setdefault(row["cluster"], []).append(row)
+    return Known(observed=_broker_settings(warehouse), until_ms=until, marks=marks)
+
+
+def _listed(known: Known) -> list[Announced]:
+    """Every mark: cluster, instant, group or None, kind, text."""
+    return [
+        (m["cluster"], m["marked_at"], m["group_id"], m["kind"], m["text"])
+        for marks in known.marks.values()
+        for m in marks
+    ]
 
 
 def _broker_settings(warehouse: Path) -> dict[str, dict[str, Any]]:
@@ -133,11 +149,12 @@ def _all(warehouse: Path) -> Scope:
     return {(row["cluster"], row["group_id"]): EVERYTHING for row in found}
 
 
-def _touched(
-    warehouse: Path, before: Mapping[str, Any], standing: Mapping[str, list[str]], until_ms: Mapping[str, int]
-) -> Scope:
-    """Groups with other silver rows than then, and those whose last hour goes further now."""
-    scope = _open_hours(warehouse, before["until_ms"], until_ms)
+def _touched(warehouse: Path, before: Mapping[str, Any], standing: Mapping[str, list[str]], known: Known) -> Scope:
+    """Groups with other silver rows than then, those whose last hour goes further now, and those of other marks."""
+    scope = _open_hours(warehouse, before["until_ms"], known.until_ms)
+    others = {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known))
+    for cluster, group, at in _announced(warehouse, others):
+        scope[cluster, group] = min(at, scope.get((cluster, group), at))
     for table in INPUTS:
         old, new = set(before["files"].get(table.name, ())), set(standing[table.name])
         try:
@@ -147,6 +164,18 @@ def _touched(
         for cluster, group, at in changes:
             scope[cluster, group] = min(at, scope.get((cluster, group), at))
     return scope
+
+
+def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[tuple[str, str, int]]:
+    """Groups that rebalanced shortly after one of these marks, which is about them or their whole cluster."""
+    if not marks:
+        return
+    since = ("joined_at", min(at for _, at, *_ in marks))
+    for row in rows(warehouse, GENERATIONS, ("cluster", "group_id", "joined_at"), since=since):
+        for cluster, at, group, *_ in marks:
+            is_about = row["cluster"] == cluster and group in (None, row["group_id"])
+            if is_about and 0 <= row["joined_at"] - at <= MARK_MS:
+                yield cluster, row["group_id"], at
 
 
 def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Scope:

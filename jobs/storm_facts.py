@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.compute as pc
 
 from dashboards.lake import milliseconds
 from jobs.silver_rows import among, dataset, moment, rows
+from pipelines.gold.announced import before
 from pipelines.gold.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.places import HOUR_MS
 from pipelines.gold.storm_rows import Cost, cost
@@ -28,8 +30,10 @@ STALL = ("group_id", "incarnation", "generation_id", "stopped_at_latest", "stopp
          "stopped_ms_max", "cause")  # fmt: skip
 
 
-def facts(warehouse: Path, storm: Storm) -> tuple[Cost, list[Difference]]:
-    """Read the rows of the storm's groups; of a fleet storm those in force for all other groups too."""
+def facts(warehouse: Path, storm: Storm, marks: Sequence[Mapping[str, Any]] = ()) -> tuple[Cost, list[Difference]]:
+    """Read the rows of the storm's groups; of a fleet storm those in force for all other groups too. `marks` are the
+    cluster's.
+    """
     mine = (pc.field("cluster") == storm.cluster) & among(storm.group_ids)
     start, end = storm.started_at - HOUR_MS, storm.last_at + HOUR_MS
 
@@ -41,7 +45,7 @@ def facts(warehouse: Path, storm: Storm) -> tuple[Cost, list[Difference]]:
     spent = cost(storm, generations, read(STALLS, STALL, "stopped_at_latest"))
     if storm.scope == StormScope.GROUP:
         return spent, _within(warehouse, storm)
-    return spent, _among_groups(warehouse, storm)
+    return spent, _among_groups(warehouse, storm, marks)
 
 
 def _within(warehouse: Path, storm: Storm) -> list[Difference]:
@@ -54,7 +58,7 @@ def _within(warehouse: Path, storm: Storm) -> list[Difference]:
     return culprits(who, list(named.values()))
 
 
-def _among_groups(warehouse: Path, storm: Storm) -> list[Difference]:
+def _among_groups(warehouse: Path, storm: Storm, marks: Sequence[Mapping[str, Any]]) -> list[Difference]:
     """How the groups hit differ from the cluster's others."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in _members(warehouse, storm, among_all=True):
@@ -64,6 +68,9 @@ def _among_groups(warehouse: Path, storm: Storm) -> list[Difference]:
         for name in ("coordinator", "offsets_partition", "assignor", "rebalance_mode", "group_protocol"):
             if row[name] is not None:
                 found[row["group_id"]][name].add(str(row[name]))
+    for mark in before(storm.started_at, marks):
+        if mark["group_id"] in found:
+            found[mark["group_id"]]["mark"].add(mark["text"])
     hit = [frozen(values) for group, values in found.items() if group in storm.group_ids]
     return differences(hit, [frozen(values) for group, values in found.items() if group not in storm.group_ids])
 

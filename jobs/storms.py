@@ -192,5 +192,5 @@ def _look(
         if row is not None and is_same and is_told(storm, row, marks):
             out.append(told_again(storm, row, until))
         else:
-            out.append(storm_row(storm, until, *facts(warehouse, storm), marks))
+            out.append(storm_row(storm, until, *facts(warehouse, storm, marks), marks))
     return looked, out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pipelines.gold.announced import is_deployed
 from pipelines.gold.causes import Arrival, Context, Found
 from pipelines.gold.churn import Number, Row, number
 from pipelines.gold.departures import Departure
@@ -17,7 +18,7 @@ CONVERGED = 2
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """The rebalances of one group that have one cause; `rows` and `found` side by side, in order. `numbers` are their
-    generations and those that each of them overtook.
+    generations and those that each of them overtook; `marks` are those of the group and of its whole cluster.
     """
 
     cause: DiagnosisCause
@@ -25,6 +26,7 @@ class Case:
     found: Sequence[Found]
     known: Context
     numbers: Sequence[Number]
+    marks: Sequence[Row] = ()
 
     def departures(self) -> list[Departure]:
         """Those of this cause that these rebalances show or, being returns, end; in order of time."""
@@ -42,6 +44,11 @@ class Case:
         return sum(
             any(s.was_there(at) for s in place.stays) for place in self.known.places if place.instance.number not in new
         )
+
+    @property
+    def is_announced(self) -> bool:
+        """A deploy was announced shortly before each of these rebalances."""
+        return all(is_deployed(g["joined_at"], self.marks) for g in self.rows)
 
     @property
     def names(self) -> list[str]:

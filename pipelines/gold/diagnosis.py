@@ -13,11 +13,11 @@ from pipelines.gold.explaining import explanation
 from schemas.states import DiagnosisCause, Evidence, StallCause
 
 
-def diagnosis_rows(silver: Silver, start_ms: int) -> list[dict[str, Any]]:
+def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[Row] = ()) -> list[dict[str, Any]]:
     """One row for each cause, what cost most first; `share` adds up to 1. None where no rebalance completed.
 
     `silver` is one window of one group, as `window` cuts it. Generations that joined before `start_ms` only tell who
-    was there.
+    was there. `marks` are rows of that table, of the group or its whole cluster, instants in milliseconds.
     """
     rows = [g for g in sorted(silver["generations"], key=number) if g["joined_at"] >= start_ms]
     completed = [g for g in rows if g["completed_at"] is not None]
@@ -37,7 +37,7 @@ def diagnosis_rows(silver: Silver, start_ms: int) -> list[dict[str, Any]]:
     out = [
         shared
         | {"share": len(mine) / len(completed)}
-        | _row(cause, mine, known, parts)
+        | _row(cause, mine, known, parts, marks)
         | {"lost_resource_seconds": sum(lost[number(g)] for g, _ in mine) / 1000}
         for cause, mine in cases.items()
     ]
@@ -46,7 +46,11 @@ def diagnosis_rows(silver: Silver, start_ms: int) -> list[dict[str, Any]]:
 
 
 def _row(
-    cause: DiagnosisCause, mine: Sequence[tuple[Row, Found]], known: Context, parts: dict[Number, list[Number]]
+    cause: DiagnosisCause,
+    mine: Sequence[tuple[Row, Found]],
+    known: Context,
+    parts: dict[Number, list[Number]],
+    marks: Sequence[Row],
 ) -> dict[str, Any]:
     case = Case(
         cause=cause,
@@ -54,9 +58,11 @@ def _row(
         found=[found for _, found in mine],
         known=known,
         numbers=[part for g, _ in mine for part in parts[number(g)]],
+        marks=marks,
     )
     counted = Counter(case.names)
     is_observed = all(found.evidence == Evidence.OBSERVED for found in case.found)
+    is_observed |= cause == DiagnosisCause.DEPLOY and case.is_announced
     converges = cause != DiagnosisCause.FOLLOW_UPS or longest_run(case) <= CONVERGED
     return {
         "cause": cause.value,

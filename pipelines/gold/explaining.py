@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from pipelines.gold.announced import told
 from pipelines.gold.cases import CONVERGED, Case, longest_run
 from pipelines.gold.churn import number
 from pipelines.gold.turnover import crash_loop, deploy, poll_timeout, scaling, session_expiry, slow_joiner
@@ -17,7 +18,8 @@ METADATA_AGE_MS = 300_000
 
 def explanation(case: Case) -> str:
     """Sentences; strangers' names in them are cut, not escaped: who shows them does that."""
-    return SAID[case.cause](case)
+    said = told([g["joined_at"] for g in case.rows], case.marks)
+    return " ".join(filter(None, (SAID[case.cause](case), said)))
 
 
 def _leader_flapping(case: Case) -> str:

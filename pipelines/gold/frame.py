@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -30,10 +30,11 @@ ROWS_PER_BATCH = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """By cluster: broker settings as observed last, and how far its history reaches (milliseconds)."""
+    """By cluster: broker settings as observed last, how far its history reaches (milliseconds), and rows of `marks`."""
 
     observed: Mapping[str, Mapping[str, Any]]
     until_ms: Mapping[str, int]
+    marks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 def gold(silver: Mapping[Table, DataFrame], scope: DataFrame, known: Known, terms: Terms) -> DataFrame:
@@ -97,6 +98,7 @@ def _analyse(known: Known, terms: Terms, batches: Iterable[pa.RecordBatch]) -> I
             terms=terms,
             since_ms=mine[0]["since_ms"],
             until_ms=known.until_ms.get(cluster, 0),
+            marks=[m for m in known.marks.get(cluster, ()) if m["group_id"] in (None, group_id)],
         )
         for name, new in found.items():
             out[name] += new

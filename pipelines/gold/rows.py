@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,14 +39,22 @@ class Terms:
 
 
 def gold_rows(
-    cluster: str, group_id: str, silver: Silver, *, broker: Broker, terms: Terms, since_ms: int, until_ms: int
+    cluster: str,
+    group_id: str,
+    silver: Silver,
+    *,
+    broker: Broker,
+    terms: Terms,
+    since_ms: int,
+    until_ms: int,
+    marks: Sequence[Row] = (),
 ) -> Rows:
     """Table name → rows from the day of `since_ms` on; instants are milliseconds since the epoch.
 
     Advice and diagnoses are given once for each day (UTC) in which the group rebalanced, as of the last instant
     recorded on it.
-    `until_ms` is how far the cluster's history reaches. `silver` must reach back to the generation before
-    `since_ms - terms.window_ms`.
+    `marks` are those of the group and of its whole cluster. `until_ms` is how far the cluster's history reaches.
+    `silver` must reach back to the generation before `since_ms - terms.window_ms`.
     """
     silver = {name: sorted(rows, key=ORDER[name]) for name, rows in silver.items() if name in ORDER}
     first_day = since_ms // DAY_MS
@@ -58,7 +66,7 @@ def gold_rows(
         start = max(end - terms.window_ms, _manageable(silver, end))
         looked_at = window(silver, start, end)
         advice += advice_rows(looked_at, broker, terms.worth, terms.quiet_ms)
-        found = diagnosis_rows(looked_at, start)
+        found = diagnosis_rows(looked_at, start, marks)
         diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = [row for row in health_rows(silver, until_ms) if row["hour_at"] >= first_day * DAY_MS]
     key = {"cluster": cluster, "group_id": group_id}

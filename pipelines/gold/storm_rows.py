@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from pipelines.gold.announced import before
 from pipelines.gold.churn import is_lost, number
 from pipelines.gold.differences import Difference
 from pipelines.gold.health import merged
@@ -15,9 +16,6 @@ from pipelines.gold.storms import Storm
 from schemas.states import DiagnosisCause, Evidence, StormScope
 
 Row = Mapping[str, Any]
-MARK_MS = 30 * MINUTE_MS
-"""A mark so long before a storm is a suspect."""
-
 SHOWN = 3
 WORDS = {
     DiagnosisCause.POLL_TIMEOUT: "a poll took longer than max.poll.interval.ms",
@@ -106,6 +104,8 @@ def is_told(storm: Storm, row: Row, marks: Sequence[Row]) -> bool:
         row["unexplained_rebalances"] == len(storm.shakes)
         and row["detected_at"] == storm.detected_at
         and set(row["group_ids"]) == storm.group_ids
+        # Of the groups that are not hit as well: what is announced of them says how those hit differ.
+        and not any(m["group_id"] for m in before(storm.started_at, marks))
         and all(repr(m["text"]) in row["explanation"] for m in suspects(storm, marks)[:SHOWN])
     )
 
@@ -183,9 +183,4 @@ def _most_often(storm: Storm) -> str:
 
 def suspects(storm: Storm, marks: Sequence[Row]) -> list[Row]:
     """Marks of the cluster, or of a group hit, shortly before the storm; the nearest first."""
-    near = [
-        m
-        for m in marks
-        if 0 <= storm.started_at - m["marked_at"] <= MARK_MS and m["group_id"] in (None, *storm.group_ids)
-    ]
-    return sorted(near, key=lambda m: (storm.started_at - m["marked_at"], m["kind"], m["text"]))
+    return before(storm.started_at, [m for m in marks if m["group_id"] in (None, *storm.group_ids)])

@@ -119,10 +119,10 @@ def deploy(case: Case) -> str:
         parts.append(f"{many(replaced, 'instance')} left as a new one came in its place.")
     if any(d.stay.how == GroupEventKind.SESSION_EXPIRED for d in gone):
         parts.append("They do not say that they leave, so their sessions had to expire; a death looks the same.")
-    return " ".join([*parts, _pattern(gone, size)])
+    return " ".join([*parts, _pattern(gone, size, is_sure=case.is_announced)])
 
 
-def _pattern(gone: Sequence[Departure], size: int) -> str:
+def _pattern(gone: Sequence[Departure], size: int, *, is_sure: bool) -> str:
     went = len({d.place.instance.number for d in gone})
     if size < 2 or 3 * went < 2 * size:
         looks = "a restart, not a deploy of all"
@@ -130,7 +130,7 @@ def _pattern(gone: Sequence[Departure], size: int) -> str:
         looks = "a deploy that stops everything first"
     else:
         looks = "a rolling deploy, one after another"
-    return f"That looks like {looks}; only a mark (regroup mark) makes sure."
+    return f"That was {looks}." if is_sure else f"That looks like {looks}; only a mark (regroup mark) makes sure."
 
 
 def scaling(case: Case) -> str:

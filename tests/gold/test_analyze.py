@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
-from deltalake import DeltaTable
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
 
 from jobs.analyze import analyze
 from jobs.delta_io import create_tables, table_path
 from jobs.replay import Capture, replay, split, tell_settings
 from jobs.settings import Settings
+from pipelines.arrow_types import row_type
 from schemas.bronze import BRONZE
-from schemas.gold import ADVICE, GROUP_TABLES
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_TABLES, MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from tests.silver.rebuilding import CAPTURES
 
@@ -29,6 +32,16 @@ def gold(warehouse: Path) -> dict[str, list[str]]:
 
 def versions(warehouse: Path) -> list[int]:
     return [DeltaTable(table_path(warehouse, t)).version() for t in GROUP_TABLES]
+
+
+def mark_deploy(warehouse: Path) -> str:
+    """Announce a deploy of one group, just before one that nobody announced; returns the group."""
+    found = DeltaTable(table_path(warehouse, DIAGNOSES)).to_pyarrow_table().to_pylist()
+    deploy = next(row for row in found if row["cause"] == "deploy")
+    at, group = deploy["first_at"] - timedelta(seconds=1), deploy["group_id"]
+    row = {"cluster": CLUSTER, "marked_at": at, "kind": "deploy", "text": "v2.31", "group_id": group}
+    write_deltalake(table_path(warehouse, MARKS), pa.Table.from_pylist([row], pa.schema(list(row_type(MARKS)))))
+    return str(group)
 
 
 def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse) -> None:
@@ -55,6 +68,10 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse)
     (warehouse / "_checkpoints" / "analyze" / "analysed.json").unlink()
     analyze(spark, settings)
     assert gold(warehouse) == step_by_step, "what was remembered only saves work"
+
+    group = mark_deploy(warehouse)
+    assert analyze(spark, settings) == 1, "of all groups only that which the mark is about"
+    assert {group in row for row in gold(warehouse)["diagnoses"] if "v2.31" in row} == {True}
 
     # A group that loses so little is told to leave it; one that counts every second may not be.
     analyze(spark, replace(settings, worth_resource_seconds=0.0, worth_ratio=0.0))

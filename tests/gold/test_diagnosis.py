@@ -60,15 +60,19 @@ class Group(EagerGroup):
         return silver
 
 
-def diagnosed(group: EagerGroup | dict, since: int = 0) -> dict[str, dict]:
+def diagnosed(group: EagerGroup | dict, since: int = 0, marks=()) -> dict[str, dict]:
     """By cause, without what the group's start cost."""
     silver = group.silver() if isinstance(group, EagerGroup) else group
-    return {row["cause"]: row for row in diagnosis_rows(silver, START + since)}
+    return {row["cause"]: row for row in diagnosis_rows(silver, START + since, marks)}
 
 
-def later(group: EagerGroup | dict) -> dict[str, dict]:
+def later(group: EagerGroup | dict, marks=()) -> dict[str, dict]:
     """Of what happened a while after the start."""
-    return diagnosed(group, since=30_000)
+    return diagnosed(group, since=30_000, marks=marks)
+
+
+def marked(at: int, text: str = "v2.31", kind: str = "deploy") -> dict:
+    return {"marked_at": START + at, "kind": kind, "text": text, "group_id": None}
 
 
 def test_a_poll_that_takes_too_long_is_named_with_its_limit_and_its_period() -> None:
@@ -155,6 +159,30 @@ def test_instances_that_go_once_each_and_come_back_are_a_deploy() -> None:
     assert row["evidence"] == "inferred"
     for said in ("4 of 4 instances restarted, once each", "after 8 s", "one after another"):
         assert said in row["explanation"], said
+
+
+def test_a_deploy_that_was_announced_is_observed_and_any_other_mark_only_told() -> None:
+    group = Group(members=4)
+    for index in range(4):
+        group.restarts(index, 100_000 + index * 60_000, 8_000)
+    row = later(group, [marked(40_000)])["deploy"]
+    assert row["evidence"] == "observed"
+    for said in ("That was a rolling deploy", "before all of them", "60 s after the mark “v2.31” (deploy)"):
+        assert said in row["explanation"], said
+
+    row = later(group, [marked(150_000, "kernel", "maintenance"), marked(-3_000_000)])["deploy"]
+    assert row["evidence"] == "inferred"
+    assert "before 6 of 8 of them" in row["explanation"]
+    assert "after the mark “kernel” (maintenance)" in row["explanation"]
+    assert "v2.31" not in row["explanation"], "long before, or after"
+
+
+def test_what_goes_wrong_after_a_deploy_names_its_mark() -> None:
+    group = Group()
+    for at in range(4):
+        group.polls_late(1, 300_000 + at * 312_000)
+    row = later(group, [marked(280_000)])["poll_timeout"]
+    assert "the first began 20 s after the mark “v2.31” (deploy)" in row["explanation"]
 
 
 def test_deploys_in_quick_succession_are_not_a_crash_loop() -> None:

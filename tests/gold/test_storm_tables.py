@@ -6,15 +6,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from bench.simulated_days import Cluster
 from jobs.delta_io import table_path
 from jobs.storms import look, memory_path, storms_table
-from schemas.gold import STORMS
+from pipelines.arrow_types import row_type
+from pipelines.gold.frame import as_stored
+from schemas.gold import MARKS, STORMS
 from schemas.silver import GROUPS
-from tests.gold.simulated import DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
+from tests.gold.simulated import CLUSTER, DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
 
 
 def stormy() -> list[Any]:
@@ -107,6 +110,23 @@ def test_an_ordinary_day_with_storms_is_the_same_in_any_batching(tmp_path) -> No
     at_once.goes_on_until(at)
     assert len(at_once.update()) >= 3
     assert in_steps.storms() == at_once.storms()
+
+
+def test_what_was_announced_of_those_hit_alone_tells_them_from_the_rest(kept) -> None:
+    hit = [one.group_id for one in kept.groups if one.group_id.startswith("cut")]
+    told = [*((group, "v2.31") for group in hit), ("calm-1", "v9")]
+    marks = [
+        {"marked_at": START + 2 * HOUR - MINUTE - place, "kind": "deploy", "text": text, "group_id": group}
+        for place, (group, text) in enumerate(told)
+    ]
+    rows = [as_stored({"cluster": CLUSTER, "marked_by": None} | mark, MARKS) for mark in marks]
+    kept.goes_on_until(START + 3 * HOUR)
+    kept.update()
+    write_deltalake(table_path(kept.folder, MARKS), pa.Table.from_pylist(rows, pa.schema(list(row_type(MARKS)))))
+    _, fleet = kept.update()
+    by_attribute = {d["attribute"]: d for d in fleet["differences"]}
+    assert (by_attribute["mark"]["value"], by_attribute["mark"]["share"]) == ("v2.31", 1.0)
+    assert by_attribute["mark"]["baseline"] == 0.0
 
 
 def test_nothing_new_is_nothing_to_write(kept) -> None:

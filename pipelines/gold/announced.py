@@ -1,0 +1,40 @@
+"""Marks as evidence: what was announced shortly before a rebalance, or a storm, began."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pipelines.gold.wording import spell
+from schemas.states import MarkKind
+
+Row = Mapping[str, Any]
+MARK_MS = 30 * 60_000
+"""A mark so long before is a suspect."""
+
+LONGEST = 80
+"""What people announce may be of any length."""
+
+
+def before(at: int, marks: Iterable[Row]) -> list[Row]:
+    """Of marks (`marked_at` in milliseconds, `kind`, `text`) those shortly before `at`, the nearest first."""
+    near = [m for m in marks if 0 <= at - m["marked_at"] <= MARK_MS]
+    return sorted(near, key=lambda m: (at - m["marked_at"], m["kind"], m["text"]))
+
+
+def is_deployed(at: int, marks: Iterable[Row]) -> bool:
+    """A deploy was announced shortly before."""
+    return any(m["kind"] == MarkKind.DEPLOY for m in before(at, marks))
+
+
+def told(instants: Sequence[int], marks: Iterable[Row]) -> str:
+    """How many of what began at `instants` marks announced, and which the first; empty where none did."""
+    found = [(at, near[0]) for at in instants if (near := before(at, marks))]
+    if not found:
+        return ""
+    at, mark = found[0]
+    first = f"{spell(at - mark['marked_at'])} after the mark “{mark['text'][:LONGEST]}” ({mark['kind']})"
+    if len(instants) == 1:
+        return f"It began {first}."
+    which = "all" if len(found) == len(instants) else f"{len(found)} of {len(instants)}"
+    return f"Marks came up to {spell(MARK_MS)} before {which} of them; the first began {first}."
