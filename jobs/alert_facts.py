@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 
 from dashboards.lake import Lake, Parameter
 from jobs import alert_queries as sql
+from jobs.covered import Covered
 from jobs.delta_io import table_path
 from jobs.silver_rows import moment
 from pipelines.gold.alerts.alert import Facts, Limits
@@ -54,20 +55,21 @@ class Reading:
     warehouse: Path
     limits: Limits
     watch: Watch | None = None
+    covered: Covered = field(default_factory=Covered)
 
     def clusters(self) -> list[str]:
         """Those that anything was read of."""
-        found = self._ask(sql.READ_CLUSTERS, "coverage") + self._ask(sql.BUILT_CLUSTERS, "groups")
-        return sorted({row["cluster"] for row in found})
+        self.covered.look(self.warehouse)
+        return sorted(self.covered.clusters() | {row["cluster"] for row in self._ask(sql.BUILT_CLUSTERS, "groups")})
 
     def facts(
         self, cluster: str, now_ms: int, asked: Asked | None, raised: AbstractSet[tuple[str, str]] = frozenset()
     ) -> Facts:
         """Everything that is needed to judge the cluster at `now_ms`."""
+        self.covered.look(self.warehouse)
         seen = sight(now_ms, self.limits.stale_ms, self._read(cluster, now_ms), asked)
         until = now_ms if seen.known_until_ms is None else seen.known_until_ms
         hour = moment(until // HOUR_MS * HOUR_MS - HOUR_MS)
-        polled = self._ask(sql.POLLED, "coverage", cluster=cluster)
         rebalancing = self._ask(sql.REBALANCING, "groups", cluster=cluster)
         flapping = self._ask(sql.FLAPPING, "group_health", cluster=cluster, start=hour)
         losses = self._losses(cluster, until)
@@ -77,7 +79,7 @@ class Reading:
             cluster=cluster,
             now_ms=now_ms,
             sight=seen,
-            polled_until_ms=polled[0]["until_at"] if polled else None,
+            polled_until_ms=self.covered.polled_until(cluster),
             storms=self._ask(sql.STORMS, "storms", cluster=cluster),
             rebalancing=rebalancing,
             flapping=flapping,
@@ -89,9 +91,9 @@ class Reading:
         )
 
     def _read(self, cluster: str, now_ms: int) -> Read:
-        rows = self._ask(sql.READ, "coverage", cluster=cluster)
-        upto = {row["source_partition"]: row["upto"] for row in rows}
-        newest = max((row["newest_at"] for row in rows if row["newest_at"] is not None), default=None)
+        reached = self.covered.of_offsets(cluster)
+        upto = {partition: found.upto for partition, found in reached.items()}
+        newest = max((found.newest_ms for found in reached.values() if found.newest_ms is not None), default=None)
         built = self._built(cluster, newest)
         told = Read(upto=upto, newest_ms=newest, built_ms=built)
         if self.watch is None:

@@ -1,19 +1,7 @@
 """Every question that alerts ask of the tables. Ids and instants go in as bound parameters only."""
 
-READ_CLUSTERS = "SELECT DISTINCT cluster FROM coverage WHERE source = '__consumer_offsets' LIMIT $cap"
 BUILT_CLUSTERS = "SELECT DISTINCT cluster FROM groups LIMIT $cap"
 
-READ = """
-WITH spans AS (
-    SELECT *, max(log_epoch) OVER (PARTITION BY source_partition) AS life FROM coverage
-    WHERE cluster = $cluster AND source = '__consumer_offsets'
-)
-SELECT source_partition, max(to_offset) AS upto, max(to_at) FILTER (WHERE NOT is_gap) AS newest_at
-FROM spans WHERE log_epoch = life GROUP BY source_partition LIMIT $cap
-"""
-POLLED = """
-SELECT max(to_at) AS until_at FROM coverage WHERE cluster = $cluster AND source = 'poll' AND NOT is_gap LIMIT $cap
-"""
 BUILT = "SELECT max(last_record_at) AS until_at FROM groups WHERE cluster = $cluster LIMIT $cap"
 STORMS = "SELECT * FROM storms WHERE cluster = $cluster AND is_open LIMIT $cap"
 REBALANCING = """

@@ -20,6 +20,7 @@ from jobs.alert_facts import Reading, Watch
 from jobs.alert_links import dashboard_url
 from jobs.delivery import Delivery, Due
 from jobs.errors import UserError
+from jobs.held import hold
 from jobs.metrics import MetricsServer, metrics
 from jobs.settings import Settings
 from jobs.topic_watch import TopicWatch
@@ -33,18 +34,23 @@ Say = Callable[[str], None]
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Evaluate and notify until stopped; with `--once` once, and then 1 where a receiver was not reached."""
+    """Evaluate and notify until stopped; with `--once` once, and then 1 where a receiver was not reached.
+
+    Raises:
+        UserError: there is nothing to look at, or another process notifies of this warehouse.
+    """
     if not (settings.warehouse / GROUPS.name / "_delta_log").is_dir():
         raise UserError(
             f"The warehouse {settings.warehouse} has no table {GROUPS.name} yet: run `./regroup build` or "
             "`./regroup up` first, or name another with --warehouse."
         )
     notifier = Notifier(settings, say=partial(print, flush=True), is_single=args.once)
-    if args.once:
-        for watched in notifier.watched:
-            watched.ask()
-        return 0 if notifier.round() else 1
-    Notifying(notifier=notifier).until(threading.Event())
+    with hold(settings.warehouse, "notify"):
+        if args.once:
+            for watched in notifier.watched:
+                watched.ask()
+            return 0 if notifier.round() else 1
+        Notifying(notifier=notifier).until(threading.Event())
     return 0
 
 

@@ -23,6 +23,7 @@ from jobs.build_marks import update_marks
 from jobs.build_reassignments import rebuild_touched_reassignments
 from jobs.delta_io import create_tables
 from jobs.errors import UserError
+from jobs.held import hold
 from jobs.jars import jars
 from jobs.lab.lab import Lab, without_compiler
 from jobs.lab.scenarios import DEFAULT, chosen
@@ -66,7 +67,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say, building, notifying.wake))
         polls = _polls(spark, settings, stopped, say, building)
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
-        notifying.start(stopped)
+        _notify(notifying, settings, stopped, stack, say)
         due = time.monotonic() + settings.analyze_seconds / 2
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
@@ -83,6 +84,16 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         sys.stdout.flush()
         # A batch under way is abandoned as by a crash, which loses nothing; Spark would report it as errors.
         os._exit(0)
+
+
+def _notify(notifying: Notifying, settings: Settings, stopped: threading.Event, stack: ExitStack, say: _Stages) -> None:
+    """Notify of this warehouse, unless another process does."""
+    try:
+        stack.enter_context(hold(settings.warehouse, "notify"))
+    except UserError as error:
+        say(f"Going on without alerts: {error}")
+    else:
+        notifying.start(stopped)
 
 
 def _silence(spark: SparkSession) -> None:

@@ -1,0 +1,39 @@
+"""One process at a time does a job on a warehouse, where two would do it twice."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import TextIO
+
+from jobs.delta_io import checkpoint_path
+from jobs.errors import UserError
+
+
+def hold(warehouse: Path, job: str) -> TextIO:
+    """Keep the job from all other processes of this machine until the file is closed, as the end of a process does too.
+
+    Raises:
+        UserError: another process has it.
+    """
+    path = checkpoint_path(warehouse, job) / "held"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = path.open("a+", encoding="utf-8")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.seek(0)
+        holder = file.read().strip() or "unknown"
+        file.close()
+        raise UserError(
+            f"Process {holder} does the work of `{job}` on the warehouse {warehouse} already: stop it first, or leave "
+            "it to that."
+        ) from None
+    except OSError:
+        # A file system that knows no locks: then nobody can tell.
+        return file
+    file.truncate(0)
+    file.write(f"{os.getpid()}\n")
+    file.flush()
+    return file
