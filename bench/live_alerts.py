@@ -8,6 +8,7 @@ All on this machine; takes four minutes and one more for each group.
 from __future__ import annotations
 
 import argparse
+import re
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 
@@ -28,6 +30,7 @@ from jobs.lab.scenarios import Scenario
 from schemas.gold import STORMS
 from tests.alerts.receiving import Alertmanager, HttpReceiver
 
+BATCH = re.compile(r"^ *([0-9.]+) s  Batch \d+ is in silver", re.MULTILINE)
 WARM_S, APART_S, AFTER_S = 75.0, 75.0, 100.0
 
 
@@ -85,15 +88,23 @@ def main() -> None:
         )
         warehouse = folder / "warehouse"
         command = [sys.executable, "-m", "jobs.cli", "up", "--config", settings, "--warehouse", warehouse]
+        began = time.time()
         with (folder / "up.log").open("wb") as log:
             up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log)
         stack.callback(up.wait)
         stack.callback(up.terminate)
         seen = first_seen(alertmanager, time.time() + WARM_S + groups * APART_S + AFTER_S)
         storms = DeltaTable(table_path(warehouse, STORMS)).to_pyarrow_table().to_pylist()
-        for line in (folder / "up.log").read_text().splitlines()[-3:]:
-            print(line)
+        said = (folder / "up.log").read_text()
     told = {row["group_ids"][0] if row["groups"] == 1 else "(fleet)": row["detected_at"].timestamp() for row in storms}
+    batches = [began + float(at) for at in BATCH.findall(said)]
+    lasted = [b - a for a, b in pairwise(batches[len(batches) // 2 :])]
+    print(f"batches: {len(batches)}; in the second half one every {statistics.mean(lasted):.1f} s")
+    for group, at in sorted(told.items(), key=lambda item: item[1]):
+        ends = [f"{end - at:.1f}" for end in batches if at < end < seen.get(group, at)]
+        print(
+            f"{group}: batches ended {', '.join(ends)} s after the record; told {seen.get(group, at) - at:.1f} s after"
+        )
     delays = sorted(seen[group] - at for group, at in told.items() if group in seen)
     print(f"storms in the table: {len(told)} of {groups}; told: {len(delays)}")
     print("delays, s: " + ", ".join(f"{delay:.1f}" for delay in delays))

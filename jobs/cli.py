@@ -30,7 +30,7 @@ COMMANDS = {
     "lab": ("jobs.lab.lab", "run"),
     "doctor": ("jobs.doctor", "run"),
 }
-SCENARIOS = "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, storms"
+SCENARIOS = "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, storms, outage"
 FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 
 

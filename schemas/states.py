@@ -137,6 +137,7 @@ class AdviceAction(StrEnum):
     CONSUMER_PROTOCOL_STATIC = "consumer_protocol_static"
     RAISE_SESSION_TIMEOUT = "raise_session_timeout"
     LOWER_SESSION_TIMEOUT = "lower_session_timeout"
+    LOWER_HEARTBEAT_INTERVAL = "lower_heartbeat_interval"
     RAISE_MAX_POLL_INTERVAL = "raise_max_poll_interval"
     LOWER_CONNECT_DELAY = "lower_connect_delay"
     RAISE_CONNECT_DELAY = "raise_connect_delay"

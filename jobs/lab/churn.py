@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     Script = Callable[[Group, Random], Iterator[float]]
 
 
+HOST_PAUSE_S = 80.0
+"""By then nobody takes the members for processes that only just started, and could not stay."""
+
+
 def staggered_joins(group: Group, rng: Random) -> Iterator[float]:
     """Start the members one after the other."""
     for index in range(group.plan.members):
@@ -106,6 +110,20 @@ def crash_loop(group: Group, rng: Random) -> Iterator[float]:
     for _ in range(8):
         yield from crash(group, 1, rng.uniform(2, 8))
         yield rng.uniform(4, 8)
+
+
+def host_pause(group: Group, rng: Random) -> Iterator[float]:
+    """A while after the start all members stand still at once, for longer than their sessions; then nothing more."""
+    at = 0.0
+    for pause in staggered_joins(group, rng):
+        at += pause
+        yield pause
+    yield HOST_PAUSE_S - at
+    for index in range(group.plan.members):
+        group.freeze(index)
+    yield group.plan.session_timeout_ms / 1000 * 1.5
+    for index in range(group.plan.members):
+        group.thaw(index)
 
 
 def poll_loop(group: Group, rng: Random) -> Iterator[float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from abc import ABC, abstractmethod
@@ -121,6 +122,14 @@ class Group:
             self._running[index].kill()
             self._tell(index, "is killed")
 
+    def freeze(self, index: int) -> None:
+        """SIGSTOP: the process stays, and does nothing until `thaw`, as where its host stands still."""
+        self._signal(index, signal.SIGSTOP, "stands still")
+
+    def thaw(self, index: int) -> None:
+        """SIGCONT."""
+        self._signal(index, signal.SIGCONT, "goes on")
+
     def is_running(self, index: int) -> bool:
         """Whether the process of the member at `index` lives."""
         return index in self._running and self._running[index].poll() is None
@@ -131,6 +140,11 @@ class Group:
             process.kill()
         for process in self._running.values():
             _reap(process)
+
+    def _signal(self, index: int, number: signal.Signals, meaning: str) -> None:
+        if self.is_running(index):
+            self._running[index].send_signal(number)
+            self._tell(index, meaning)
 
     def _order(self, index: int, order: str, meaning: str) -> None:
         process = self._running.get(index)

@@ -295,6 +295,32 @@ STORMS = Scenario(
         ),
     ]
 )
+OUTAGE = Scenario(
+    groups=[
+        *(
+            (
+                ConsumerPlan(
+                    group_id=group_id,
+                    topic=topic,
+                    partitions=4,
+                    members=2,
+                    assignor=assignor,
+                    group_protocol=group_protocol,
+                ),
+                churn.host_pause,
+            )
+            for group_id, topic, assignor, group_protocol in (
+                ("rack7-billing", "bills", "range", "classic"),
+                ("rack7-mailer", "mails", "cooperative-sticky", "classic"),
+                ("rack7-ledger", "entries", "range", "classic"),
+                ("rack7-search", "documents", "range", "consumer"),
+            )
+        ),
+        (ConsumerPlan(group_id="rack2-audit", topic="audits", partitions=4, members=2), churn.staggered_joins),
+        (ConsumerPlan(group_id="rack2-export", topic="exports", partitions=4, members=2), churn.one_deploy),
+    ],
+    overrides=_quick("consumer"),
+)
 SCENARIOS: dict[str, Scenario] = {
     DEFAULT: CHURN,
     "kip848": KIP848,
@@ -307,4 +333,5 @@ SCENARIOS: dict[str, Scenario] = {
     "reassignment": REASSIGNMENT,
     "failover": FAILOVER,
     "storms": STORMS,
+    "outage": OUTAGE,
 }

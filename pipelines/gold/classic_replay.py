@@ -14,7 +14,7 @@ from random import Random
 
 from pipelines.gold.assignors import assign, sticky
 from pipelines.gold.churn import Churn, Resource
-from pipelines.gold.latencies import INITIAL_DELAY_MS, JOIN_EVERY_MS, SYNC_MS, Latencies
+from pipelines.gold.latencies import INITIAL_DELAY_MS, JOIN_EVERY_MS, LATE, SYNC_MS, Latencies
 from pipelines.gold.replay import LIVES, Policy, Replay, Step
 from schemas.states import GroupEventKind
 
@@ -44,7 +44,8 @@ class ClassicReplay(Replay[_Member]):
 
     def __init__(self, churn: Churn, latencies: Latencies, policy: Policy, random: Random) -> None:
         super().__init__(churn, latencies, policy, random)
-        self._heartbeat_ms = latencies.heartbeat(random)
+        self._usual_ms = latencies.heartbeat(random)
+        self._heartbeat_ms = policy.heartbeat_interval_ms or self._usual_ms
         self._phase, self._round, self._not_before = _Phase.STABLE, 0, 0
         self._joining: set[int] = set()
         self._is_overtaken = False
@@ -150,10 +151,10 @@ class ClassicReplay(Replay[_Member]):
         """Everybody else notices at its next heartbeat."""
         self._begin(at, joined | self._joining)
         self._joining = set()
-        reaction = self._latencies.reaction(self._random, self._heartbeat_ms)
+        reaction = self._latencies.reaction(self._random, self._usual_ms)
         rest = min(reaction.rest_ms, SYNC_MS) if self._policy.is_cooperative else reaction.rest_ms
         waited = [m for m in self._members.values() if m.is_alive and not m.has_rejoined]
-        noticing = iter(reaction.noticing(self._random, len(waited)))
+        noticing = map(self._sooner, reaction.noticing(self._random, len(waited)))
         for who, member in self._members.items():
             if not self._policy.is_cooperative and member.has_rejoined:
                 self._account.stop(self._mine(who), at)
@@ -166,6 +167,12 @@ class ClassicReplay(Replay[_Member]):
                 self._agenda.at(noticed, "revoked", who, self._round)
             self._agenda.at(noticed + rest, "rejoin", who, self._round)
         self._check(at)
+
+    def _sooner(self, noticed_ms: int) -> int:
+        """As measured, at another interval. Who took longer than a heartbeat was held up, and still is."""
+        if noticed_ms > self._usual_ms * (1 + LATE):
+            return noticed_ms
+        return noticed_ms * self._heartbeat_ms // self._usual_ms
 
     def _may_join(self, member: _Member) -> int:
         """The pause between two joins of librdkafka ends when its main loop wakes up next, at the latest to commit."""

@@ -86,6 +86,11 @@ class Latencies:
         values, weights = zip(*self.heartbeats, strict=True)
         return int(random.choices(values, weights)[0])
 
+    @property
+    def usual_heartbeat_ms(self) -> int:
+        """The likeliest."""
+        return max(self.heartbeats, key=lambda each: each[1])[0]
+
     def reaction(self, random: Random, heartbeat_ms: int) -> Reactions:
         """As in a rebalance of its own; else members that heartbeat in step, as they do once they synced together."""
         if self.reactions:

@@ -9,13 +9,16 @@ from itertools import chain
 
 from pipelines.gold.churn import Churn, Outage
 from pipelines.gold.latencies import Latencies
-from pipelines.gold.pasting import Condition, longer_polls, preconditions, settings
+from pipelines.gold.pasting import Condition, faster_heartbeats, longer_polls, preconditions, settings
 from pipelines.gold.prediction import Prediction, predict, rough
 from pipelines.gold.replay import Policy
 from schemas.states import AdviceAction, GroupEventKind
 
 SESSIONS_MS = (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000, 300_000)
 """Session timeouts to choose from; below 6 s brokers refuse by default (group.min.session.timeout.ms)."""
+
+HEARTBEAT_MS = 1_000
+"""More often would only burden coordinators: the join of the slowest member takes as long by then."""
 
 SAME = 1.05
 """Losses that differ by less are the same."""
@@ -68,7 +71,8 @@ class Group:
 
 def options(group: Group) -> list[Option]:
     """Every action that the churn gives reason to evaluate."""
-    return list(chain(_static(group), _protocols(group), _sessions(group), _polls(group), _guilty(group)))
+    found = (_static, _protocols, _sessions, _heartbeats, _polls, _guilty)
+    return list(chain.from_iterable(each(group) for each in found))
 
 
 def _option(group: Group, action: AdviceAction, prediction: Prediction, paste: Mapping[str, str], why: str) -> Option:
@@ -152,6 +156,18 @@ def _sessions(group: Group) -> Iterator[Option]:
             "restarted, a longer session timeout spares the group both rebalances."
         )
         yield _option(group, action, _spared(group, paused), settings(action, PAUSE_MS), why)
+
+
+def _heartbeats(group: Group) -> Iterator[Option]:
+    usual = group.latencies.usual_heartbeat_ms
+    if group.now.is_consumer_protocol or usual <= HEARTBEAT_MS:
+        return
+    policy, action = replace(group.now, heartbeat_interval_ms=HEARTBEAT_MS), AdviceAction.LOWER_HEARTBEAT_INTERVAL
+    why = (
+        f"Members learn of a rebalance with a heartbeat; theirs seem to come every {usual:,} ms. With "
+        f"{HEARTBEAT_MS:,} ms the others wait less, and the coordinator gets {usual / HEARTBEAT_MS:.0f} times as many."
+    )
+    yield _option(group, action, group.predict(policy), faster_heartbeats(HEARTBEAT_MS), why)
 
 
 def _polls(group: Group) -> Iterator[Option]:

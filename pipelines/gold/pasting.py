@@ -55,6 +55,10 @@ def settings(action: AdviceAction, session_timeout_ms: int | None = None) -> dic
     return {}
 
 
+def faster_heartbeats(heartbeat_interval_ms: int) -> dict[str, str]:
+    return _clients({"heartbeat.interval.ms": str(heartbeat_interval_ms)})
+
+
 def longer_polls(max_poll_interval_ms: int) -> dict[str, str]:
     found = _clients({"max.poll.interval.ms": str(max_poll_interval_ms)})
     return found | {"java": found["java"] + "\n# or fewer records a poll:\nmax.poll.records=100"}
@@ -116,6 +120,9 @@ def preconditions(action: AdviceAction, churn: Churn, latencies: Latencies) -> l
         )
     if action == AdviceAction.COOPERATIVE_ASSIGNOR and not latencies.is_librdkafka:
         out.append(Condition(state="unknown", text="every member can be restarted twice, one after the other"))
+    if action == AdviceAction.LOWER_HEARTBEAT_INTERVAL:
+        text = "heartbeat.interval.ms is what members were seen to take (inferred: no record holds it)"
+        out.append(Condition(state="unknown", text=text))
     if action in (AdviceAction.CONSUMER_PROTOCOL, AdviceAction.CONSUMER_PROTOCOL_STATIC):
         seen = latencies.broker.heartbeat_ms is not None
         text = "brokers are 4.0 or newer, with the consumer protocol on"

@@ -21,12 +21,15 @@ SETTLING_MS = 900_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One way to run a group. `session_timeout_ms` None: as each member has it (KIP-848: as the broker has it)."""
+    """One way to run a group. `session_timeout_ms` None: as each member has it (KIP-848: as the broker has it);
+    `heartbeat_interval_ms` likewise.
+    """
 
     is_consumer_protocol: bool = False
     is_cooperative: bool = False
     is_static: bool = False
     session_timeout_ms: int | None = None
+    heartbeat_interval_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

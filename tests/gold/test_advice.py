@@ -54,6 +54,24 @@ def test_static_membership_is_recommended_where_every_rebalance_stops_everybody_
     assert static["lost_predicted"] == pytest.approx(10 * 60 * 5, rel=0.05)
 
 
+def test_faster_heartbeats_spare_what_waiting_for_them_costs_and_only_that() -> None:
+    def saved(**group) -> dict:
+        made = EagerGroup(members=4, partitions=40, **group)
+        for turn in range(12):
+            made.restarts(turn % 4, 100_000 + turn * 100_000, 5_000)
+        return advice(made)
+
+    waiting = saved(notice_ms=2_900)["lower_heartbeat_interval"]
+    assert "seem to come every 3,000 ms" in waiting["explanation"]
+    assert waiting["settings"]["java"] == "heartbeat.interval.ms=1000"
+    assert waiting["is_recommended"]
+    assert waiting["rebalances_predicted"] == waiting["rebalances_now"]
+    # Of each wait of up to 2.9 s two thirds; what the restarted instance itself misses stays.
+    assert 0.2 * waiting["lost_now"] < waiting["saving"] < 0.67 * waiting["lost_now"]
+    held_up = saved(notice_ms=300, callback_ms=8_000)
+    assert not held_up.get("lower_heartbeat_interval", {}).get("is_recommended"), "their callbacks take the time"
+
+
 def test_a_session_timeout_is_chosen_that_outlasts_the_restarts() -> None:
     group = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000, session_ms=10_000)
     for index in range(10):
