@@ -27,9 +27,10 @@ from schemas.gold import GROUP_HEALTH, STORMS
 from schemas.silver import GENERATIONS, GROUPS, STALLS
 from schemas.tables import Table
 from tests.alerts.killing import configured, killed, notify
-from tests.alerts.receiving import Alertmanager, HttpReceiver, wait_until
+from tests.alerts.receiving import Alertmanager, HttpReceiver
 from tests.alerts.rows import CLUSTER, HOUR, coverage, generation, health, now, rebalancing, stall, storm, write
 from tests.alerts.until_killed import POINTS
+from tests.waiting import wait_until
 
 HOURS = 72
 ALWAYS = {"flapping_members": 0, "rebalances": 1, "lost_resource_seconds": 0.2, "owned_resource_seconds": 36_000.0}
