@@ -73,7 +73,6 @@ def panel(
                     mathjax=False,
                     style={"height": f"{figure.layout.height}px"},
                 ),
-                role="img",
                 **aria(f"{title}. {summary}"),
             )
         )
