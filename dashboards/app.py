@@ -18,6 +18,7 @@ from dash.development.base_component import Component
 from flask import Response
 from waitress import create_server
 
+from dashboards import urlstate
 from dashboards.access import HEADER, TOKEN_VARIABLE, Access, guard
 from dashboards.components import empty
 from dashboards.lake import Lake, LocalLake
@@ -26,7 +27,7 @@ from dashboards.runbooks import add_runbooks
 from dashboards.security import harden
 from dashboards.store import Span, Store
 from dashboards.text import duration, instant
-from dashboards.urlstate import parse, window
+from dashboards.zone import told_in, zone
 
 LOG = logging.getLogger(__name__)
 PAGES = {
@@ -146,15 +147,20 @@ def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
 
 def page(store: Store, pathname: str, search: str, seen: Any, now: int) -> tuple[Any, Any, Any]:
     """Page, what it was made from, and freshness. The page stays while nothing that it was made from has changed."""
-    state = parse(pathname, search)
+    state = urlstate.parse(pathname, search)
+    with told_in(state.tz):
+        return _page(store, state, [pathname, search], seen, now)
+
+
+def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, now: int) -> tuple[Any, Any, Any]:
     try:
         span = store.span()
-        view, _ = window(state, now, (span.first_at, span.last_at) if span else None)
+        view, _ = urlstate.window(state, now, (span.first_at, span.last_at) if span else None)
         # A range that ends now moves with the clock, by a 200th of its width and not with every tick.
         moment = now // max(TICK_MS, view.width // 200) if view.is_live else 0
-        made_from = [pathname, search, sorted(store.versions().items()), moment]
+        made_from = [*address, sorted(store.versions().items()), moment]
         # What comes back from the browser went through JSON.
-        if seen == [pathname, search, [list(v) for v in sorted(store.versions().items())], moment]:
+        if seen == [*address, [list(v) for v in sorted(store.versions().items())], moment]:
             return no_update, no_update, freshness(span, now)
         if state.page is None:
             lost = dcc.Link("All groups", href="/", className="button")
@@ -175,7 +181,9 @@ def freshness(span: Span | None, now: int) -> list[Component]:
     age = now - span.last_at
     if age <= STALE_MS:
         return [html.Span(className="pulse"), html.Span(f"live, newest record {duration(max(0, age))} old")]
-    text = f"Newest record is {duration(age)} old ({instant(span.last_at)[:19]} UTC): what came after is not observed"
+    text = (
+        f"Newest record is {duration(age)} old ({instant(span.last_at)[:19]} {zone()}): what came after is not observed"
+    )
     return [html.Span(text, className="stale")]
 
 

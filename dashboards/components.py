@@ -14,7 +14,7 @@ from dash_ag_grid import AgGrid
 from dashboards.figures.heatmap import LEVELS
 from dashboards.lake import Row
 from dashboards.marks import about, flag_of
-from dashboards.text import ABSENT, instant, span, visible
+from dashboards.text import ABSENT, instant, span, visible, zoned
 from dashboards.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LOOKS
 from dashboards.urlstate import ALL, SPANS, State
 
@@ -87,7 +87,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "
     body = [html.Tr([html.Td(c, className="number" if isinstance(c, int) else "") for c in row]) for row in rows]
     if not body:
         return html.P(empty, className="quiet")
-    header = html.Thead(html.Tr([html.Th(h, scope="col") for h in head]))
+    header = html.Thead(html.Tr([html.Th(zoned(h), scope="col") for h in head]))
     return html.Div(html.Table([header, html.Tbody(body)]), className="scroll", tabIndex=0)
 
 
@@ -111,7 +111,7 @@ def grid(name: str, columns: Sequence[Row], rows: Sequence[Row], height: int) ->
     """A sortable table. Its renderers (assets/regroup.js) make text and same-site links only."""
     made: Component = AgGrid(
         id={"type": "grid", "name": name},
-        columnDefs=list(columns),
+        columnDefs=[column | {"headerName": zoned(column["headerName"])} for column in columns],
         rowData=list(rows),
         defaultColDef=GRID_CELLS,
         columnSize="responsiveSizeToFit",
@@ -143,7 +143,9 @@ def links(name: str, hrefs: Sequence[str]) -> Component:
 
 def facts(pairs: Iterable[tuple[str, Cell]]) -> Component:
     """Names and values."""
-    return html.Dl([item for name, value in pairs for item in (html.Dt(name), html.Dd(value))], className="facts")
+    return html.Dl(
+        [item for name, value in pairs for item in (html.Dt(zoned(name)), html.Dd(value))], className="facts"
+    )
 
 
 def swatch(look: str) -> Component:

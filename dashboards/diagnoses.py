@@ -12,6 +12,7 @@ from dashboards import sentences
 from dashboards.components import Cell, evidence_mark, table
 from dashboards.lake import Row
 from dashboards.text import amount, count, instant, visible
+from dashboards.zone import zone
 from schemas.states import DiagnosisCause
 
 HEAD = ("Cause", "Rebalances", "Share", "Lost resource-seconds", "Who", "First and last (UTC)", "Evidence")
@@ -47,7 +48,7 @@ def _sentence(rows: Sequence[Row]) -> list[Any]:
     whole = sum(row["rebalances"] for row in rows)
     first = rows[0]
     since, until = instant(first["window_start_at"])[:19], instant(first["as_of"])[:19]
-    parts: list[Any] = [f"Of {count(whole, 'rebalance')} from {since} to {until} UTC, "]
+    parts: list[Any] = [f"Of {count(whole, 'rebalance')} from {since} to {until} {zone()}, "]
     most = sorted(rows, key=lambda row: (row["is_normal"], -row["rebalances"], row["rank"]))
     for at, row in enumerate(most[:NAMED_CAUSES]):
         parts += ["; " if at else "", _clause(row, is_first=at == 0), " ", evidence_mark(row["evidence"])]

@@ -9,6 +9,7 @@ from dashboards.store import Rebalance
 from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, member_label, span, visible
 from dashboards.theme import LOOKS, look_of
 from dashboards.timeline import Segment
+from dashboards.zone import zone
 from schemas.states import DiagnosisCause, Evidence, GroupProtocol, GroupType, StallCause, Trigger
 
 TRIGGERS = {
@@ -152,7 +153,7 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
     """The state strip in words. `generations` are those of the window."""
     now = f"Now {LOOKS[look_of(state['state'])].word}" if state else "State not known"
     if state and state["state_since_at"]:
-        now += f" since {clock(state['state_since_at'])} UTC"
+        now += f" since {clock(state['state_since_at'])} {zone()}"
     if not generations and state and look_of(state["state"]) == "unknown":
         return f"{now}: whether it rebalanced is not known."
     if not generations:
@@ -161,7 +162,7 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
     low, high = sum(g["lost_min"] for g in generations), sum(g["lost_max"] for g in generations)
     word = unit(generations[0]["group_type"])
     longest = max(generations, key=lambda g: g["rebalance_ms"] or g["rebalance_ms_max"] or 0)
-    when = f"{clock(longest['joined_at'])} UTC ({longest['trigger'].replace('_', ' ')})"
+    when = f"{clock(longest['joined_at'])} {zone()} ({longest['trigger'].replace('_', ' ')})"
     return (
         f"{now}. {count(len(generations), 'rebalance')}, {bounded(estimate, low, high)} {word}-seconds lost; "
         f"the longest took {took(longest)} at {when}."
@@ -179,7 +180,7 @@ def waited(delays: Sequence[Segment]) -> str:
 def unread(gaps: Sequence[Row]) -> str:
     """What the strip cannot show, with a space in front; nothing where all was read."""
     return "".join(
-        f" Its records from {clock(g['from_at'])} to {clock(g['to_at'])} UTC were not read: "
+        f" Its records from {clock(g['from_at'])} to {clock(g['to_at'])} {zone()} were not read: "
         f"{visible(g['gap_reason'], 120)}."
         for g in gaps[:3]
     )

@@ -7,7 +7,8 @@ of HTML and, in `$…$`, MathJax out of every string it draws, so whatever goes 
 from __future__ import annotations
 
 import unicodedata
-from datetime import UTC, datetime
+
+from dashboards.zone import local, zone
 
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -109,15 +110,20 @@ def bounded(value: float | None, low: float | None, high: float | None) -> str:
 
 
 def instant(ms: int | None) -> str:
-    """`2026-11-21 12:03:07.123` (UTC)."""
+    """`2026-11-21 12:03:07.123`, in the page's zone."""
     if ms is None:
         return ABSENT
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.") + f"{ms % 1000:03d}"
+    return local(ms).strftime("%Y-%m-%d %H:%M:%S.") + f"{ms % 1000:03d}"
 
 
 def clock(ms: int | None) -> str:
-    """`12:03:07` (UTC)."""
-    return ABSENT if ms is None else datetime.fromtimestamp(ms / 1000, UTC).strftime("%H:%M:%S")
+    """`12:03:07`, in the page's zone."""
+    return ABSENT if ms is None else local(ms).strftime("%H:%M:%S")
+
+
+def zoned(head: str) -> str:
+    """A head that says `(UTC)`, with the page's zone in its place."""
+    return head.replace("(UTC)", f"({zone()})")
 
 
 def count(number: int, noun: str) -> str:

@@ -135,9 +135,6 @@ def hues(identities: Iterable[str]) -> dict[str, str]:
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 
-TIME_AXIS = {"type": "date", "autotickangles": [0], "nticks": 9, "zeroline": False, "hoverformat": "%H:%M:%S"}
-
-
 def layout(height: int, **more: Any) -> dict[str, Any]:
     """Defaults of every figure: transparent, no title, no legend; the page around it carries the words."""
     return {

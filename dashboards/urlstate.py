@@ -7,9 +7,13 @@ bad value becomes the default and a visible notice.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from hashlib import sha256
 from urllib.parse import parse_qsl, quote, urlencode
+
+from dashboards.zone import instants_of, known, told_in
 
 SPANS = {
     "now-15m": ("15 m", 15 * 60_000),
@@ -33,12 +37,19 @@ PATHS = {
     "/advice": "advice",
     "/health": "health",
 }
-WHOLE = re.compile(r"-?[0-9]{1,15}")
+MOMENT = re.compile(r"[0-9]{1,15}")
+WALL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3})?)?")
+"""As browsers send a `datetime-local` field."""
+LATEST = 253_000_000_000_000
+"""In the year 9987: calendars of every zone reach it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What an address says. `start` and `end` are as written: `now-1h`, `all` or epoch milliseconds."""
+    """What an address says. `start` and `end`: `now-1h`, `all` or epoch milliseconds, into which the time on a clock of
+    the zone is turned. `tz` is empty for UTC. `zoom`: first and last millisecond of the part that is drawn, on a page
+    that has a span of its own (a rebalance, a storm).
+    """
 
     page: str | None
     cluster: str = ""
@@ -50,11 +61,13 @@ class State:
     end: str = ""
     q: str = ""
     storm: str = ""
+    tz: str = ""
+    zoom: tuple[int, int] | None = None
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
-        """The address of `page` with this state's range and the changes (`cluster`, `group`, `from_`, `to`, …)."""
-        given = {"from": self.start, "to": self.end} | {k.rstrip("_"): v for k, v in changes.items()}
+        """The address of `page` with this state's range and zone, and the changes (`cluster`, `group`, `from_`, …)."""
+        given = {"from": self.start, "to": self.end, "tz": self.tz} | {k.rstrip("_"): v for k, v in changes.items()}
         group = given.get("group")
         if isinstance(group, str) and len(group.encode("utf-8", "replace")) > LONGEST_ID:
             del given["group"]
@@ -94,11 +107,17 @@ def parse(pathname: str | None, search: str | None) -> State:
     )
     notices: list[str] = []
     incarnation = _whole(values, "incarnation", notices)
-    start, end = values.get("from", ""), values.get("to", "")
-    if start and start not in (ALL, *SPANS) and not WHOLE.fullmatch(start):
+    tz = values.get("tz", "")
+    if tz and known(tz) is None:
+        notices.append("The address's “tz” is no zone of the IANA database: times are UTC.")
+    if known(tz) is None or tz == "UTC":
+        tz = ""
+    with told_in(tz):
+        start, end = _moment(values.get("from", ""), min), _moment(values.get("to", ""), max)
+    if start and start not in (ALL, *SPANS) and not start.isdecimal():
         notices.append("The address's “from” is no time range: showing the default range.")
         start = end = ""
-    if end and (not WHOLE.fullmatch(end) or not WHOLE.fullmatch(start) or int(end) <= int(start)):
+    if end and not (start.isdecimal() and end.isdecimal() and int(start) < int(end)):
         notices.append("The address's “to” does not fit its “from”: showing up to now.")
         end = ""
     return replace(
@@ -107,8 +126,32 @@ def parse(pathname: str | None, search: str | None) -> State:
         generation=_whole(values, "generation", notices),
         start=start,
         end=end,
+        tz=tz,
+        zoom=_zoom(values.get("zoom", ""), notices),
         notices=tuple(notices),
     )
+
+
+def _moment(text: str, of_two: Callable[[set[int]], int]) -> str:
+    """Epoch milliseconds in digits, from digits or from a time on the zone's clocks; what is neither stays as it is."""
+    if WALL.fullmatch(text):
+        try:
+            text = str(of_two(instants_of(datetime.fromisoformat(text))))
+        except (ValueError, OverflowError):  # no such day, or a year of no calendar
+            return "?"
+    if MOMENT.fullmatch(text):
+        return str(int(text)) if int(text) <= LATEST else "?"
+    return "?" if text.isdecimal() else text
+
+
+def _zoom(text: str, notices: list[str]) -> tuple[int, int] | None:
+    first, _, last = text.partition("-")
+    if not text:
+        return None
+    if not (MOMENT.fullmatch(first) and MOMENT.fullmatch(last) and int(first) < int(last) <= LATEST):
+        notices.append("The address's “zoom” is no span of time: showing all of it.")
+        return None
+    return int(first), int(last)
 
 
 def _whole(values: dict[str, str], key: str, notices: list[str]) -> int | None:

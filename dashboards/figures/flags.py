@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 from dashboards.lake import Row
 from dashboards.marks import about, flag_of
 from dashboards.text import figure_text, instant
+from dashboards.zone import zone
 
 FLAGS_SHOWN = 60
 LABEL = 16
@@ -53,7 +54,7 @@ def _line(x: float) -> dict[str, Any]:
 def _label(mark: Row, x: float, *, has_room: bool, is_late: bool) -> dict[str, Any]:
     flag = flag_of(mark)
     text = f"{flag.character} {figure_text(mark['text'], LABEL)}" if has_room else flag.character
-    tip = [f"<b>{flag.character} {flag.word} {figure_text(mark['text'])}</b>", f"{instant(mark['marked_at'])} UTC"]
+    tip = [f"<b>{flag.character} {flag.word} {figure_text(mark['text'])}</b>", f"{instant(mark['marked_at'])} {zone()}"]
     tip.append(figure_text(about(mark)))
     if mark["marked_by"] is not None:
         tip.append(f"says {figure_text(mark['marked_by'])}")

@@ -9,11 +9,13 @@ from typing import Any
 import plotly.graph_objects as go
 
 from dashboards.figures.bars import bars, dotted_edges, thinned
+from dashboards.figures.clock import time_axis
 from dashboards.lake import Row
 from dashboards.text import between, clock, duration, figure_text, instant, member_label, resource, span, visible
-from dashboards.theme import GLYPHS, LOOKS, LOUD, TIME_AXIS, hues, layout
+from dashboards.theme import GLYPHS, LOOKS, LOUD, hues, layout
 from dashboards.timeline import Lane, Owned, Segment
 from dashboards.urlstate import Window
+from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind
 
 STRIP_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 84, 24, 20, 40, 26, 34
@@ -114,7 +116,11 @@ def _numbers(generations: Sequence[Row], window: Window) -> list[str]:
 
 
 def _delay_tip(s: Segment) -> str:
-    lines = ["<b>work waits</b> for a worker to come back", f"from {instant(s.start)} UTC", f"to {clock(int(s.proof))}"]
+    lines = [
+        "<b>work waits</b> for a worker to come back",
+        f"from {instant(s.start)} {zone()}",
+        f"to {clock(int(s.proof))}",
+    ]
     return "<br>".join([*lines, f"generation {s.generation}", s.evidence])
 
 
@@ -122,9 +128,9 @@ def _state_tip(s: Segment) -> str:
     look = LOOKS[s.kind]
     lines = [f"<b>{look.word}</b> {duration(s.end - s.start)}", f"{look.meaning}"]
     if s.start > s.earliest:
-        lines.append(f"began between {clock(s.earliest)} and {clock(s.start)} UTC")
+        lines.append(f"began between {clock(s.earliest)} and {clock(s.start)} {zone()}")
     else:
-        lines.append(f"from {instant(s.start)} UTC")
+        lines.append(f"from {instant(s.start)} {zone()}")
     if s.proof:
         lines.append(f"generation {s.generation} · {s.proof}" if s.generation is not None else figure_text(s.proof))
     return "<br>".join([*lines, s.evidence])
@@ -137,9 +143,9 @@ def generation_tip(g: Row) -> str:
         else between(g["rebalance_ms_min"], g["rebalance_ms_max"])
     )
     return (
-        f"<b>generation {g['generation_id']}</b> {instant(g['joined_at'])} UTC<br>{g['trigger'].replace('_', ' ')} "
-        f"({g['trigger_evidence']}) · took {took}<br>{g['member_count']} members, {g['resources_moved']} of "
-        f"{g['resources_assigned']} moved"
+        f"<b>generation {g['generation_id']}</b> {instant(g['joined_at'])} {zone()}<br>"
+        f"{g['trigger'].replace('_', ' ')} ({g['trigger_evidence']}) · took {took}<br>"
+        f"{g['member_count']} members, {g['resources_moved']} of {g['resources_assigned']} moved"
     )
 
 
@@ -166,7 +172,8 @@ def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], fine
 
 
 def _life_tip(member: str, life: Segment) -> str:
-    return f"<b>{figure_text(member)}</b><br>{span(instant(life.start), instant(life.latest))} UTC<br>{life.evidence}"
+    when = span(instant(life.start), instant(life.latest))
+    return f"<b>{figure_text(member)}</b><br>{when} {zone()}<br>{life.evidence}"
 
 
 def _glyphs(figure: go.Figure, placed: Sequence[tuple[float, Row]], axis: str) -> None:
@@ -200,7 +207,7 @@ def _glyphs(figure: go.Figure, placed: Sequence[tuple[float, Row]], axis: str) -
 def event_tip(e: Row) -> str:
     glyph = GLYPHS[GroupEventKind(e["kind"])]
     who = figure_text(member_label(e["member_id"], e["group_instance_id"], e["client_id"])) if e["member_id"] else ""
-    lines = [f"<b>{glyph.character} {who} {glyph.word}</b>", f"{instant(e['event_at'])} UTC", e["evidence"]]
+    lines = [f"<b>{glyph.character} {who} {glyph.word}</b>", f"{instant(e['event_at'])} {zone()}", e["evidence"]]
     if e["detail"]:
         lines.append(figure_text(e["detail"]))
     if e["client_host"]:
@@ -238,7 +245,7 @@ def _ribbon(figure: go.Figure, owned: Sequence[Owned], window: Window, axis: str
 def _owner_tip(o: Owned, held: Segment) -> str:
     when = span(instant(held.start), instant(held.end))
     what = figure_text(resource(o.name, o.index))
-    return f"<b>{what}</b><br>{figure_text(held.kind)}<br>{when} UTC<br>{held.evidence}"
+    return f"<b>{what}</b><br>{figure_text(held.kind)}<br>{when} {zone()}<br>{held.evidence}"
 
 
 def _axes(
@@ -247,11 +254,7 @@ def _axes(
     plot = sum(px for _, px in sections) + GAP_PX * (len(sections) - 1)
     out = layout(plot + TOP_PX + BOTTOM_PX, margin={"l": 120, "r": 14, "t": TOP_PX, "b": BOTTOM_PX})
     out["uirevision"] = str(window.width)
-    out["xaxis"] = TIME_AXIS | {
-        "range": [window.start, window.end], "anchor": "free", "position": 0,
-        "showspikes": True, "spikemode": "across", "spikesnap": "cursor", "spikethickness": 1, "spikedash": "dot",
-        "spikecolor": "#808488",
-    }  # fmt: skip
+    out["xaxis"] = time_axis(window.start, window.end) | {"anchor": "free", "position": 0}
     ticks = {
         "State": {"range": [0, 2], "showticklabels": False},
         "Members": _rows([visible(lane.label, LABEL) for lane in lanes]),

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 import plotly.graph_objects as go
 
+from dashboards.figures.clock import time_axis
 from dashboards.lake import Row
 from dashboards.text import count, figure_text, instant
-from dashboards.theme import TIME_AXIS, layout, look_of
+from dashboards.theme import layout, look_of
 from dashboards.urlstate import Window
+from dashboards.zone import zone
 
 BINS = 96
 LEVELS = (0, 1, 2, 4, 8)
@@ -49,7 +51,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observe
             observed = number or (is_known and group["first_seen_at"] - width < start < observed_until)
             shades.append(level(number) if observed else None)
             tips.append(
-                f"{name}<br>{instant(start)[:19]} UTC<br><b>{count(number, 'rebalance')}</b>" if observed else ""
+                f"{name}<br>{instant(start)[:19]} {zone()}<br><b>{count(number, 'rebalance')}</b>" if observed else ""
             )
         z.append(shades)
         told.append(tips)
@@ -76,7 +78,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observe
     figure.update_layout(
         layout(
             ROW_PX * len(groups) + 44,
-            xaxis=TIME_AXIS | {"range": [window.start, window.end], "showgrid": False},
+            xaxis=time_axis(window.start, window.end) | {"showgrid": False},
             uirevision=str(window.width),
             yaxis={
                 "tickvals": list(range(len(groups))),

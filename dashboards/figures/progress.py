@@ -8,14 +8,17 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from dashboards.figures.clock import time_axis
 from dashboards.lake import Row
 from dashboards.text import figure_text, instant, visible
-from dashboards.theme import TIME_AXIS, hues, layout
+from dashboards.theme import hues, layout
+from dashboards.urlstate import Window
+from dashboards.zone import zone
 
 LINES_SHOWN, HEIGHT_PX = 16, 260
 
 
-def progress_figure(samples: Iterable[Row]) -> tuple[go.Figure, int]:
+def progress_figure(samples: Iterable[Row], window: Window) -> tuple[go.Figure, int]:
     """The figure of at most `LINES_SHOWN` reassignments, and how many there are. `samples` are in order of each."""
     of_move = [list(rows) for _, rows in groupby(samples, key=_move)]
     shown = of_move[:LINES_SHOWN]
@@ -43,7 +46,7 @@ def progress_figure(samples: Iterable[Row]) -> tuple[go.Figure, int]:
         layout(
             HEIGHT_PX,
             margin={"l": 60, "r": 140, "t": 16, "b": 34},
-            xaxis=TIME_AXIS,
+            xaxis=time_axis(window.start, window.end),
             yaxis={"range": [-4, 104], "ticksuffix": " %", "zeroline": False, "fixedrange": True},
             annotations=ends,
         )
@@ -56,4 +59,4 @@ def _move(row: Row) -> tuple[Any, ...]:
 
 
 def _tip(name: str, row: Row) -> str:
-    return f"<b>{figure_text(name)}</b> {row['progress']:.0%}<br>{instant(row['observed_at'])} UTC<br>observed"
+    return f"<b>{figure_text(name)}</b> {row['progress']:.0%}<br>{instant(row['observed_at'])} {zone()}<br>observed"

@@ -8,12 +8,14 @@ from typing import Any
 import plotly.graph_objects as go
 
 from dashboards.figures.bars import bars, dotted_edges
+from dashboards.figures.clock import time_axis
 from dashboards.figures.group import generation_tip
 from dashboards.lake import Row
 from dashboards.text import count, duration, figure_text, instant
-from dashboards.theme import LOOKS, TIME_AXIS, layout
+from dashboards.theme import LOOKS, layout
 from dashboards.timeline import PARTIAL_MODES, Segment
 from dashboards.urlstate import Window
+from dashboards.zone import zone
 from schemas.states import Evidence
 
 ROW_PX, TOP_PX, BELOW_PX, WORDS_PX = 24, 26, 36, 42
@@ -39,7 +41,7 @@ def storms_figure(
         ]
         if rows:
             figure.add_trace(bars(rows, height=0.5, axis="y", fine=window.width / FINE))
-    figure.add_trace(_points([(y, s["detected_at"], "diamond-open", INK, f"detected {instant(s['detected_at'])} UTC", h)
+    figure.add_trace(_points([(y, s["detected_at"], "diamond-open", INK, _detected(s), h)
                               for y, (s, _, h) in enumerate(shown)]))  # fmt: skip
     figure.add_trace(_points([(y, until, "triangle-right", LOOKS["stopped"].colour, "still open as last seen", h)
                               for y, (s, _, h) in enumerate(shown) if s["is_open"]]))  # fmt: skip
@@ -93,13 +95,17 @@ def _rebalance(g: Row) -> Segment:
 
 def _tip(storm: Row, title: str, until: int) -> str:
     lasted = duration((storm["ended_at"] or until) - storm["started_at"])
-    lines = [f"<b>{figure_text(title)}</b>", f"from {instant(storm['started_at'])} UTC"]
+    lines = [f"<b>{figure_text(title)}</b>", f"from {instant(storm['started_at'])} {zone()}"]
     lines.append(f"open for {lasted}" if storm["is_open"] else f"lasted {lasted}")
     return "<br>".join([*lines, count(storm["rebalances"], "rebalance"), storm["evidence"]])
 
 
 def _rebalance_tip(g: Row) -> str:
     return f"<b>{figure_text(g['group_id'])}</b><br>{generation_tip(g)}"
+
+
+def _detected(storm: Row) -> str:
+    return f"detected {instant(storm['detected_at'])} {zone()}"
 
 
 def _points(points: Sequence[tuple[int, int, str, str, str, str]]) -> go.Scatter:
@@ -148,7 +154,7 @@ def _layout(labels: Sequence[str], window: Window, below: int) -> dict[str, Any]
     return layout(
         ROW_PX * max(2, len(labels)) + TOP_PX + below,
         margin={"l": 120, "r": 18, "t": TOP_PX, "b": below},
-        xaxis=TIME_AXIS | {"range": [window.start, window.end]},
+        xaxis=time_axis(window.start, window.end),
         uirevision=str(window.width),
         yaxis={
             "tickvals": list(range(len(labels))),

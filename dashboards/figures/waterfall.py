@@ -14,6 +14,7 @@ from dashboards.store import Rebalance
 from dashboards.text import between, duration, figure_text, instant, member_label, resource
 from dashboards.theme import GLYPHS, LOOKS, layout
 from dashboards.timeline import PARTIAL_MODES, Segment
+from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, StallCause
 
 ROW_PX = 22
@@ -164,7 +165,7 @@ def _members(found: Rebalance) -> list[_Line]:
             glyph = GLYPHS[GroupEventKind(e["kind"])]
             label = member_label(e["member_id"], e["group_instance_id"], e["client_id"])
             what = f"{glyph.character} {figure_text(label)} {glyph.word}"
-            tip = f"<b>{what}</b><br>{instant(e['event_at'])} UTC<br>{e['evidence']}"
+            tip = f"<b>{what}</b><br>{instant(e['event_at'])} {zone()}<br>{e['evidence']}"
             lines.append(
                 _Line(label, "member", None, tip, ((e["event_at"], glyph.symbol, LOOKS["stopped"].colour, tip),))
             )
@@ -183,7 +184,7 @@ def _assign(g: Row) -> list[_Line]:
         )
     ]
     if g["completed_at"] is not None:
-        tip = f"<b>stable</b> {instant(g['completed_at'])} UTC"
+        tip = f"<b>stable</b> {instant(g['completed_at'])} {zone()}"
         lines.append(
             _Line("stable", "member", None, tip, ((g["completed_at"], "circle", LOOKS["working"].colour, tip),))
         )
@@ -230,7 +231,7 @@ def _resource(s: Row, until: int) -> _Line:
         back = resumed = max(until, s["stopped_at_latest"])
         points = ((back, "triangle-right-open", LOOKS["stopped"].colour, f"{name} nobody has it yet"),)
     elif s["first_commit_at"] is not None:
-        first = f"{name} first commit {instant(s['first_commit_at'])} UTC<br>offset {s['first_committed_offset']}"
+        first = f"{name} first commit {instant(s['first_commit_at'])} {zone()}<br>offset {s['first_committed_offset']}"
         points = ((s["first_commit_at"], "diamond-open", LOOKS["working"].colour, first),)
     return _Line(
         label=resource(s["name"], s["index"], 17),

@@ -11,6 +11,7 @@ from dashboards.lake import Row
 from dashboards.store import Store
 from dashboards.text import ABSENT, amount, count, instant, visible
 from dashboards.urlstate import State
+from dashboards.zone import zone
 from schemas.states import AdviceAction, AdviceStatus
 
 HEAD = (
@@ -64,7 +65,7 @@ def _group(state: State, rows: list[Row], causes: list[Row]) -> Component:
     title = dcc.Link(
         visible(first["group_id"], 80), href=state.href("group", cluster=first["cluster"], group=first["group_id"])
     )
-    window = f"{instant(first['window_start_at'])[:19]} to {instant(first['window_end_at'])[:19]} UTC"
+    window = f"{instant(first['window_start_at'])[:19]} to {instant(first['window_end_at'])[:19]} {zone()}"
     return html.Section(
         [
             html.H2([title, f": {name(first['action'])}"]),

@@ -15,6 +15,7 @@ from dashboards.store import Span, Store
 from dashboards.text import amount, between, bounded, clock, count, duration, instant, span, visible
 from dashboards.theme import LOOKS, look_of
 from dashboards.urlstate import ALL, State, Window, window
+from dashboards.zone import zone
 
 HEATMAP_ROWS = 30
 
@@ -117,7 +118,7 @@ def _unobserved(state: State, seen: Span) -> Component:
     return empty(
         "unobserved",
         "Not observed in this range",
-        f"The newest record is of {instant(seen.last_at)[:19]} UTC, before this range begins.",
+        f"The newest record is of {instant(seen.last_at)[:19]} {zone()}, before this range begins.",
         dcc.Link("Show all data", href=state.href("fleet", from_=ALL, to=""), className="button"),
     )
 
@@ -131,12 +132,14 @@ def _tiles(totals: Row, seen: Span, view: Window, now: int) -> Component:
             tile(
                 "Rebalancing now",
                 f"{seen.rebalancing:,}",
-                f"as of {clock(seen.last_at)} UTC",
+                f"as of {clock(seen.last_at)} {zone()}",
                 loud=seen.rebalancing > 0,
             ),
             tile("Partition-seconds lost", amount(totals["lost"]), f"bounds {limits}"),
             tile("Rebalances", f"{totals['rebalances']:,}", f"in {duration(view.width)}"),
-            tile("Newest record", f"{duration(max(0, now - seen.last_at))} ago", f"{instant(seen.last_at)[:19]} UTC"),
+            tile(
+                "Newest record", f"{duration(max(0, now - seen.last_at))} ago", f"{instant(seen.last_at)[:19]} {zone()}"
+            ),
         ],
         className="tiles",
     )
@@ -154,7 +157,7 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
     width = max(1, -(-view.width // BINS))
     loud = sorted(cells, key=lambda c: (-c["rebalances"], c["bin"]))[:200]
     rows = [
-        (visible(c["group_id"], 80), f"{instant(view.start + c['bin'] * width)[:19]} UTC", int(c["rebalances"]))
+        (visible(c["group_id"], 80), f"{instant(view.start + c['bin'] * width)[:19]} {zone()}", int(c["rebalances"]))
         for c in loud
     ]
     marks = store.marks(view)

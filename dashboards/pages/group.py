@@ -17,6 +17,7 @@ from dashboards.text import ABSENT, bounded, count, duration, instant, member_la
 from dashboards.theme import GLYPHS, LOOKS, look_of
 from dashboards.timeline import PARTIAL_MODES, Lane, Owned, Segment, delays, lanes, ownership, proof, states, unread
 from dashboards.urlstate import ALL, State, Window, window
+from dashboards.zone import zone
 from schemas.states import GroupEventKind
 
 COLUMNS: list[dict[str, Any]] = [
@@ -143,7 +144,7 @@ def _quiet(state: State, found: Row, seen: Span, view: Window) -> Component:
         text = "Its records say that it exists, but not how it rebalanced."
         return empty("unobserved", "Not observed", text)
     if seen.last_at < view.start:
-        text = f"The newest record is of {instant(seen.last_at)[:19]} UTC, before this range begins."
+        text = f"The newest record is of {instant(seen.last_at)[:19]} {zone()}, before this range begins."
         return empty("unobserved", "Not observed in this range", text, everything)
     return empty("nothing", "Nothing happened", "This group did not rebalance in this range.", everything)
 

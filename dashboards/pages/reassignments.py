@@ -11,7 +11,7 @@ from dashboards.figures.progress import LINES_SHOWN, progress_figure
 from dashboards.lake import Row, Rows
 from dashboards.store import Store
 from dashboards.text import ABSENT, count, duration, instant, visible
-from dashboards.urlstate import ALL, State, window
+from dashboards.urlstate import ALL, State, Window, window
 from schemas.states import ReassignmentPhase, ReassignmentState
 
 STEPS = {
@@ -42,7 +42,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     return [
         head,
         _tiles(found.rows),
-        *_curve(store.progress(view), store.marks(view)),
+        *_curve(store.progress(view), store.marks(view), view),
         html.Section(
             [
                 html.H2("Partitions"),
@@ -57,12 +57,11 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     ]
 
 
-def _curve(samples: Rows, marks: list[Row]) -> list[Component]:
+def _curve(samples: Rows, marks: list[Row], view: Window) -> list[Component]:
     if not samples.rows:
         return []
-    figure, moves = progress_figure(samples.rows)
-    times = [row["observed_at"] for row in samples.rows]
-    flagged(figure, marks, first=min(times), last=max(times))
+    figure, moves = progress_figure(samples.rows, view)
+    flagged(figure, marks, first=view.start, last=view.end)
     text = "Size of the added replicas against the leader's, as polls saw it."
     if moves > LINES_SHOWN:
         text += f" The {LINES_SHOWN} that began last of {moves:,} are drawn."

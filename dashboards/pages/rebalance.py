@@ -17,6 +17,7 @@ from dashboards.store import Rebalance, Store
 from dashboards.text import ABSENT, amount, between, count, duration, instant, member_label, resource, span, visible
 from dashboards.timeline import proof
 from dashboards.urlstate import State, Window
+from dashboards.zone import zone
 from schemas.states import StallCause
 
 TABLE_ROWS = 200
@@ -48,7 +49,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         html.P(sentences.rebalance(found) + after(marks, *_start(found.generation)), className="sentence"),
         panel(
             "Anatomy",
-            f"Seconds since {instant(origin)} UTC.{note} ▲ {came}, ◇ first commit.",
+            f"Seconds since {instant(origin)} {zone()}.{note} ▲ {came}, ◇ first commit.",
             figure,
             legend(looks=("stopped", "assigning", "partial")),
             name="rebalance",

@@ -14,6 +14,7 @@ from dashboards.pages import storm
 from dashboards.store import Span, Store
 from dashboards.text import amount, bounded, count, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
+from dashboards.zone import zone
 
 HEAD = (
     "Storm", "Cluster", "Began (UTC)", "Lasted", "Groups", "Rebalances", "Lost resource-seconds", "Suspected cause",
@@ -92,7 +93,7 @@ def _none(store: Store, state: State, view: Window, seen: Span | None) -> Compon
         when = (
             ""
             if seen is None
-            else f" Records are of {instant(seen.first_at)[:19]} to {instant(seen.last_at)[:19]} UTC."
+            else f" Records are of {instant(seen.first_at)[:19]} to {instant(seen.last_at)[:19]} {zone()}."
         )
         return empty(
             "unobserved", "Not observed in this range", f"No group's records are of this range.{when}", everything
