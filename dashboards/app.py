@@ -20,9 +20,10 @@ from waitress import create_server
 
 from dashboards import urlstate
 from dashboards.access import HEADER, TOKEN_VARIABLE, Access, guard
-from dashboards.components import empty
+from dashboards.components import aria, empty
 from dashboards.lake import Lake, LocalLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
+from dashboards.ranges import keyed
 from dashboards.runbooks import add_runbooks
 from dashboards.security import harden
 from dashboards.store import Span, Store
@@ -39,6 +40,16 @@ PAGES = {
     "advice": advice.render,
     "health": health.render,
 }
+PLACES = (("fleet", "g f"), ("storms", "g s"), ("advice", "g a"), ("reassignments", "g r"), ("health", "g h"))
+TOOLS = (
+    ("u", "UTC", "Zone of all times: UTC or this browser's (U)"),
+    ("p", "Pause", "Pause updates (P)"),
+    ("l", "Copy link", "Copy a link to exactly this, its range frozen (L)"),
+    ("e", "Export", "Tables as CSV or JSON, the page as Markdown (E)"),
+    ("t", "Theme", "Theme: system, light or dark (T)"),
+    ("?", "?", "All keys (?)"),
+)
+"""Key, words and title of what acts on every page; the files in assets/ carry it out."""
 TICK_MS = 5_000
 STALE_MS = 60_000
 """A newest record older than this is told: either nothing was written, or nobody reads."""
@@ -104,14 +115,10 @@ def _shell() -> Component:
             dcc.Interval(id="tick", interval=TICK_MS),
             html.Header(
                 [
-                    dcc.Link([html.Span(className="mark"), "Regroup"], href="/", className="brand"),
-                    dcc.Link("Storms", href="/storms", className="button"),
-                    dcc.Link("Advice", href="/advice", className="button"),
-                    dcc.Link("Reassignments", href="/reassignments", className="button"),
-                    dcc.Link("Health", href="/health", className="button"),
+                    html.Nav(places(urlstate.State(page="fleet")), id="places", **aria("pages")),
                     html.Div(id="freshness", className="freshness", role="status"),
                     html.Div(id="search"),
-                    html.Button("Theme", id="theme", className="button", title="Theme: system, light or dark (T)"),
+                    html.Div([html.Button(text, title=title, **keyed(key)) for key, text, title in TOOLS], id="tools"),
                 ],
                 className="topbar",
             ),
@@ -135,6 +142,10 @@ def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
             return no_update, no_update, no_update
         return page(store, pathname, search if isinstance(search, str) else "", seen, now())
 
+    @app.callback(Output("places", "children"), Input("url", "pathname"), Input("url", "search"))
+    def lead(pathname: Any, search: Any) -> Any:
+        return places(urlstate.parse(*(text if isinstance(text, str) else "" for text in (pathname, search))))
+
     @app.callback(
         Output("url", "href"),
         Input({"type": "figure", "name": ALL}, "clickData"),
@@ -143,6 +154,18 @@ def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
     )
     def follow(_: Any, links: Any) -> Any:
         return target(ctx.triggered[0]["value"] if ctx.triggered else None, links[0] if links else [])
+
+
+def places(state: urlstate.State) -> list[Component]:
+    """Where the pages are; they keep the range and the zone."""
+    brand = html.Span(dcc.Link([html.Span(className="mark"), "Regroup"], href=state.href("fleet"), className="brand"))
+    return [brand, *(_place(state, name, key) for name, key in PLACES)]
+
+
+def _place(state: urlstate.State, name: str, key: str) -> Component:
+    is_here: Any = {"aria-current": "page"} if state.page == name else {}
+    link = dcc.Link(name.capitalize(), href=state.href(name))
+    return html.Span(link, title=f"({key})", className="place", **keyed(key), **is_here)
 
 
 def page(store: Store, pathname: str, search: str, seen: Any, now: int) -> tuple[Any, Any, Any]:

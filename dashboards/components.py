@@ -16,7 +16,6 @@ from dashboards.lake import Row
 from dashboards.marks import about, flag_of
 from dashboards.text import ABSENT, instant, span, visible, zoned
 from dashboards.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LOOKS
-from dashboards.urlstate import ALL, SPANS, State
 
 Cell = str | int | Component
 GRID_CELLS = {"sortable": True, "resizable": True, "suppressMovable": True}
@@ -32,24 +31,6 @@ def tile(label: str, value: str, note: str = "", *, loud: bool = False) -> Compo
     return html.Div(
         [html.Div(label, className="label"), html.Div(value, className="value"), html.Div(note, className="note")],
         className="tile loud" if loud else "tile",
-    )
-
-
-def ranges(state: State, shown: str) -> Component:
-    """Links to the same page with another range; `shown` is the one in force."""
-    here = {"cluster": state.cluster, "group": state.group, "gid": state.gid, "q": state.q, "to": ""}
-    if not (state.group or state.gid or state.page == "group"):
-        del here["group"]
-    options = [*((key, label) for key, (label, _) in SPANS.items()), (ALL, "all data")]
-    return html.Nav(
-        [
-            dcc.Link(
-                label, href=state.href(state.page or "fleet", **here, from_=key), className="on" if key == shown else ""
-            )
-            for key, label in options
-        ],
-        className="ranges",
-        **aria("time range"),
     )
 
 

@@ -1,5 +1,6 @@
-// Theme switch, keyboard, search, and the grid's cell renderers. Renderers hand text to React, which escapes it.
+// Theme switch, search, and the grid's cell renderers. Renderers hand text to React, which escapes it.
 (function () {
+  var regroup = window.regroup;
   var order = ["system", "light", "dark"];
 
   function current() {
@@ -7,7 +8,7 @@
   }
 
   function label() {
-    var button = document.getElementById("theme");
+    var button = document.querySelector("[data-key=t]");
     if (button) {
       button.textContent = "Theme: " + current();
     }
@@ -29,20 +30,10 @@
   }
 
   document.addEventListener("click", function (event) {
-    if (event.target.closest && event.target.closest("#theme")) {
+    if (event.target.closest && event.target.closest("[data-key=t]")) {
       next();
     }
   });
-
-  // Without a secure origin browsers have no clipboard, but copy what is selected.
-  function copySelected(block) {
-    var range = document.createRange();
-    range.selectNodeContents(block);
-    var selection = window.getSelection();
-    selection.removeAllRanges();
-    selection.addRange(range);
-    return document.execCommand("copy");
-  }
 
   function told(button, text) {
     button.textContent = text;
@@ -54,36 +45,10 @@
   document.addEventListener("click", function (event) {
     var button = event.target.closest && event.target.closest("button.copy");
     var block = button && button.closest(".paste").querySelector("pre");
-    if (!block) {
-      return;
-    }
-    if (!navigator.clipboard) {
-      told(button, copySelected(block) ? "Copied" : "Select and copy by hand");
-      return;
-    }
-    navigator.clipboard.writeText(block.textContent).then(
-      function () {
-        told(button, "Copied");
-      },
-      function () {
-        told(button, copySelected(block) ? "Copied" : "Select and copy by hand");
-      }
-    );
-  });
-
-  document.addEventListener("keydown", function (event) {
-    var typing = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.isContentEditable;
-    if (typing || event.ctrlKey || event.metaKey || event.altKey) {
-      return;
-    }
-    if (event.key === "/") {
-      var box = document.querySelector("input[type=search]");
-      if (box) {
-        event.preventDefault();
-        box.focus();
-      }
-    } else if (event.key === "t" || event.key === "T") {
-      next();
+    if (block) {
+      regroup.copy(block.textContent).then(function (done) {
+        told(button, done ? "Copied" : "Select and copy by hand");
+      });
     }
   });
 
@@ -105,30 +70,31 @@
     text.placeholder = "Search groups";
     text.setAttribute("aria-label", "Search groups");
     text.autocomplete = "off";
-    var from = field(form, "hidden", "from");
+    text.dataset.key = "/";
+    var kept = ["from", "to", "tz"].map(function (name) {
+      return field(form, "hidden", name);
+    });
     function follow() {
       var address = new URLSearchParams(window.location.search);
       text.value = address.get("q") || "";
-      from.value = address.get("from") || "";
-      from.disabled = !from.value;
+      keep();
     }
-    form.addEventListener("submit", function () {
-      from.value = new URLSearchParams(window.location.search).get("from") || "";
-      from.disabled = !from.value;
-    });
+    function keep() {
+      kept.forEach(function (each) {
+        each.value = new URLSearchParams(window.location.search).get(each.name) || "";
+        each.disabled = !each.value;
+      });
+    }
+    form.addEventListener("submit", keep);
     window.addEventListener("popstate", follow);
     window.addEventListener("_dashprivate_pushstate", follow);
     follow();
   }
 
-  new MutationObserver(function (_, observer) {
-    var place = document.getElementById("search");
-    if (place && document.getElementById("theme")) {
-      search(place);
-      label();
-      observer.disconnect();
-    }
-  }).observe(document.documentElement, { childList: true, subtree: true });
+  regroup.atStart(function () {
+    search(document.getElementById("search"));
+    label();
+  });
 
   var functions = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});
 
@@ -143,8 +109,7 @@
         return;
       }
       event.preventDefault();
-      window.history.pushState({}, "", href);
-      window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+      regroup.follow(href);
       window.scrollTo(0, 0);
     }
     return element("a", { href: href, onClick: go }, String(props.value));

@@ -253,7 +253,6 @@ def _axes(
 ) -> dict[str, Any]:
     plot = sum(px for _, px in sections) + GAP_PX * (len(sections) - 1)
     out = layout(plot + TOP_PX + BOTTOM_PX, margin={"l": 120, "r": 14, "t": TOP_PX, "b": BOTTOM_PX})
-    out["uirevision"] = str(window.width)
     out["xaxis"] = time_axis(window.start, window.end) | {"anchor": "free", "position": 0}
     ticks = {
         "State": {"range": [0, 2], "showticklabels": False},

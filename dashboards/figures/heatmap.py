@@ -79,7 +79,6 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observe
         layout(
             ROW_PX * len(groups) + 44,
             xaxis=time_axis(window.start, window.end) | {"showgrid": False},
-            uirevision=str(window.width),
             yaxis={
                 "tickvals": list(range(len(groups))),
                 "ticktext": labels,

@@ -155,7 +155,6 @@ def _layout(labels: Sequence[str], window: Window, below: int) -> dict[str, Any]
         ROW_PX * max(2, len(labels)) + TOP_PX + below,
         margin={"l": 120, "r": 18, "t": TOP_PX, "b": below},
         xaxis=time_axis(window.start, window.end),
-        uirevision=str(window.width),
         yaxis={
             "tickvals": list(range(len(labels))),
             "ticktext": [figure_text(label, 17) for label in labels],

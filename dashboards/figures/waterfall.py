@@ -19,6 +19,8 @@ from schemas.states import Evidence, GroupEventKind, GroupProtocol, StallCause
 
 ROW_PX = 22
 MEMBERS_SHOWN, RESOURCES_SHOWN = 40, 60
+SCALE = 0.001
+"""Of the axis: seconds since it began. assets/zoom.js turns them back into instants by the figure's `meta`."""
 QUIET = "#7E95AA"
 GONE = (GroupEventKind.LEFT, GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
 
@@ -60,12 +62,12 @@ def waterfall(found: Rebalance) -> go.Figure:
             for y, line in enumerate(lines)
             if (line.look, line.height) == (name, height) and line.segment is not None
         ]
-        figure.add_trace(bars(rows, height=height, axis="y", look=look, scale=0.001, origin=origin))
+        figure.add_trace(bars(rows, height=height, axis="y", look=look, scale=SCALE, origin=origin))
     figure.add_trace(
         dotted_edges(
             ((y - 0.4, y + 0.4, line.segment) for y, line in enumerate(lines) if line.segment is not None),
             axis="y",
-            scale=0.001,
+            scale=SCALE,
             origin=origin,
         )
     )
@@ -99,6 +101,7 @@ def _layout(lines: Sequence[_Line], g: Row, origin: int) -> dict[str, Any]:
     marks = [(began(g), "prepare"), (g["joined_at"], "joined"), (g["completed_at"], "stable")]
     return layout(
         ROW_PX * len(lines) + 56,
+        meta={"origin": origin, "scale": SCALE},
         margin={"l": 120, "r": 14, "t": 22, "b": 34},
         xaxis={"range": [left - margin, right + margin], "ticksuffix": " s", "zeroline": False, "autotickangles": [0]},
         yaxis={

@@ -7,10 +7,11 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import empty, grid, heat_legend, links, marks_table, panel, ranges, table, tile
+from dashboards.components import empty, grid, heat_legend, links, marks_table, panel, table, tile
 from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake import Row, Rows
+from dashboards.ranges import ranges
 from dashboards.store import Span, Store
 from dashboards.text import amount, between, bounded, clock, count, duration, instant, span, visible
 from dashboards.theme import LOOKS, look_of
@@ -63,10 +64,10 @@ COLUMNS: list[dict[str, Any]] = [
 def render(store: Store, state: State, now: int) -> list[Component]:
     seen = store.span()
     if seen is None:
-        return [_head(state, ""), _nothing_yet(store)]
+        return [_head(state, "", None), _nothing_yet(store)]
     view, shown = window(state, now, (seen.first_at, seen.last_at))
     found = store.fleet(view, state.q)
-    parts = [_head(state, shown), _tiles(store.totals(view), seen, view, now)]
+    parts = [_head(state, shown, view), _tiles(store.totals(view), seen, view, now)]
     if not found.rows:
         return [*parts, _no_rows(state)]
     if seen.last_at < view.start:
@@ -74,11 +75,11 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     return [*parts, _heat(store, state, found.rows, view, seen), _groups(state, found, view, seen.last_at)]
 
 
-def _head(state: State, shown: str) -> Component:
+def _head(state: State, shown: str, view: Window | None) -> Component:
     return html.Div(
         [
             html.H1("Fleet"),
-            ranges(state, shown),
+            ranges(state, shown, view),
         ],
         className="head",
     )  # fmt: skip

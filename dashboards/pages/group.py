@@ -8,10 +8,11 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboards import diagnoses, sentences
-from dashboards.components import empty, grid, legend, marks_table, panel, ranges, state_word, table
+from dashboards.components import aria, empty, grid, legend, marks_table, panel, state_word, table
 from dashboards.figures.flags import flagged
 from dashboards.figures.group import Drawn, group_figure
 from dashboards.lake import Row, Rows
+from dashboards.ranges import keyed, ranges
 from dashboards.store import Span, Store
 from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, resource, span, visible
 from dashboards.theme import GLYPHS, LOOKS, look_of
@@ -41,7 +42,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     seen = store.span()
     found = store.group(state.cluster, group) if group is not None else None
     if found is None or seen is None or group is None:
-        return [_head(state, group or "", None, ""), _not_known(store, state)]
+        return [_head(state, group or "", None, "", None), _not_known(store, state)]
     last = max(seen.last_at, found["last_record_at"] or seen.last_at)
     view, shown = window(state, now, (found["first_seen_at"], last))
     generations = store.generations(state.cluster, group, view)
@@ -61,7 +62,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits)
     marks = store.marks(view, state.cluster, [group])
     flagged(drawn.figure, marks, first=view.start, last=view.end)
-    parts = [_head(state, group, found, shown)]
+    parts = [_head(state, group, found, shown, view)]
     if not inside:
         parts.append(_quiet(state, found, seen, view))
     capped = any(rows.is_capped for rows in (generations, events, members, stalls))
@@ -97,7 +98,7 @@ def _link(state: State, group: str, g: Row) -> str:
     )
 
 
-def _head(state: State, group: str, found: Row | None, shown: str) -> Component:
+def _head(state: State, group: str, found: Row | None, shown: str, view: Window | None) -> Component:
     about: list[Any] = []
     if found is not None:
         kind = " · ".join(
@@ -117,7 +118,19 @@ def _head(state: State, group: str, found: Row | None, shown: str) -> Component:
                     html.P(about, className="about"),
                 ]
             ),
-            ranges(state, shown),
+            html.Nav(
+                [
+                    html.Button(
+                        sign, className="button", **keyed(key), **aria(f"{word} rebalance"), title=f"{word} ({key})"
+                    )
+                    for key, sign, word in ((",", "← rebalance", "previous"), (".", "rebalance →", "next"))
+                ]
+                if view is not None
+                else [],
+                className="steps",
+                **aria("rebalances of this range"),
+            ),
+            ranges(state, shown, view),
         ],
         className="head",
     )

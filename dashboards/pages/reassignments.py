@@ -5,10 +5,11 @@ from __future__ import annotations
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, empty, evidence_mark, marks_table, panel, ranges, table, tile
+from dashboards.components import Cell, empty, evidence_mark, marks_table, panel, table, tile
 from dashboards.figures.flags import flagged
 from dashboards.figures.progress import LINES_SHOWN, progress_figure
 from dashboards.lake import Row, Rows
+from dashboards.ranges import ranges
 from dashboards.store import Store
 from dashboards.text import ABSENT, count, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
@@ -34,7 +35,7 @@ GROUPS_NAMED = 3
 def render(store: Store, state: State, now: int) -> list[Component]:
     seen = store.span()
     view, shown = window(state, now, (seen.first_at, seen.last_at) if seen else None)
-    head = html.Div([html.H1("Reassignments"), ranges(state, shown)], className="head")
+    head = html.Div([html.H1("Reassignments"), ranges(state, shown, view)], className="head")
     found = store.reassignments(view)
     if not found.rows:
         return [head, _none(store, state)]

@@ -10,9 +10,10 @@ from dash.development.base_component import Component
 from dashboards import sentences
 from dashboards.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
 from dashboards.figures.flags import flagged
-from dashboards.figures.waterfall import RESOURCES_SHOWN, began, stopped, waterfall
+from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped, waterfall
 from dashboards.lake import Row
 from dashboards.marks import NEAR_MS, after
+from dashboards.ranges import drawn, keyed, part
 from dashboards.store import Rebalance, Store
 from dashboards.text import ABSENT, amount, between, count, duration, instant, member_label, resource, span, visible
 from dashboards.timeline import proof
@@ -35,17 +36,20 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
             else "The warehouse has no tables. This page fills by itself when data arrives."
         )
         back = dcc.Link("All groups", href=state.href("fleet"), className="button")
-        return [_head(state, group or "", None), empty("missing", "Nothing here yet", text, back)]
+        return [_head(state, group or "", None, None), empty("missing", "Nothing here yet", text, back)]
     more = len(found.stopped) > RESOURCES_SHOWN or found.stalls.is_capped
     came = "rejoined" if sentences.term(found.generation) == "generation" else "reconciled"
     marks = store.marks(_around(found.generation), state.cluster, [group])
     figure = waterfall(found)
     origin = began(found.generation)
-    first, last = (round(origin + 1000 * x) for x in figure.layout.xaxis.range)
-    flagged(figure, marks, first=first, last=last, origin=origin, scale=0.001)
+    first, last = (round(origin + x / SCALE) for x in figure.layout.xaxis.range)
+    flagged(figure, marks, first=first, last=last, origin=origin, scale=SCALE)
+    whole = Window(first, last, is_live=False)
+    view = drawn(state, whole)
+    figure.update_xaxes(range=[(view.start - origin) * SCALE, (view.end - origin) * SCALE])
     note = f" The {RESOURCES_SHOWN} that stood still longest are drawn." if more else ""
     return [
-        _head(state, group, found),
+        _head(state, group, found, whole),
         html.P(sentences.rebalance(found) + after(marks, *_start(found.generation)), className="sentence"),
         panel(
             "Anatomy",
@@ -73,14 +77,15 @@ def _around(g: Row) -> Window:
     return Window(_start(g)[0] - NEAR_MS, end + NEAR_MS, is_live=False)
 
 
-def _head(state: State, group: str, found: Rebalance | None) -> Component:
+def _head(state: State, group: str, found: Rebalance | None, whole: Window | None) -> Component:
     here = {"cluster": state.cluster, "group": group}
     steps = []
-    for row, word in ((found.previous, "previous"), (found.following, "next")) if found else ():
+    for row, word, key in ((found.previous, "previous", ","), (found.following, "next", ".")) if found else ():
         if row is not None:
             href = state.href("rebalance", **here, incarnation=row["incarnation"], generation=row["generation_id"])
             text = f"← {word}" if word == "previous" else f"{word} →"
-            steps.append(dcc.Link(text, href=href, className="button"))
+            link = dcc.Link(text, href=href, className="button")
+            steps.append(html.Span(link, title=f"({key})", **keyed(key)))
     title = f"Rebalance to {sentences.term(found.generation)} {state.generation}" if found else "Rebalance"
     return html.Div(
         [
@@ -98,6 +103,7 @@ def _head(state: State, group: str, found: Rebalance | None) -> Component:
                 ]
             ),
             html.Nav(steps, className="steps", **aria("neighbouring rebalances")),
+            part(state, whole) if whole is not None else None,
         ],
         className="head",
     )  # fmt: skip

@@ -11,6 +11,7 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.storms import GROUPS_SHOWN, key, storm_figure
 from dashboards.lake import Row, Rows
 from dashboards.marks import NEAR_MS, after
+from dashboards.ranges import drawn, part
 from dashboards.store import Store
 from dashboards.text import ABSENT, amount, bounded, count, duration, instant, visible
 from dashboards.urlstate import State, Window
@@ -24,7 +25,7 @@ def render(store: Store, state: State, until: int) -> list[Component]:
     """The storm that the address names; `until`: the newest record."""
     row = store.storm(state.storm)
     if row is None:
-        return [_head(state, None), _unknown(store, state)]
+        return [_head(state, None, None), _unknown(store, state)]
     until = max(until, row["detected_at"])
     end = row["ended_at"] if row["ended_at"] is not None else until
     view = Window(row["started_at"] - NEAR_MS, end + NEAR_MS, is_live=False)
@@ -32,9 +33,9 @@ def render(store: Store, state: State, until: int) -> list[Component]:
     made = store.shaken(row["cluster"], groups, view)
     marks = store.marks(view, row["cluster"], groups)
     return [
-        _head(state, row),
+        _head(state, row, view),
         html.P(_capital(told(row, until)) + after(marks, row["started_at"], row["started_at"]), className="sentence"),
-        _timeline(state, row, made, marks, view, until),
+        _timeline(state, row, made, marks, drawn(state, view), until),
         html.Div([_cause(row), _cost(row, until)], className="columns"),
         _differences(row),
         _groups(state, row, made.rows, view),
@@ -70,7 +71,7 @@ def _capital(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _head(state: State, row: Row | None) -> Component:
+def _head(state: State, row: Row | None, whole: Window | None) -> Component:
     crumbs: list[Component | str] = [
         dcc.Link("Fleet", href=state.href("fleet")),
         " / ",
@@ -79,7 +80,8 @@ def _head(state: State, row: Row | None) -> Component:
     if row is not None:
         crumbs += [" / ", visible(row["cluster"], 60)]
     heading = "Storm" if row is None else f"Storm: {title(row)}"
-    return html.Div([html.Div([html.P(crumbs, className="crumbs"), html.H1(heading)])], className="head")
+    named = html.Div([html.P(crumbs, className="crumbs"), html.H1(heading)])
+    return html.Div([named, part(state, whole)] if whole is not None else [named], className="head")
 
 
 def _unknown(store: Store, state: State) -> Component:

@@ -6,11 +6,12 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboards import sentences
-from dashboards.components import Cell, empty, evidence_mark, marks_table, panel, ranges, table, tile
+from dashboards.components import Cell, empty, evidence_mark, marks_table, panel, table, tile
 from dashboards.figures.flags import flagged
 from dashboards.figures.storms import STORMS_SHOWN, storms_figure
 from dashboards.lake import Row
 from dashboards.pages import storm
+from dashboards.ranges import ranges
 from dashboards.store import Span, Store
 from dashboards.text import amount, bounded, count, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
@@ -28,7 +29,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     if state.storm:
         return storm.render(store, state, now if seen is None else seen.last_at)
     view, shown = window(state, now, (seen.first_at, seen.last_at) if seen else None)
-    head = html.Div([html.H1("Storms"), ranges(state, shown)], className="head")
+    head = html.Div([html.H1("Storms"), ranges(state, shown, view)], className="head")
     found = store.storms(view)
     if not found.rows:
         return [head, _none(store, state, view, seen)]

@@ -115,8 +115,8 @@ def test_the_theme_follows_the_system_can_be_chosen_and_is_remembered(browser, a
             tick = page.locator(".xtick text").first.evaluate("e => getComputedStyle(e).fill")
             assert tick == page.evaluate("getComputedStyle(document.querySelector('.summary')).color")
         other = "dark" if scheme == "light" else "light"
-        while "Theme: " + other != page.inner_text("#theme"):
-            page.click("#theme")
+        while "Theme: " + other != page.inner_text("[data-key=t]"):
+            page.click("[data-key=t]")
         chosen = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert seen[scheme] != chosen
         watched.open("/", PLOT)

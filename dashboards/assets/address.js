@@ -1,0 +1,91 @@
+// The address is the state: whatever the reader changes goes there, and the page follows.
+(function () {
+  var regroup = (window.regroup = window.regroup || {});
+  var SPANS = { m: 60000, h: 3600000, d: 86400000 };
+
+  // Once the frame around the pages is there.
+  regroup.atStart = function (run) {
+    new MutationObserver(function (_, observer) {
+      if (document.getElementById("tools")) {
+        observer.disconnect();
+        run();
+      }
+    }).observe(document.documentElement, { childList: true, subtree: true });
+  };
+
+  function query() {
+    return new URLSearchParams(window.location.search);
+  }
+
+  // `changes`: key → value, null takes the key away. `state` stays with the entry of the history.
+  regroup.go = function (changes, state, replaces) {
+    var now = query();
+    Object.keys(changes).forEach(function (key) {
+      if (changes[key] === null) {
+        now.delete(key);
+      } else {
+        now.set(key, changes[key]);
+      }
+    });
+    regroup.follow(window.location.pathname + (now.size ? "?" + now : ""), state, replaces);
+  };
+
+  regroup.follow = function (href, state, replaces) {
+    window.history[replaces ? "replaceState" : "pushState"](state || {}, "", href);
+    window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+  };
+
+  function digits(text) {
+    return /^[0-9]{1,15}$/.test(text || "") ? Number(text) : null;
+  }
+
+  // What is shown: the address where it says so, since the page may not have caught up with it, else what the page says.
+  // `whole` is null on a page whose range is chosen; on others it is the span of its subject.
+  regroup.view = function () {
+    var told = document.querySelector("#page .moves");
+    if (!told) {
+      return null;
+    }
+    var whole = told.dataset.whole && told.dataset.whole.split("-").map(Number);
+    var zoom = (query().get("zoom") || "").split("-");
+    var start = digits(whole ? zoom[0] : query().get("from"));
+    var end = digits(whole ? zoom[1] : query().get("to"));
+    if (start === null || end === null || start >= end) {
+      start = whole ? whole[0] : Number(told.dataset.start);
+      end = whole ? whole[1] : Number(told.dataset.end);
+    }
+    return { start: start, end: end, whole: whole || null };
+  };
+
+  // Show this span, in milliseconds.
+  regroup.show = function (start, end, state, replaces) {
+    var view = regroup.view();
+    var first = Math.max(0, Math.round(start));
+    var last = Math.max(first + 1, Math.round(end));
+    if (!view) {
+      return;
+    }
+    if (!view.whole) {
+      regroup.go({ from: first, to: last }, state, replaces);
+    } else if (last - first >= view.whole[1] - view.whole[0]) {
+      regroup.go({ zoom: null }, state, replaces);
+    } else {
+      regroup.go({ zoom: first + "-" + last }, state, replaces);
+    }
+  };
+
+  // The address of what is shown now and for ever: a range that ends now becomes the one that was shown.
+  regroup.frozen = function () {
+    var now = query();
+    var view = regroup.view();
+    var moving = /^now-([0-9]+)([mhd])$/.exec(now.get("from") || "");
+    if (view && !view.whole) {
+      now.set("from", view.start);
+      now.set("to", view.end);
+    } else if (moving) {
+      now.set("from", Date.now() - Number(moving[1]) * SPANS[moving[2]]);
+      now.set("to", Date.now());
+    }
+    return window.location.origin + window.location.pathname + (now.size ? "?" + now : "");
+  };
+})();

@@ -1,0 +1,41 @@
+// The grids: their rows as the reader has sorted and filtered them, and the walk from one rebalance to the next.
+(function () {
+  var regroup = window.regroup;
+
+  regroup.gridOf = function (element) {
+    return window.dash_ag_grid.getApi(JSON.parse(element.id));
+  };
+
+  // Select the next (1) or previous (-1) rebalance in time, however the rows are sorted; Enter opens it.
+  function walk(step) {
+    var element = document.querySelector(".grid[id*='\"generations\"']");
+    var grid = element && regroup.gridOf(element);
+    if (!grid) {
+      return;
+    }
+    var nodes = [];
+    grid.forEachNodeAfterFilterAndSort(function (node) {
+      nodes.push(node);
+    });
+    nodes.sort(function (one, other) {
+      return one.data.joined - other.data.joined;
+    });
+    var focused = grid.getFocusedCell();
+    var at = nodes.findIndex(function (node) {
+      return focused && node.rowIndex === focused.rowIndex;
+    });
+    var next = nodes[at < 0 ? (step > 0 ? 0 : nodes.length - 1) : Math.min(Math.max(at + step, 0), nodes.length - 1)];
+    if (next) {
+      grid.ensureNodeVisible(next);
+      grid.setFocusedCell(next.rowIndex, "number");
+    }
+  }
+
+  document.addEventListener("click", function (event) {
+    var button = event.target.closest && event.target.closest("button[data-key]");
+    var step = button && { ",": -1, ".": 1 }[button.dataset.key];
+    if (step) {
+      walk(step);
+    }
+  });
+})();

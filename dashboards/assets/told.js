@@ -1,0 +1,79 @@
+// What several files need: a dialog, a short word to the reader, the clipboard.
+(function () {
+  var regroup = (window.regroup = window.regroup || {});
+
+  regroup.make = function (name, properties, parent) {
+    var made = Object.assign(document.createElement(name), properties || {});
+    return parent ? parent.appendChild(made) : made;
+  };
+
+  // A modal dialog of the browser's own: Esc closes it, and the focus returns to where it was. `fill` makes its content.
+  regroup.dialog = function (id, title, fill) {
+    var old = document.getElementById(id);
+    if (old) {
+      old.remove();
+    }
+    var made = regroup.make("dialog", { id: id, className: "dialog" }, document.body);
+    var head = regroup.make("header", {}, made);
+    var heading = regroup.make("h2", { id: id + "-title", textContent: title }, head);
+    made.setAttribute("aria-labelledby", heading.id);
+    var close = regroup.make("button", { type: "button", className: "button", textContent: "Close (Esc)" }, head);
+    close.addEventListener("click", function () {
+      made.close();
+    });
+    made.addEventListener("click", function (event) {
+      if (event.target === made) {
+        made.close();
+      }
+    });
+    made.addEventListener("close", function () {
+      made.remove();
+    });
+    fill(made);
+    made.showModal();
+    return made;
+  };
+
+  var forget;
+  regroup.tell = function (text) {
+    var place = document.getElementById("told");
+    if (!place) {
+      place = regroup.make("div", { id: "told" }, document.body);
+      place.setAttribute("role", "status");
+    }
+    place.textContent = text;
+    window.clearTimeout(forget);
+    forget = window.setTimeout(function () {
+      place.textContent = "";
+    }, 4000);
+  };
+
+  // Without a secure origin browsers have no clipboard, but copy what is selected.
+  function copySelected(text) {
+    var within = document.querySelector("dialog[open]") || document.body;
+    var field = regroup.make("textarea", { value: text, className: "copied" }, within);
+    var focused = document.activeElement;
+    field.select();
+    var done = document.execCommand("copy");
+    field.remove();
+    if (focused) {
+      focused.focus();
+    }
+    return done;
+  }
+
+  // Resolves to whether it was done.
+  regroup.copy = function (text) {
+    if (!navigator.clipboard) {
+      return Promise.resolve(copySelected(text));
+    }
+    return navigator.clipboard.writeText(text).then(
+      function () {
+        return true;
+      },
+      function () {
+        return copySelected(text);
+      }
+    );
+  };
+})();
