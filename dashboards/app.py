@@ -117,12 +117,15 @@ def _shell() -> Component:
                 [
                     html.Nav(places(urlstate.State(page="fleet")), id="places", **aria("pages")),
                     html.Div(id="freshness", className="freshness", role="status"),
+                    html.Div(id="paused", className="freshness", role="status"),
+                    html.Div(id="silent", className="freshness", role="alert"),
                     html.Div(id="search"),
                     html.Div([html.Button(text, title=title, **keyed(key)) for key, text, title in TOOLS], id="tools"),
                 ],
                 className="topbar",
             ),
-            html.Main(html.Div("Loading", className="skeleton"), id="page"),
+            html.Div(id="loading", role="status"),
+            html.Main(html.Div(className="skeleton"), id="page"),
         ]
     )
 
@@ -194,20 +197,31 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
         error = uuid4().hex[:8]
         LOG.exception("page %s failed", error)
         text = f"This page could not be made; the log says why under {error}. It is tried again every few seconds."
-        return [empty("missing", "Something went wrong", text)], None, no_update
+        ways = (
+            html.A("Try again", href="", className="button"),
+            dcc.Link("Health", href=state.href("health")),
+        )
+        broken = html.Span("the tables cannot be read", className="stale", **_asked(now))
+        return [empty("missing", "Something went wrong", text, *ways)], None, [broken]
 
 
 def freshness(span: Span | None, now: int) -> list[Component]:
     """How old the newest record is; loud when that is long."""
+    asked = _asked(now)
     if span is None:
-        return [html.Span("no data yet")]
+        return [html.Span("no data yet", **asked)]
     age = now - span.last_at
     if age <= STALE_MS:
-        return [html.Span(className="pulse"), html.Span(f"live, newest record {duration(max(0, age))} old")]
+        return [html.Span(className="pulse"), html.Span(f"live, newest record {duration(max(0, age))} old", **asked)]
     text = (
         f"Newest record is {duration(age)} old ({instant(span.last_at)[:19]} {zone()}): what came after is not observed"
     )
-    return [html.Span(text, className="stale")]
+    return [html.Span(text, className="stale", **asked)]
+
+
+def _asked(now: int) -> Any:
+    """Changes with every answer: assets/live.js says so when none comes."""
+    return {"data-asked": str(now)}
 
 
 def target(click: Any, links: Any) -> Any:

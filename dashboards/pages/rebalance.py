@@ -275,7 +275,7 @@ def _members(found: Rebalance) -> Component:
         for m in found.members[:TABLE_ROWS]
     ]
     came = "Rejoined (UTC)" if is_classic else "Reconciled (UTC)"
-    head = ("Member", "Member id", "Host", "", came, "Assigned", "Session timeout")
+    head = ("Member", "Member id", "Host", "Role", came, "Assigned", "Session timeout")
     static = f"{g['static_member_count']} of them static"
     summary = f"{count(g['member_count'], 'member')} in {sentences.term(g)} {g['generation_id']}, {static}."
     body = table(head, rows, empty="The group was empty.")

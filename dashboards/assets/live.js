@@ -1,0 +1,100 @@
+// Updates: paused, late or without an answer, each is said; nothing old may pass for new.
+(function () {
+  var regroup = window.regroup;
+  var SOON = 1000;
+  var LONG = 5000;
+  var SILENT = 20000;
+  var paused = false;
+  var heard = Date.now();
+  var waiting = [];
+
+  function say(id, text) {
+    var place = document.getElementById(id);
+    if (place && place.textContent !== text) {
+      place.textContent = text;
+    }
+  }
+
+  function since() {
+    return regroup.instant(Date.now()).slice(11, 19) + " " + regroup.zone();
+  }
+
+  function told() {
+    var button = document.querySelector("[data-key=p]");
+    button.textContent = paused ? "Resume" : "Pause";
+    button.setAttribute("aria-pressed", String(paused));
+    document.documentElement.toggleAttribute("data-paused", paused);
+    say("paused", paused ? "paused at " + since() + ": what came after is not shown" : "");
+  }
+
+  // Only the ticks rest: a link that is followed shows its page, as of then.
+  function pause() {
+    paused = !paused;
+    heard = Date.now();
+    window.dash_clientside.set_props("tick", { disabled: paused });
+    told();
+  }
+
+  document.addEventListener("click", function (event) {
+    if (event.target.closest && event.target.closest("[data-key=p]")) {
+      pause();
+    }
+  });
+  ["popstate", "_dashprivate_pushstate"].forEach(function (name) {
+    window.addEventListener(name, function () {
+      if (paused) {
+        told();
+      }
+    });
+  });
+
+  function button(text, parent, run) {
+    var made = regroup.make("button", { type: "button", className: "button", textContent: text }, parent);
+    made.addEventListener("click", run);
+  }
+
+  // The page that is asked for has not come: said after a second, with a way out after five.
+  function ask(page) {
+    var place = document.getElementById("loading");
+    waiting.forEach(window.clearTimeout);
+    place.textContent = "";
+    if (!page.hasAttribute("data-dash-is-loading")) {
+      return;
+    }
+    waiting = [
+      window.setTimeout(function () {
+        regroup.make("span", { textContent: "Loading the page…" }, place);
+      }, SOON),
+      window.setTimeout(function () {
+        button("Try again", place, function () {
+          window.location.reload();
+        });
+        button("Back", place, function () {
+          window.history.back();
+        });
+      }, LONG),
+    ];
+  }
+
+  function listen() {
+    if (paused || document.hidden) {
+      heard = Date.now();
+    }
+    var silent = Date.now() - heard > SILENT;
+    document.documentElement.toggleAttribute("data-silent", silent);
+    say("silent", silent ? "No answer for " + Math.round((Date.now() - heard) / 1000) + " s: what is shown may be old." : "");
+  }
+
+  regroup.atStart(function () {
+    var page = document.getElementById("page");
+    new MutationObserver(function () {
+      ask(page);
+    }).observe(page, { attributes: true, attributeFilter: ["data-dash-is-loading"] });
+    ask(page);
+    new MutationObserver(function () {
+      heard = Date.now();
+      listen();
+    }).observe(document.getElementById("freshness"), { subtree: true, childList: true, characterData: true, attributes: true });
+    window.setInterval(listen, 1000);
+  });
+})();
