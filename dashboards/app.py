@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from uuid import uuid4
 
-from dash import ALL, Dash, Input, Output, State, ctx, dcc, html, no_update
+from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.development.base_component import Component
 from flask import Response
 from waitress import create_server
@@ -112,6 +112,7 @@ def _shell() -> Component:
         [
             dcc.Location(id="url", refresh="callback-nav"),
             dcc.Store(id="seen"),
+            dcc.Store(id="made"),
             dcc.Interval(id="tick", interval=TICK_MS),
             html.Header(
                 [
@@ -132,7 +133,7 @@ def _shell() -> Component:
 
 def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
     @app.callback(
-        Output("page", "children"),
+        Output("made", "data"),
         Output("seen", "data"),
         Output("freshness", "children"),
         Input("url", "pathname"),
@@ -144,6 +145,9 @@ def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
         if not isinstance(pathname, str):
             return no_update, no_update, no_update
         return page(store, pathname, search if isinstance(search, str) else "", seen, now())
+
+    # assets/update.js brings it into the page, so that whoever reads is not disturbed.
+    app.clientside_callback(ClientsideFunction("regroup", "update"), Input("made", "data"))  # type: ignore[no-untyped-call]
 
     @app.callback(Output("places", "children"), Input("url", "pathname"), Input("url", "search"))
     def lead(pathname: Any, search: Any) -> Any:
@@ -192,7 +196,7 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
             lost = dcc.Link("All groups", href="/", className="button")
             return [empty("missing", "No such page", "There is no page at this address.", lost)], made_from, ""
         notices = [html.P(text, className="notice", role="alert") for text in state.notices]
-        return [*notices, *PAGES[state.page](store, state, now)], made_from, freshness(span, now)
+        return [html.Div(notices), *PAGES[state.page](store, state, now)], made_from, freshness(span, now)
     except Exception:
         error = uuid4().hex[:8]
         LOG.exception("page %s failed", error)
@@ -241,6 +245,8 @@ def make_server(warehouse: Path, *, host: str = "127.0.0.1", port: int = 8050, a
     Raises:
         OSError: the address cannot be had; `refusal` says so in a sentence.
     """
+    # A browser asks for all files of a page at once: that some wait is no fault worth a line.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     app = create_app(LocalLake(warehouse), access=access).server
     server: Server = create_server(app, host=host, port=port, threads=8, ident=None)
     return server

@@ -161,7 +161,8 @@ CONFIG: Any = {
     "displaylogo": False,
     "responsive": True,
     "scrollZoom": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"],
+    "doubleClick": False,
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "resetScale2d"],
     "showTips": False,
 }
-"""Plotly's own options. The mode bar appears on hover; its PNG export stays."""
+"""Plotly's own options. The mode bar appears on hover; its PNG export stays. assets/zoom.js zooms out again."""

@@ -6,7 +6,7 @@
   var SILENT = 20000;
   var paused = false;
   var heard = Date.now();
-  var waiting = [];
+  var asked = null;
 
   function say(id, text) {
     var place = document.getElementById(id);
@@ -54,26 +54,22 @@
   }
 
   // The page that is asked for has not come: said after a second, with a way out after five.
-  function ask(page) {
+  function wait(answer) {
     var place = document.getElementById("loading");
-    waiting.forEach(window.clearTimeout);
-    place.textContent = "";
-    if (!page.hasAttribute("data-dash-is-loading")) {
-      return;
+    asked = answer.hasAttribute("data-dash-is-loading") ? asked || Date.now() : null;
+    var lasts = asked ? Date.now() - asked : 0;
+    if (lasts < SOON) {
+      place.textContent = "";
+    } else if (!place.firstChild) {
+      regroup.make("span", { textContent: "Loading the page…" }, place);
+    } else if (lasts >= LONG && !place.querySelector("button")) {
+      button("Try again", place, function () {
+        window.location.reload();
+      });
+      button("Back", place, function () {
+        window.history.back();
+      });
     }
-    waiting = [
-      window.setTimeout(function () {
-        regroup.make("span", { textContent: "Loading the page…" }, place);
-      }, SOON),
-      window.setTimeout(function () {
-        button("Try again", place, function () {
-          window.location.reload();
-        });
-        button("Back", place, function () {
-          window.history.back();
-        });
-      }, LONG),
-    ];
   }
 
   function listen() {
@@ -86,15 +82,15 @@
   }
 
   regroup.atStart(function () {
-    var page = document.getElementById("page");
-    new MutationObserver(function () {
-      ask(page);
-    }).observe(page, { attributes: true, attributeFilter: ["data-dash-is-loading"] });
-    ask(page);
+    // Comes with every page, and with every tick that finds nothing new.
+    var answer = document.getElementById("freshness");
     new MutationObserver(function () {
       heard = Date.now();
       listen();
-    }).observe(document.getElementById("freshness"), { subtree: true, childList: true, characterData: true, attributes: true });
-    window.setInterval(listen, 1000);
+    }).observe(answer, { subtree: true, attributes: true, attributeFilter: ["data-asked"], childList: true });
+    window.setInterval(function () {
+      wait(answer);
+      listen();
+    }, SOON / 4);
   });
 })();

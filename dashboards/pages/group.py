@@ -62,12 +62,12 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits)
     marks = store.marks(view, state.cluster, [group])
     flagged(drawn.figure, marks, first=view.start, last=view.end)
-    parts = [_head(state, group, found, shown, view)]
-    if not inside:
-        parts.append(_quiet(state, found, seen, view))
+    # What comes and goes has a place of its own: the rest of the page then stays as it is (assets/update.js).
+    quiet = html.Div([] if inside else [_quiet(state, found, seen, view)])
     capped = any(rows.is_capped for rows in (generations, events, members, stalls))
     return [
-        *parts,
+        _head(state, group, found, shown, view),
+        quiet,
         panel(
             "What happened",
             sentences.group(inside, found)
@@ -79,7 +79,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             name="group",
             table=_tables(strip, lived, owned, events, marks),
         ),
-        *diagnoses.panel(store.diagnosis(state.cluster, group, view)),
+        html.Div(diagnoses.panel(store.diagnosis(state.cluster, group, view))),
         _generations(generations, inside, hrefs, sentences.names([*members.rows, *events.rows])),
     ]
 

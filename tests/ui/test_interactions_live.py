@@ -1,0 +1,117 @@
+"""New data comes by itself, disturbs nobody, and its absence is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.ui import sample
+from tests.ui.conftest import Watched, serving
+from tests.ui.test_browser import PLOT
+
+# Playwright lets go of what it held when the route is taken away.
+ASKED = "**/_dash-update-component*"
+GROUP = "/group?cluster=prod-eu&group=pricing-static&from=all"
+
+
+@pytest.fixture
+def live(browser, tmp_path, now):
+    """A page over a warehouse that grows, and what makes it grow."""
+    sample.write(tmp_path, sample.static(now))
+    with serving(tmp_path) as address:
+        context = browser.new_context(viewport={"width": 1440, "height": 500})
+        watched = Watched(context.new_page(), address)
+        yield watched, lambda: sample.write(tmp_path, sample.nightly(now))
+        assert [] == watched.wrong
+        context.close()
+
+
+def test_a_paused_page_waits_and_says_since_when(live):
+    watched, grow = live
+    watched.page.clock.install()
+    page = watched.open("/?from=all", PLOT)
+    page.wait_for_selector(".ag-row")
+    page.keyboard.press("p")
+    assert page.inner_text("#paused").startswith("paused at ")
+    assert page.is_hidden("#freshness")
+    assert "Resume" == page.inner_text("[data-key=p]")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    grow()
+    page.clock.run_for(12_000)
+    page.wait_for_load_state("networkidle")
+    assert [] == asked
+    assert 1 == page.locator("[col-id=group] a").count()
+    page.click("[data-key=p]")
+    page.wait_for_function("() => document.querySelectorAll('[col-id=group] a').length === 2")
+    assert "" == page.inner_text("#paused")
+    assert page.is_visible("#freshness")
+
+
+def test_new_data_leaves_the_reader_where_he_is(live):
+    watched, grow = live
+    page = watched.open("/?from=all", PLOT)
+    page.wait_for_selector(".ag-row")
+    page.click("summary:text-is('Show as table')")
+    page.click(".ag-header-cell-text:text-is('Group')")
+    page.click(".ag-header-cell-text:text-is('Group')")
+    page.focus(".grid a")
+    page.evaluate("window.scrollTo(0, 180)")
+    before = page.evaluate("window.scrollY")
+    assert before > 100
+    grow()
+    page.wait_for_function("() => document.querySelectorAll('[col-id=group] a').length === 2", timeout=20_000)
+    assert page.evaluate("document.querySelector('details').open")
+    assert "pricing-static" == page.evaluate("document.activeElement.textContent")
+    assert abs(before - page.evaluate("window.scrollY")) < 80
+    names = page.locator("[col-id=group] a").all_inner_texts()
+    order = page.locator(".ag-row [col-id=group]").evaluate_all(
+        "cells => cells.sort((a, b) => a.closest('.ag-row').rowIndex - b.closest('.ag-row').rowIndex)"
+        ".map(cell => [Number(cell.closest('.ag-row').getAttribute('row-index')), cell.textContent])"
+    )
+    assert sorted(names, reverse=True) == [name for _, name in sorted(order)]
+
+
+def test_new_data_keeps_tables_open_and_links_in_focus_on_every_page(live):
+    watched, grow = live
+    page = watched.open(GROUP, PLOT)
+    page.click("summary:text-is('Show as table')")
+    page.focus(".crumbs a")
+    with page.expect_response(lambda response: len(response.body()) > 5_000, timeout=20_000):
+        grow()
+    page.wait_for_timeout(500)
+    assert page.evaluate("[...document.querySelectorAll('details')].some(each => each.open)")
+    assert "Fleet" == page.evaluate("document.activeElement.textContent")
+
+
+def test_an_answer_that_does_not_come_is_said(browser, address):
+    context = browser.new_context()
+    page = context.new_page()
+    page.clock.install()
+    page.goto(address + "/")
+    page.wait_for_selector("#page .head")
+    page.route(ASKED, lambda _: None)
+    assert page.is_hidden("#silent")
+    page.clock.run_for(30_000)
+    page.wait_for_selector("#silent:text-matches('No answer for [0-9]+ s')")
+    assert page.is_hidden("#freshness")
+    page.unroute(ASKED)
+    context.close()
+
+
+def test_a_slow_page_says_that_it_loads_and_offers_a_way_out(browser, address):
+    context = browser.new_context()
+    page = context.new_page()
+    page.clock.install()
+    page.goto(address + "/")
+    page.wait_for_selector("#page .head")
+    page.route(ASKED, lambda _: None)
+    page.click(".place >> text=Health")
+    page.wait_for_selector("#freshness[data-dash-is-loading]", state="attached")
+    page.clock.run_for(1_200)
+    assert "Loading the page…" == page.inner_text("#loading")
+    page.clock.run_for(4_000)
+    assert ["Try again", "Back"] == page.locator("#loading button").all_inner_texts()
+    page.unroute(ASKED)
+    page.wait_for_selector("h1:text-is('Health of Regroup')")
+    page.wait_for_function("() => document.getElementById('loading').textContent === ''")
+    context.close()
