@@ -46,7 +46,7 @@
     var button = event.target.closest && event.target.closest("button.copy");
     var block = button && button.closest(".paste").querySelector("pre");
     if (block) {
-      regroup.copy(block.textContent).then(function (done) {
+      regroup.copy(block.textContent, block).then(function (done) {
         told(button, done ? "Copied" : "Select and copy by hand");
       });
     }

@@ -48,31 +48,34 @@
     }, 4000);
   };
 
-  // Without a secure origin browsers have no clipboard, but copy what is selected.
-  function copySelected(text) {
+  // Without a secure origin browsers have no clipboard, but copy what is selected. What a reader may have to copy by hand,
+  // `block`, stays selected.
+  function copySelected(text, block) {
+    if (block) {
+      window.getSelection().selectAllChildren(block);
+      return document.execCommand("copy");
+    }
+    var focused = document.activeElement;
     var within = document.querySelector("dialog[open]") || document.body;
     var field = regroup.make("textarea", { value: text, className: "copied" }, within);
-    var focused = document.activeElement;
     field.select();
     var done = document.execCommand("copy");
     field.remove();
-    if (focused) {
-      focused.focus();
-    }
+    focused.focus();
     return done;
   }
 
   // Resolves to whether it was done.
-  regroup.copy = function (text) {
+  regroup.copy = function (text, block) {
     if (!navigator.clipboard) {
-      return Promise.resolve(copySelected(text));
+      return Promise.resolve(copySelected(text, block));
     }
     return navigator.clipboard.writeText(text).then(
       function () {
         return true;
       },
       function () {
-        return copySelected(text);
+        return copySelected(text, block);
       }
     );
   };

@@ -70,9 +70,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     parts = [_head(state, shown, view), _tiles(store.totals(view), seen, view, now)]
     if not found.rows:
         return [*parts, _no_rows(state)]
-    if seen.last_at < view.start:
-        parts.append(_unobserved(state, seen))
-    return [*parts, _heat(store, state, found.rows, view, seen), _groups(state, found, view, seen.last_at)]
+    unobserved = html.Div([_unobserved(state, seen)] if seen.last_at < view.start else [])
+    return [*parts, unobserved, _heat(store, state, found.rows, view, seen), _groups(state, found, view, seen.last_at)]
 
 
 def _head(state: State, shown: str, view: Window | None) -> Component:
