@@ -24,7 +24,7 @@
     button.textContent = paused ? "Resume" : "Pause";
     button.setAttribute("aria-pressed", String(paused));
     document.documentElement.toggleAttribute("data-paused", paused);
-    say("paused", paused ? "paused at " + since() + ": what came after is not shown" : "");
+    say("paused", paused ? "paused at " + since() : "");
   }
 
   // Only the ticks rest: a link that is followed shows its page, as of then.

@@ -74,3 +74,19 @@ def test_axe_finds_no_serious_fault(browser, told, page, width) -> None:
     assert opened.evaluate("document.documentElement.scrollWidth") <= width, "the page is wider than the window"
     assert [] == watched.wrong
     context.close()
+
+
+@pytest.mark.parametrize("key", ["?", "r", "e"])
+def test_axe_finds_no_serious_fault_in_a_dialog(browser, told, key) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    watched = Watched(context.new_page(), told)
+    opened = watched.open(PAGES["group"], ".panel .main-svg")
+    opened.keyboard.press(key)
+    opened.wait_for_selector("dialog h2")
+    for theme in ("light", "dark"):
+        opened.evaluate("theme => document.documentElement.setAttribute('data-theme', theme)", theme)
+        violations = Axe().run(opened, options=RULES).response["violations"]
+        assert [] == [rule for rule in violations if rule["impact"] in BAD]
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+    assert [] == watched.wrong
+    context.close()
