@@ -19,6 +19,8 @@ from confluent_kafka import KafkaException
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from jobs.admin_client import Client, attempt, connect, refused
+from jobs.end_offsets import KIND as END_OFFSETS
+from jobs.end_offsets import EndOffsets
 from jobs.kafka_client import ANSWER_WITHIN_S, admin
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ PERMISSIONS = {
     "list_groups": "DESCRIBE on the cluster or on groups, to see groups' states between two records",
     "describe_groups": "DESCRIBE on groups, to see members between two records",
     "describe_topics": "DESCRIBE on topics, to see replicas and topic ids",
+    "list_offsets": "DESCRIBE on topics, to see how far behind groups were around a rebalance",
     "describe_configs": "DESCRIBE_CONFIGS on the cluster, to see the brokers' group settings",
 }
 """Call to what it needs and what it is for."""
@@ -64,6 +67,7 @@ class Poller:
     def __init__(self, options: Mapping[str, str]) -> None:
         self._client: Client = connect(options)
         self._groups: AdminClient = admin(options)
+        self._ends = EndOffsets(self._groups)
         self._told: dict[tuple[str, str], str] = {}
         self._moving: dict[str, list[int]] = {}
         self._ended: set[str] = set()
@@ -102,15 +106,18 @@ class Poller:
             self._topics(None)
             self._settings()
             self._list_groups()
+            self._end_offsets()
         for kind, name in [told for told in self._told if told[0] == "error" and told[1] not in self.errors]:
             del self._told[kind, name]  # so that it is told again should it come back
         return self._seen
 
-    def _tell(self, kind: str, subject: str, body: Mapping[str, Any], *, always: bool = False) -> None:
-        text = json.dumps(body, sort_keys=True)
-        if always or self._told.get((kind, subject)) != text:
+    def _tell(self, kind: str, subject: str, body: Mapping[str, Any], *, always: bool = False) -> bool:
+        """Whether it is another than the one told before."""
+        text, before = json.dumps(body, sort_keys=True), self._told.get((kind, subject))
+        if always or before != text:
             self._told[kind, subject] = text
             self._seen.append({"observed_at_ms": _now_ms(), "source": SOURCE, "kind": kind, **body})
+        return before is not None and before != text
 
     def _failed(self, call: str, why: str, subject: str = "") -> None:
         name = f"{call} {subject}".strip()
@@ -146,6 +153,8 @@ class Poller:
         if why is not None:
             self._failed("describe_topics", why)
             return
+        if wanted is None:
+            self._ends.partitions = {t["name"]: len(t["partitions"]) for t in found if not t["error_code"]}
         for topic in sorted(found, key=lambda each: each["name"] or ""):
             if topic["error_code"]:
                 continue
@@ -218,6 +227,7 @@ class Poller:
             for each in sorted(listed, key=lambda each: each["group_id"])
         ]
         self._tell("group_list", "", {"groups": groups})
+        self._ends.keep(group["group_id"] for group in groups)
         self._consumers([g for g in groups if g["protocol_type"] in ("consumer", "")])
         self._others(
             [g for g in groups if g["type"] in (None, "classic") and g["protocol_type"] not in ("consumer", "")]
@@ -236,7 +246,10 @@ class Poller:
             except KafkaException as error:
                 self._failed("describe_groups", error.args[0].str(), group["group_id"])
                 continue
-            self._tell("group", group["group_id"], group | _described(found))
+            body = _described(found)
+            has_changed = self._tell("group", group["group_id"], group | body)
+            topics = {topic for member in body["members"] for topic, _ in member["assignment"]}
+            self._ends.reads(group["group_id"], topics, has_changed=has_changed)
 
     def _others(self, groups: list[dict[str, Any]]) -> None:
         """Connect workers, registries and what else speaks the classic protocol: members, without their blobs."""
@@ -261,6 +274,14 @@ class Poller:
             ]
             body = group | {"state": told["group_state"], "assignor": told["protocol_data"], "members": members}
             self._tell("group", group["group_id"], body)
+
+    def _end_offsets(self) -> None:
+        found, why = self._ends.look()
+        if why is not None:
+            self._failed("list_offsets", why)
+        for topic, seen in found:
+            told = {"observed_at_ms": seen.at_ms, "source": SOURCE, "kind": END_OFFSETS}
+            self._seen.append(told | {"topic": topic, "ends": seen.ends})
 
 
 def _described(group: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import threading
 from dataclasses import replace
 
 import pytest
-from confluent_kafka import Consumer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import (
     AclBinding,
     AclOperation,
@@ -58,6 +58,29 @@ def test_a_look_tells_groups_members_topic_ids_and_settings(grouped) -> None:
     assert "5000" == settings["group.consumer.heartbeat.interval.ms"]
     again = poller.look()
     assert ["reassignments"] == [each["kind"] for each in again], "what has not changed is not told again"
+    poller.close()
+
+
+def test_end_offsets_are_told_from_before_a_group_changes_and_after(grouped) -> None:
+    poller, producer = Poller(grouped), Producer(grouped)
+
+    def ends() -> list[dict]:
+        poller._full_at = float("-inf")  # what a look asks for every quarter of a minute, at once
+        return [each for each in poller.look() if each["kind"] == "end_offsets"]
+
+    assert [] == ends() + ends(), "nothing changed"
+    producer.produce("read", b"x", partition=1)
+    assert 0 == producer.flush(20)
+    second = Consumer(grouped | {"group.id": "readers", "client.id": "second"})
+    second.subscribe(["read"])
+    while not second.assignment():
+        second.poll(0.1)
+    before, now = ends()
+    assert ({"0": 0, "1": 0}, {"0": 0, "1": 1}) == (before["ends"], now["ends"])
+    assert before["observed_at_ms"] < now["observed_at_ms"]
+    assert [now["ends"]] == [each["ends"] for each in ends()], "and for a while"
+    assert {} == poller.errors
+    second.close()
     poller.close()
 
 
