@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dashboards.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
-from dashboards.gold_store import GoldStore, within
+from dashboards.gold_store import within
+from dashboards.lag_store import LagStore
 from dashboards.lake import Parameter, Row, Rows
 from dashboards.urlstate import Window
 from schemas.silver import SILVER
@@ -266,7 +267,7 @@ class Rebalance:
         return by_other and bool(stall["cause"] == StallCause.STATIC_RESTART)
 
 
-class Store(GoldStore):
+class Store(LagStore):
     """Answers of one warehouse."""
 
     @property

@@ -11,6 +11,8 @@ from dashboards import diagnoses, sentences
 from dashboards.components import aria, empty, grid, legend, marks_table, panel, state_word, table
 from dashboards.figures.flags import flagged
 from dashboards.figures.group import Drawn, group_figure
+from dashboards.figures.lag import lag_figure
+from dashboards.lag import Behind, told
 from dashboards.lake import Row, Rows
 from dashboards.ranges import keyed, ranges
 from dashboards.store import Span, Store
@@ -21,6 +23,7 @@ from dashboards.urlstate import ALL, State, Window, window
 from dashboards.zone import zone
 from schemas.states import GroupEventKind
 
+LOOKS_SHOWN = 200
 COLUMNS: list[dict[str, Any]] = [
     {"headerName": "Generation", "field": "number", "minWidth": 120, "flex": 1, "cellRenderer": "RegroupLink"},
     {"headerName": "Joined (UTC)", "field": "joined", "minWidth": 215, "flex": 2, "cellRenderer": "RegroupText",
@@ -79,9 +82,23 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             name="group",
             table=_tables(strip, lived, owned, events, marks),
         ),
+        html.Div(_behind(store.behind(state.cluster, group, view), view)),
         html.Div(diagnoses.panel(store.diagnosis(state.cluster, group, view))),
         _generations(generations, inside, hrefs, sentences.names([*members.rows, *events.rows])),
     ]
+
+
+def _behind(found: list[Behind], view: Window) -> list[Component]:
+    """How far behind the group was around its changes; nothing where the poll did not ask."""
+    if not found:
+        return []
+    rows = [(instant(each.at), str(each), "observed" if each.least == each.most else "bounded") for each in found]
+    summary = (
+        f"Records not yet committed, around changes of the group only.{told(found, view.start, view.end)}"
+        " Between two changes nobody asked."
+    )
+    as_table = table(("At (UTC)", "Records behind", "Evidence"), rows[-LOOKS_SHOWN:])
+    return [panel("How far behind", summary, lag_figure(found, view), name="behind", table=as_table)]
 
 
 def _owned_until(found: Row, generations: list[Row], observed_until: int) -> int:

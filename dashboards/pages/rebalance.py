@@ -11,6 +11,7 @@ from dashboards import sentences
 from dashboards.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
 from dashboards.figures.flags import flagged
 from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped, waterfall
+from dashboards.lag import told
 from dashboards.lake import Row
 from dashboards.marks import NEAR_MS, after
 from dashboards.ranges import drawn, keyed, part
@@ -22,6 +23,8 @@ from dashboards.zone import zone
 from schemas.states import StallCause
 
 TABLE_ROWS = 200
+BEFORE_MS, AFTER_MS = 60_000, 120_000
+"""Around a rebalance, as far as the poll goes on asking for end offsets."""
 
 
 def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: ARG001 - every page has this shape
@@ -45,12 +48,18 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
     first, last = (round(origin + x / SCALE) for x in figure.layout.xaxis.range)
     flagged(figure, marks, first=first, last=last, origin=origin, scale=SCALE)
     whole = Window(first, last, is_live=False)
+    near = Window(first - BEFORE_MS, last + AFTER_MS, is_live=False)
     view = drawn(state, whole)
     figure.update_xaxes(range=[(view.start - origin) * SCALE, (view.end - origin) * SCALE])
     note = f" The {RESOURCES_SHOWN} that stood still longest are drawn." if more else ""
     return [
         _head(state, group, found, whole),
-        html.P(sentences.rebalance(found) + after(marks, *_start(found.generation)), className="sentence"),
+        html.P(
+            sentences.rebalance(found)
+            + after(marks, *_start(found.generation))
+            + told(store.behind(state.cluster, group, near), near.start, near.end),
+            className="sentence",
+        ),
         panel(
             "Anatomy",
             f"Seconds since {instant(origin)} {zone()}.{note} ▲ {came}, ◇ first commit.",

@@ -1,0 +1,58 @@
+"""How far behind a group was: a band from the least to the most that it can have been, a dot for each look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from dashboards.figures.clock import time_axis
+from dashboards.lag import Behind
+from dashboards.text import instant
+from dashboards.theme import LOOKS, layout
+from dashboards.urlstate import Window
+from dashboards.zone import zone
+
+HEIGHT_PX = 200
+APART_MS = 60_000
+"""The poll looks four times a minute around a change; what lies between two changes was not asked."""
+
+
+def lag_figure(found: Sequence[Behind], window: Window) -> go.Figure:
+    """Two lines, the space between them filled where the bounds differ; broken where nobody looked."""
+    figure = go.Figure()
+    colour = LOOKS["working"].colour
+    for name in ("least", "most"):
+        x: list[int | None] = []
+        y: list[int | None] = []
+        tips: list[list[str]] = []
+        for each in found:
+            if x and x[-1] is not None and each.at - x[-1] > APART_MS:
+                x, y, tips = [*x, None], [*y, None], [*tips, [""]]
+            x, y = [*x, each.at], [*y, getattr(each, name)]
+            tips.append([f"<b>{each} behind</b><br>{instant(each.at)} {zone()}<br>{_grade(each)}"])
+        figure.add_trace(
+            go.Scatter(
+                x=x,
+                y=y,
+                mode="lines+markers",
+                fill="tonexty" if name == "most" else None,
+                line={"width": 1.5, "color": colour},
+                marker={"size": 4, "color": colour},
+                customdata=tips,
+                hovertemplate="%{customdata[0]}<extra></extra>",
+            )
+        )
+    figure.update_layout(
+        layout(
+            HEIGHT_PX,
+            margin={"l": 70, "r": 20, "t": 12, "b": 34},
+            xaxis=time_axis(window.start, window.end),
+            yaxis={"rangemode": "tozero", "zeroline": False, "fixedrange": True, "title": {"text": "records"}},
+        )
+    )
+    return figure
+
+
+def _grade(each: Behind) -> str:
+    return "observed" if each.least == each.most else "bounded: between two commits"
