@@ -24,6 +24,7 @@ from dashboards.components import aria, empty
 from dashboards.lake import Lake, LocalLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
 from dashboards.ranges import keyed
+from dashboards.requests import refuse_malformed
 from dashboards.runbooks import add_runbooks
 from dashboards.security import harden
 from dashboards.store import Span, Store
@@ -103,6 +104,7 @@ def create_app(
     app.server.add_url_rule("/healthz", "healthz", lambda: Response("ok\n", mimetype="text/plain"))
     add_runbooks(app.server)
     guard(app.server, access or Access())
+    refuse_malformed(app.server, app.callback_map)
     harden(app.server, app.csp_hashes())
     return app
 

@@ -1,0 +1,146 @@
+"""Bodies that no page sends: none may crash, hang or be answered with more than a sentence.
+
+`python -m bench.malformed [--bodies 100000]`. Bodies that pages do send, changed at random, posted to the application
+in this process; prints the answers by status and the slowest one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from dashboards.app import create_app
+from dashboards.lake import LocalLake
+from dashboards.requests import UPDATE
+from tests.ui import sample
+
+VALUES_ONLY = 0.1
+"""So many ask what pages ask, with values that they do not have."""
+
+STRANGE = (
+    None, True, -1, 0, 2**63, -(2**80), 1e308, float("nan"), "", "x" * 5_000, "\u0000", "\ud800", "../../etc/passwd",
+    "<script>alert(1)</script>", "__proto__", [], {}, [[]], {"id": {"type": ["figure"]}}, {"points": [{"y": 10**9}]},
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Answers:
+    """How a run went."""
+
+    statuses: Counter[int] = field(default_factory=Counter)
+    slowest_s: float = 0.0
+    told_too_much: list[str] = field(default_factory=list)
+
+
+class _Heard(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(self.format(record))
+
+
+def bodies(app: Any, random: Random, count: int) -> Any:
+    """Bodies as they go over the wire."""
+    asked = [_asked(output, each) for output, each in app.callback_map.items() if "callback" in each]
+    for _ in range(count):
+        body = json.loads(json.dumps(random.choice(asked)))
+        if random.random() < VALUES_ONLY:
+            for each in (*body["inputs"], *body["state"]):
+                given = each[0] if isinstance(each, list) else each
+                given["value"] = _changed(given["value"], random)
+            yield json.dumps(body).encode("utf-8", "surrogatepass")
+            continue
+        for _ in range(random.randrange(1, 4)):
+            body = _changed(body, random)
+        data = json.dumps(body).encode("utf-8", "surrogatepass")
+        if random.random() < 0.2:
+            at = random.randrange(len(data) + 1)
+            data = data[:at] + random.randbytes(random.randrange(4)) + data[at + random.randrange(4) :]
+        yield data
+
+
+def post(folder: Path, *, count: int, seed: int = 1) -> tuple[Answers, list[str]]:
+    """Send so many bodies to pages over a small warehouse; returns also what was logged."""
+    sample.write(folder, sample.everyday(int(time.time() * 1000)))
+    app = create_app(LocalLake(folder))
+    client = app.server.test_client()
+    client.get("/_dash-dependencies")
+    heard, answers = _Heard(), Answers()
+    logging.getLogger().addHandler(heard)
+    try:
+        for data in bodies(app, Random(seed), count):
+            began = time.perf_counter()
+            answer = client.post(UPDATE, data=data, content_type="application/json")
+            answers.slowest_s = max(answers.slowest_s, time.perf_counter() - began)
+            answers.statuses[answer.status_code] += 1
+            if answer.status_code >= 400 and (len(answer.data) > 300 or b"Traceback" in answer.data):
+                answers.told_too_much.append(data[:200].decode("utf-8", "replace"))
+    finally:
+        logging.getLogger().removeHandler(heard)
+    return answers, heard.said
+
+
+def _asked(output: str, callback: dict[str, Any]) -> dict[str, Any]:
+    """What a browser sends for a callback, with values that it could have."""
+    values = {"pathname": "/group", "search": "?cluster=prod-eu&group=billing-worker", "n_intervals": 3}
+
+    def given(each: dict[str, Any]) -> Any:
+        found = {"id": each["id"], "property": each["property"], "value": values.get(each["property"])}
+        if not each["id"].startswith("{"):
+            return found
+        return [found | {"id": {"type": "figure", "name": "group"}}]
+
+    names = output.removeprefix("..").removesuffix("..").split("...")
+    targets = [dict(zip(("id", "property"), name.rsplit(".", 1), strict=True)) for name in names]
+    return {
+        "output": output,
+        "outputs": targets if len(targets) > 1 else targets[0],
+        "inputs": [given(each) for each in callback["inputs"]],
+        "state": [given(each) for each in callback["state"]],
+        "changedPropIds": [f"{each['id']}.{each['property']}" for each in callback["inputs"][:1]],
+    }
+
+
+def _changed(value: Any, random: Random) -> Any:
+    """Something in it replaced, dropped or wrapped."""
+    if isinstance(value, dict) and value and random.random() < 0.8:
+        key = random.choice(sorted(value))
+        if random.random() < 0.2:
+            return {k: v for k, v in value.items() if k != key}
+        return value | {key: _changed(value[key], random)}
+    if isinstance(value, list) and value and random.random() < 0.8:
+        at = random.randrange(len(value))
+        return [*value[:at], *([] if random.random() < 0.2 else [_changed(value[at], random)]), *value[at + 1 :]]
+    if random.random() < 0.05:
+        for _ in range(random.randrange(200)):
+            value = [value]
+        return value
+    return random.choice(STRANGE)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bodies", type=int, default=100_000)
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        answers, said = post(Path(folder), count=parser.parse_args().bodies)
+    for status, count in sorted(answers.statuses.items()):
+        print(f"{count:8,} answered {status}")
+    print(f"slowest {answers.slowest_s:.2f} s, all {time.perf_counter() - began:.0f} s, {len(said)} lines logged")
+    print(f"answers with more than a sentence: {len(answers.told_too_much)}")
+    for text in (*answers.told_too_much[:5], *said[:5]):
+        print(text[-1500:])
+
+
+if __name__ == "__main__":
+    main()
