@@ -15,6 +15,7 @@ from dashboards.figures.lag import lag_figure
 from dashboards.lag import Behind, told
 from dashboards.lake import Row, Rows
 from dashboards.ranges import keyed, ranges
+from dashboards.rewinds import taken_up
 from dashboards.store import Span, Store
 from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, resource, span, visible
 from dashboards.theme import GLYPHS, LOOKS, look_of
@@ -74,6 +75,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         panel(
             "What happened",
             sentences.group(inside, found)
+            + (f" Work went on: {taken_up(stalls.rows, unit)}." if stalls.rows else "")
             + sentences.waited(waits)
             + sentences.unread(gaps.rows)
             + _shown(drawn, lived, owned, capped=capped),

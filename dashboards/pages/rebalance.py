@@ -15,6 +15,7 @@ from dashboards.lag import told
 from dashboards.lake import Row
 from dashboards.marks import NEAR_MS, after
 from dashboards.ranges import drawn, keyed, part
+from dashboards.rewinds import taken_up
 from dashboards.store import Rebalance, Store
 from dashboards.text import ABSENT, amount, between, count, duration, instant, member_label, resource, span, visible
 from dashboards.timeline import proof
@@ -168,6 +169,7 @@ def _cost(found: Rebalance) -> Component:
             )
             for cause, rows in sorted(causes.items())
         ),
+        ("Went on", taken_up(stalls, word)),
         ("Moved", sentences.moved(g)),
         ("Took", html.Span([sentences.took(g), " ", evidence_mark(g["evidence"])])),
     ]

@@ -1,0 +1,25 @@
+"""Late is told from read again by the commits around a stop, and from not known."""
+
+from __future__ import annotations
+
+from dashboards.rewinds import taken_up
+
+
+def stop(last: int | None, first: int | None, resumed: int | None = 1) -> dict:
+    return {"last_committed_offset": last, "first_committed_offset": first, "resumed_at_latest": resumed}
+
+
+def test_commits_that_go_on_are_late_and_nothing_more() -> None:
+    assert "no commit went back (2 of 3 partitions known)" in taken_up(
+        [stop(5, 5), stop(5, 90), stop(None, 3)], "partition"
+    )
+
+
+def test_a_commit_behind_the_last_one_is_told_with_what_was_read_again() -> None:
+    said = taken_up([stop(1_300, 100), stop(10, 6), stop(5, 9), stop(7, None, None)], "partition")
+    assert said == "2 partitions went back by 1,204 records in all, read again (3 of 3 partitions known)"
+
+
+def test_without_commits_nothing_is_said_to_be_well() -> None:
+    assert taken_up([stop(None, None)], "partition").startswith("not known")
+    assert taken_up([], "task").startswith("not known")
