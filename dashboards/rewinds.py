@@ -1,11 +1,12 @@
-"""Whether what stood still went on where it had stopped: late, or also read again."""
+"""Whether what stood still goes on again, and from where: late, or also read again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from dashboards.lake import Row
-from dashboards.text import count
+from dashboards.text import count, instant
+from dashboards.zone import zone
 
 
 def taken_up(stalls: Iterable[Row], unit: str) -> str:
@@ -24,3 +25,17 @@ def taken_up(stalls: Iterable[Row], unit: str) -> str:
         return f"where it had stopped: no commit went back ({of})"
     records = sum(s["last_committed_offset"] - s["first_committed_offset"] for s in back)
     return f"{count(len(back), unit)} went back by {count(records, 'record')} in all, read again ({of})"
+
+
+def over(stalls: Iterable[Row], unit: str) -> str:
+    """Whether all that the newest rebalance with stops had stopped has committed again, and when the last of it did."""
+    rows = list(stalls)
+    if not rows:
+        return ""
+    newest = max((s["incarnation"], s["generation_id"]) for s in rows)
+    mine = [s for s in rows if (s["incarnation"], s["generation_id"]) == newest]
+    waiting = [s for s in mine if s["first_commit_at"] is None]
+    if waiting:
+        return f" Of {count(len(mine), unit)} stopped last {len(waiting):,} had no commit since."
+    last = max(s["first_commit_at"] for s in mine)
+    return f" All {count(len(mine), unit)} stopped last committed again by {instant(last)} {zone()}."

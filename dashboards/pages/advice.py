@@ -14,6 +14,9 @@ from dashboards.urlstate import State
 from dashboards.zone import zone
 from schemas.states import AdviceAction, AdviceStatus
 
+WHOLE = 3
+"""Up to so many groups are listed with all that there is to paste: of many it would fill a page that nobody reads."""
+
 HEAD = (
     "Action", "Lost, predicted", "Interval", "Saving", "Rebalances", "Recommended", "Status",
 )  # fmt: skip
@@ -43,7 +46,7 @@ def render(store: Store, state: State, _: int) -> list[Component]:
         head,
         html.P(text, className="summary"),
         *capped,
-        *(_group(state, rows, causes.get(key, [])) for key, rows in groups.items()),
+        *(_group(state, rows, causes.get(key, []), is_whole=len(groups) <= WHOLE) for key, rows in groups.items()),
     ]
 
 
@@ -60,8 +63,10 @@ def _by_group(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
     return out
 
 
-def _group(state: State, rows: list[Row], causes: list[Row]) -> Component:
+def _group(state: State, rows: list[Row], causes: list[Row], *, is_whole: bool) -> Component:
     first = rows[0]
+    told = [row for row in rows if (is_whole or row["is_recommended"]) and (row["settings"] or row["preconditions"])]
+    more = dcc.Link("How to do each of them", href=state.href("advice", q=first["group_id"]))
     title = dcc.Link(
         visible(first["group_id"], 80), href=state.href("group", cluster=first["cluster"], group=first["group_id"])
     )
@@ -78,7 +83,8 @@ def _group(state: State, rows: list[Row], causes: list[Row]) -> Component:
             *([html.H3("Why it rebalances"), *why(causes)] if causes else []),
             html.H3("What other settings would do"),
             table(HEAD, [_cells(row) for row in rows]),
-            *(_details(row) for row in rows if row["settings"] or row["preconditions"]),
+            *map(_details, told),
+            *([] if is_whole else [html.P(more)]),
         ],
         className="panel",
     )

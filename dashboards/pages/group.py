@@ -15,7 +15,7 @@ from dashboards.figures.lag import lag_figure
 from dashboards.lag import Behind, told
 from dashboards.lake import Row, Rows
 from dashboards.ranges import keyed, ranges
-from dashboards.rewinds import taken_up
+from dashboards.rewinds import over, taken_up
 from dashboards.store import Span, Store
 from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, resource, span, visible
 from dashboards.theme import GLYPHS, LOOKS, look_of
@@ -76,6 +76,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             "What happened",
             sentences.group(inside, found)
             + (f" Work went on: {taken_up(stalls.rows, unit)}." if stalls.rows else "")
+            + over(stalls.rows, unit)
             + sentences.waited(waits)
             + sentences.unread(gaps.rows)
             + _shown(drawn, lived, owned, capped=capped),
@@ -124,7 +125,11 @@ def _head(state: State, group: str, found: Row | None, shown: str, view: Window 
             visible(x, 60) for x in (found["group_type"], found["group_protocol"], found["assignor"]) if x is not None
         )
         members = "" if found["member_count"] is None else f" · {count(found['member_count'], 'member')}"
-        about = [state_word(look_of(found["state"]), found["state"]), html.Span(kind + members, className="quiet")]
+        about = [
+            state_word(look_of(found["state"]), found["state"]),
+            html.Span(f"{kind}{members} · since {instant(found['state_since_at'])[:19]} {zone()}", className="quiet"),
+            dcc.Link("Advice for this group", href=state.href("advice", q=group)),
+        ]
     return html.Div(
         [
             html.Div(

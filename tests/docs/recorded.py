@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,7 @@ CLUSTERS = {"churn": "eager_churn", "restarts": "rolling_restart", "moves": "rea
 
 def write(warehouse: Path) -> None:
     """Churn with a deploy announced in its middle, rolling restarts, reassignments; a gap and a storm by hand."""
-    rows: Rows = {table.name: [] for table in TABLES}
-    for cluster, name in CLUSTERS.items():
-        for table, found in _tables(cluster, name).items():
-            rows[table] += found
+    rows = rows_of(CLUSTERS)
     began = datetime(2026, 11, 21, 7, 25, 50, tzinfo=UTC)
     rows[COVERAGE.name].append(
         {"cluster": "churn", "source": "__consumer_offsets", "source_partition": 3, "log_epoch": 0, "from_offset": 10,
@@ -43,6 +41,19 @@ def write(warehouse: Path) -> None:
          "is_open": True, "groups": 1, "group_ids": ["imports-joiner"], "rebalances": 3, "unexplained_rebalances": 3,
          "lost_resource_seconds": 12.0, "suspected_cause": "unknown", "score": 0.0, "differences": []}
     )  # fmt: skip
+    store(warehouse, rows)
+
+
+def rows_of(clusters: Mapping[str, str]) -> Rows:
+    """Rows of silver and gold (storms excepted) by table, of recordings by the name of their cluster."""
+    rows: Rows = {table.name: [] for table in TABLES}
+    for cluster, name in clusters.items():
+        for table, found in _tables(cluster, name).items():
+            rows[table] += found
+    return rows
+
+
+def store(warehouse: Path, rows: Rows) -> None:
     for table in TABLES:
         shape = row_type(table)
         stored = [{name: row.get(name) for name in table.names} for row in rows[table.name]]

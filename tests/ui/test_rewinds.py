@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboards.rewinds import taken_up
+from dashboards.rewinds import over, taken_up
 
 
 def stop(last: int | None, first: int | None, resumed: int | None = 1) -> dict:
@@ -23,3 +23,14 @@ def test_a_commit_behind_the_last_one_is_told_with_what_was_read_again() -> None
 def test_without_commits_nothing_is_said_to_be_well() -> None:
     assert taken_up([stop(None, None)], "partition").startswith("not known")
     assert taken_up([], "task").startswith("not known")
+
+
+def test_it_is_over_once_all_that_stopped_last_has_committed_again() -> None:
+    def of(generation: int, at: int | None) -> dict:
+        return {"incarnation": 0, "generation_id": generation, "first_commit_at": at}
+
+    assert over([of(1, None), of(2, 1_000), of(2, 61_500)], "partition").endswith(
+        "All 2 partitions stopped last committed again by 1970-01-01 00:01:01.500 UTC."
+    )
+    assert "Of 2 partitions stopped last 1 had no commit since." in over([of(2, None), of(2, 5), of(1, 9)], "partition")
+    assert over([], "partition") == ""
