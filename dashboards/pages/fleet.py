@@ -13,7 +13,7 @@ from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake import Row, Rows
 from dashboards.ranges import ranges
 from dashboards.store import Span, Store
-from dashboards.text import amount, between, bounded, clock, count, duration, instant, span, visible
+from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, instant, span, visible
 from dashboards.theme import LOOKS, look_of
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.zone import zone
@@ -125,6 +125,7 @@ def _unobserved(state: State, seen: Span) -> Component:
 
 def _tiles(totals: Row, seen: Span, view: Window, now: int) -> Component:
     limits = span(amount(totals["lost_min"]), amount(totals["lost_max"])) if totals["lost_max"] else "none"
+    is_seen = seen.last_at >= view.start
     not_known = f"state of {seen.unknown:,} not observed" if seen.unknown else "every state known"
     return html.Div(
         [
@@ -135,8 +136,12 @@ def _tiles(totals: Row, seen: Span, view: Window, now: int) -> Component:
                 f"as of {clock(seen.last_at)} {zone()}",
                 loud=seen.rebalancing > 0,
             ),
-            tile("Partition-seconds lost", amount(totals["lost"]), f"bounds {limits}"),
-            tile("Rebalances", f"{totals['rebalances']:,}", f"in {duration(view.width)}"),
+            tile("Partition-seconds lost", amount(totals["lost"]), f"bounds {limits}")
+            if is_seen
+            else tile("Partition-seconds lost", ABSENT, "not observed"),
+            tile("Rebalances", f"{totals['rebalances']:,}", f"in {duration(view.width)}")
+            if is_seen
+            else tile("Rebalances", ABSENT, "not observed"),
             tile(
                 "Newest record", f"{duration(max(0, now - seen.last_at))} ago", f"{instant(seen.last_at)[:19]} {zone()}"
             ),
@@ -153,7 +158,12 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
     if len(groups) > len(worst):
         summary += f"; the {len(worst)} worst groups are drawn"
     if not total:
-        summary = "Nothing happened: no rebalance in this range"
+        is_seen = seen.last_at >= view.start
+        summary = (
+            "Nothing happened: no rebalance in this range"
+            if is_seen
+            else "Not observed: nothing is known of this range"
+        )
     width = max(1, -(-view.width // BINS))
     loud = sorted(cells, key=lambda c: (-c["rebalances"], c["bin"]))[:200]
     rows = [
@@ -181,7 +191,7 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
 
 
 def _groups(state: State, found: Rows, view: Window, observed_until: int) -> Component:
-    rows = [_row(state, g, observed_until) for g in found.rows]
+    rows = [_row(state, g, observed_until, is_seen=observed_until >= view.start) for g in found.rows]
     more = f"The {len(rows):,} worst are listed: search for others. " if found.is_capped else ""
     return html.Section(
         [
@@ -199,9 +209,9 @@ def _link(state: State, g: Row) -> str:
     return state.href("group", cluster=g["cluster"], group=g["group_id"])
 
 
-def _row(state: State, g: Row, observed_until: int) -> Row:
+def _row(state: State, g: Row, observed_until: int, *, is_seen: bool) -> Row:
     look = look_of(g["state"])
-    is_known = look != "unknown" or g["rebalances"] > 0
+    is_known = (look != "unknown" and is_seen) or g["rebalances"] > 0
     since = g["open_rebalance_since_at"]
     lasting = "" if since is None else f" for {duration(max(0, observed_until - since))}"
     changed = max((t for t in (g["state_since_at"], g["last_rebalance_at"]) if t is not None), default=None)
