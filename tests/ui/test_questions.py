@@ -163,15 +163,14 @@ def test_was_anything_lost_or_only_late(asking, recorded) -> None:
 
 @pytest.mark.parametrize("change", ["static membership", "cooperative assignor"])
 def test_what_would_static_membership_or_the_cooperative_assignor_save(asking, recorded, change) -> None:
-    wanted = change.replace(" ", "_")
-    group = next(
-        row["group_id"] for row in recorded.rows["advice"]
-        if row["cluster"] == "restarts" and row["action"] == "static_membership"
-    )  # fmt: skip
-    assert any(row["group_id"] == group and row["action"] == wanted for row in recorded.rows["advice"])
+    advised = {
+        action: {row["group_id"] for row in recorded.rows["advice"] if (row["cluster"], row["action"]) == ("restarts", action)}
+        for action in ("static_membership", "cooperative_assignor")
+    }  # fmt: skip
+    (group,) = advised["static_membership"] & advised["cooperative_assignor"]
     one = asking(f"/group?cluster=restarts&group={group}&from=all")
     one.click("a:text-is('Advice for this group')", "h1:text-is('Advice')")
-    one.click(f"summary:text-is('How: {change}')", ".paste pre")
+    one.click(f"summary:text-is('How: {change}')", ".paste pre:visible")
     paste = "group.instance.id" if "static" in change else "CooperativeStickyAssignor"
     one.reads(group, "Interval", "Recommended", change, paste)
 
