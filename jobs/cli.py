@@ -29,6 +29,7 @@ COMMANDS = {
     "mark": ("jobs.mark", "run"),
     "lab": ("jobs.lab.lab", "run"),
     "doctor": ("jobs.doctor", "run"),
+    "bench": ("jobs.bench", "run"),
 }
 SCENARIOS = "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, storms, outage"
 FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
@@ -99,6 +100,9 @@ def parser() -> argparse.ArgumentParser:
     )
     lab.add_argument("--seed", type=int, default=1, help="seed of the script")
     add("doctor", "check Java, jars, Kafka, permissions, topics and the warehouse, and say what to do", kafka)
+    bench = add("bench", "measure this build; without a name, list what there is to measure")
+    bench.add_argument("name", nargs="?", metavar="NAME", help="what to measure")
+    bench.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its own arguments (--help tells)")
     return top
 
 

@@ -76,9 +76,10 @@ def test_a_changed_lock_is_prepared_again(clone):
     assert start(clone, "up").stdout.startswith("-P -m jobs.environment requirements.lock\n")
 
 
-def test_the_tests_need_the_development_lock(clone):
+@pytest.mark.parametrize("command", ["test", "bench"])
+def test_the_tests_and_the_benches_need_the_development_lock(clone, command):
     make_ready(clone, "requirements.lock")
-    assert start(clone, "test").stdout.startswith("-P -m jobs.environment requirements-dev.lock\n")
+    assert start(clone, command).stdout.startswith("-P -m jobs.environment requirements-dev.lock\n")
 
 
 def test_the_checks_run_before_pytest_which_gets_the_arguments(clone):

@@ -1,0 +1,53 @@
+"""How long a browser takes from an address to a page with its figure, and what scripts it loads for that."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from shutil import which
+
+FIGURE = "() => document.querySelector('#page .main-svg') && performance.now()"
+
+
+@dataclass(frozen=True, slots=True)
+class Painted:
+    """`scripts` is the size of all scripts, gzipped; `took` the milliseconds of each opening, by page."""
+
+    scripts: int
+    took: dict[str, list[float]]
+
+
+def paint(host: str, addresses: Mapping[str, str], times: int) -> Painted | None:
+    """Each address in a browser that has nothing cached; None where there is no browser."""
+    path = next(filter(None, map(which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    try:
+        from playwright.sync_api import Response, sync_playwright  # noqa: PLC0415 - only the tests' environment has it
+    except ImportError:
+        return None
+    if path is None:
+        return None
+    scripts: dict[str, int] = {}
+
+    def weigh(response: Response) -> None:
+        if response.request.resource_type == "script" and response.url not in scripts:
+            scripts[response.url] = len(gzip.compress(response.body(), 6))
+
+    took: dict[str, list[float]] = {}
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        for name, address in addresses.items():
+            for turn in range(times + 1):
+                context = browser.new_context(viewport={"width": 1440, "height": 900})
+                page = context.new_page()
+                if turn == 0:
+                    page.on("response", weigh)
+                page.goto(host + address)
+                found = page.wait_for_function(FIGURE, polling="raf").json_value()
+                if turn == 0:
+                    page.wait_for_load_state("networkidle")
+                else:
+                    took.setdefault(name, []).append(found)
+                context.close()
+        browser.close()
+    return Painted(sum(scripts.values()), took)

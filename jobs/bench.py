@@ -1,0 +1,49 @@
+"""`regroup bench`: the measurements in the folder bench/ of a checkout, which no wheel contains."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import runpy
+import sys
+from pathlib import Path
+
+from jobs.errors import UserError
+from jobs.settings import Settings
+
+FOLDER = Path(__file__).parent.parent / "bench"
+
+
+def run(_: Settings, args: argparse.Namespace) -> int:
+    """Run one measurement with its own arguments; without a name, say which there are.
+
+    Raises:
+        UserError: there is no such measurement, or this is no checkout.
+    """
+    there = measurements(FOLDER)
+    if not there:
+        raise UserError(f"There is no folder {FOLDER}: run the benches from a checkout of the repository.")
+    if args.name is None:
+        for name, text in there.items():
+            print(f"{name:15} {text}")
+        return 0
+    name = args.name.replace("-", "_")
+    if name not in there:
+        raise UserError(f"There is no bench {args.name}: choose one of {', '.join(there)}.")
+    sys.argv = [f"regroup bench {args.name}", *args.arguments]
+    sys.path.insert(0, str(FOLDER.parent))
+    try:
+        runpy.run_module(f"bench.{name}", run_name="__main__")
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return 0
+
+
+def measurements(folder: Path) -> dict[str, str]:
+    """Name and first sentence of every module that can be run; nothing is imported."""
+    found = {}
+    for path in sorted(folder.glob("*.py")):
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in module.body):
+            found[path.stem] = (ast.get_docstring(module) or "").split("\n")[0]
+    return found

@@ -1,0 +1,29 @@
+"""`bench pages` asks every page and says of each whether it kept to its budget."""
+
+from __future__ import annotations
+
+from jobs.cli import main
+
+
+def test_every_page_is_measured_against_its_budget(capsys, tmp_path):
+    few = ["--groups", "60", "--days", "2", "--requests", "1", "--readers", "3", "--seconds", "0.5", "--no-browser"]
+    for told in ("made the history", "60 groups"):
+        assert main(["bench", "pages", "--folder", str(tmp_path), *few]) in (0, 1)
+        printed = capsys.readouterr().out
+        assert told in printed
+    lines = [line for line in printed.splitlines() if line.endswith(("  met", "  NOT MET"))]
+    for name in (
+        "fleet 24 h",
+        "group 24 h",
+        "zoom",
+        "rebalance",
+        "storms",
+        "advice",
+        "reassignments",
+        "health",
+        "search",
+    ):
+        assert any(line.startswith(f"server, {name}") for line in lines), name
+    for name in ("largest figure,", "largest page", "3 readers at once", "memory of the pages"):
+        assert any(line.startswith(name) for line in lines), name
+    assert not any("0 of 0" in line or "p95 0 ms, median 0 ms, processor" in line for line in lines)
