@@ -7,9 +7,12 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from html import escape
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 from flask import Flask, Response, redirect, request
+
+from dashboards.readers import GROUP_MARK, TOKEN, Prefixes, Readers
 
 TOKEN_VARIABLE = "REGROUP_PAGES_TOKEN"  # noqa: S105 - its name
 COOKIE = "regroup"
@@ -19,6 +22,7 @@ OPEN = ("/healthz", "/login", "/assets/regroup.css")
 """What anybody may have: it tells nothing of the tables."""
 
 HEADER = "X-Forwarded-User"
+GROUPS_HEADER = "X-Forwarded-Groups"
 Network = IPv4Network | IPv6Network
 Answer = Response | None
 
@@ -40,14 +44,31 @@ class Access:
     token: str = field(default="", repr=False)
     proxies: tuple[Network, ...] = ()
     header: str = HEADER
+    groups_header: str = GROUPS_HEADER
+    readers: Readers = field(default_factory=lambda: Readers({}))
 
     @classmethod
-    def of(cls, *, token: str = "", proxies: str = "", header: str = HEADER) -> Access:
-        """`proxies` are networks, with commas between them.
+    def of(
+        cls,
+        *,
+        token: str = "",
+        proxies: str = "",
+        header: str = HEADER,
+        groups_header: str = GROUPS_HEADER,
+        readers: Any = None,
+    ) -> Access:
+        """`proxies` are networks, with commas between them; `readers` the setting of that name.
 
         Raises:
-            ValueError: with a sentence, where a network is none, the token is short, or both are given.
+            ValueError: with a sentence, where a network is none, the token is short, both are given, or there are
+                readers whom nothing tells apart.
         """
+        known = Readers.of(readers or {})
+        if known and not token and not proxies:
+            raise ValueError(
+                "The setting readers needs to know who reads: set trusted_proxies (or pages_token, whose reader is "
+                f"called {TOKEN}), or take [readers] away."
+            )
         if token and proxies:
             raise ValueError(
                 "Either a token or trusted proxies guard the pages, not both: take one of the settings away."
@@ -58,11 +79,25 @@ class Access:
             networks = tuple(ip_network(each.strip()) for each in proxies.split(",") if each.strip())
         except ValueError as error:
             raise ValueError(f"The setting trusted_proxies must be networks such as 10.0.0.0/8: {error}.") from None
-        return cls(token=token, proxies=networks, header=header)
+        return cls(token=token, proxies=networks, header=header, groups_header=groups_header, readers=known)
 
     @property
     def is_guarded(self) -> bool:
         return bool(self.token or self.proxies)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the reader of the request under way is known by: a name, and groups with GROUP_MARK before them."""
+        if not self.proxies:
+            return (TOKEN,) if self.token else ()
+        name = request.headers.get(self.header, "").strip()
+        told = request.headers.get(self.groups_header, "").split(",")
+        groups = (GROUP_MARK + group.strip() for group in told if group.strip())
+        return (*groups, *((name,) if not name.startswith(GROUP_MARK) else ()))
+
+    def prefixes(self) -> Prefixes | None:
+        """Of the groups that the reader of the request under way may see; None: of all."""
+        return self.readers.prefixes(self.names) if self.readers else None
 
     def refusal(self, host: str) -> str | None:
         """Why the pages may not listen on `host`, and the next step; None where they may."""

@@ -7,7 +7,9 @@ DIAGNOSIS_ROWS = 3_000
 NEWEST = """
 WITH newest AS (
     SELECT cluster, group_id, max(as_of) AS as_of FROM diagnoses
-    WHERE contains(lower(group_id), lower($q)) GROUP BY cluster, group_id
+    WHERE contains(lower(group_id), lower($q))
+      AND (len($groups) = 0 OR list_contains(CAST($groups AS VARCHAR[]), group_id))
+    GROUP BY cluster, group_id
 )
 SELECT diagnoses.* FROM diagnoses JOIN newest USING (cluster, group_id, as_of)
 ORDER BY cluster, group_id, rank LIMIT $cap

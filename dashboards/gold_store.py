@@ -9,19 +9,29 @@ from dashboards.lake import Lake, Parameter, Row, Rows
 from dashboards.urlstate import Window
 
 ADVICE_ROWS = 600
+ADVICE_GROUPS = 15
 STORM_ROWS = 200
 STORM_REBALANCES = 1_000
-MARK_ROWS = 200
+MARK_ROWS = 60
+"""As many as a figure flags."""
 
 ADVICE = """
 WITH newest AS (
     SELECT cluster, group_id, max(as_of) AS as_of FROM advice
     WHERE contains(lower(group_id), lower($q)) GROUP BY cluster, group_id
 ), ranked AS (
-    SELECT advice.*, max(CASE WHEN is_recommended THEN saving ELSE 0 END) OVER (PARTITION BY cluster, group_id) AS best
+    SELECT advice.*, max(CASE WHEN is_recommended THEN saving ELSE 0 END) OVER (PARTITION BY cluster, group_id) AS best,
+           max(lost_now) OVER (PARTITION BY cluster, group_id) AS lost,
+           max(CASE WHEN is_recommended AND action <> 'none' THEN 1 ELSE 0 END)
+               OVER (PARTITION BY cluster, group_id) AS is_worth
     FROM advice JOIN newest USING (cluster, group_id, as_of)
+), placed AS (
+    SELECT *, dense_rank() OVER (ORDER BY best DESC, lost DESC, cluster, group_id) AS place FROM ranked
 )
-SELECT * EXCLUDE (best) FROM ranked ORDER BY best DESC, lost_now DESC, cluster, group_id, rank LIMIT $cap
+SELECT *, (SELECT count(*) FROM newest) AS total,
+       (SELECT count(DISTINCT (cluster, group_id)) FROM ranked WHERE is_worth = 1) AS advised
+FROM placed WHERE place > $skip AND place <= $skip + $groups
+ORDER BY place, rank LIMIT $cap
 """
 
 STORMS = """
@@ -77,9 +87,11 @@ class GoldStore:
         """Changes exactly when an answer may have changed."""
         return self._lake.versions()
 
-    def advice(self, q: str = "") -> Rows:
-        """The newest advice for groups whose id contains `q`: those that would save most first, each best first."""
-        return self._lake.query(ADVICE, ("advice",), ADVICE_ROWS, {"q": q})
+    def advice(self, q: str = "", skip: int = 0, groups: int = ADVICE_GROUPS) -> Rows:
+        """The newest advice for groups whose id contains `q`, for so many after `skip`: those that would save most
+        first, each best first. `total` and `advised` in each row: groups analysed, and groups that should change.
+        """
+        return self._lake.query(ADVICE, ("advice",), ADVICE_ROWS, {"q": q, "skip": skip, "groups": groups})
 
     def storms(self, window: Window) -> Rows:
         """Storms of the window: open ones first, then by what they cost."""
@@ -105,7 +117,9 @@ class GoldStore:
 
 def within(window: Window) -> dict[str, Parameter]:
     """The window's ends as parameters."""
-    return {
-        "start": datetime.fromtimestamp(window.start / 1000, UTC),
-        "end": datetime.fromtimestamp(window.end / 1000, UTC),
-    }
+    return {"start": moment(window.start), "end": moment(window.end)}
+
+
+def moment(ms: int) -> datetime:
+    """Epoch milliseconds as a parameter."""
+    return datetime.fromtimestamp(ms / 1000, UTC)

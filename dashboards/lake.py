@@ -1,34 +1,33 @@
-"""Reads the tables of a warehouse folder: deltalake finds a version's files, duckdb answers from them. Never writes."""
+"""Reads the tables of a warehouse folder: deltalake finds a version's files, duckdb reads them. Never writes."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
 import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable
-from deltalake.exceptions import DeltaError
+from duckdb import DuckDBPyConnection
 
+from dashboards.answers import Answers, Row, Rows
+from dashboards.delta_files import DeltaFiles, Source
+from dashboards.sight import seen
+from dashboards.zones import ALWAYS, SPANS, Between, Zones
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD)
-Row = dict[str, Any]
-Parameter = str | int | datetime | Sequence[str]
+Parameter = str | int | float | datetime | Sequence[str]
+Tables = Sequence[str] | Mapping[str, Between]
+CELLS = 1_000_000
+"""Kept answers have at most so many cells: about 100 MB."""
 
-
-class Rows(NamedTuple):
-    """An answer; `is_capped` when there would have been more rows."""
-
-    rows: list[Row]
-    is_capped: bool
+__all__ = ["CELLS", "TABLES", "Lake", "LocalLake", "Parameter", "Row", "Rows", "milliseconds"]
 
 
 class Lake(Protocol):
@@ -40,114 +39,126 @@ class Lake(Protocol):
     def changed_at(self) -> Mapping[str, int]:
         """When each of them last changed, epoch milliseconds, where that is known."""
 
-    def query(self, sql: str, tables: Sequence[str], cap: int, parameters: Mapping[str, Parameter]) -> Rows:
+    def query(
+        self,
+        sql: str,
+        tables: Tables,
+        cap: int,
+        parameters: Mapping[str, Parameter],
+        prefixes: tuple[str, ...] | None = None,
+    ) -> Rows:
         """At most `cap` rows of a query over `tables`, instants as epoch milliseconds; none if a table is absent.
 
-        The query ends in `LIMIT $cap`.
+        The query ends in `LIMIT $cap`. One with the parameters `cluster` and `group` asks for rows of that group only,
+        where a table has groups; `tables` may tell of which time (`dashboards.zones`). Given `prefixes`, it is asked of
+        groups whose ids begin so (`dashboards.sight`).
         """
 
 
 class LocalLake:
     """`<warehouse>/<table>` as written by the jobs. Safe for threads; answers are kept by (versions, query)."""
 
-    def __init__(self, warehouse: str | Path, *, fresh_seconds: float = 1.0, kept: int = 256) -> None:
-        self._warehouse = Path(warehouse)
-        self._fresh_seconds = fresh_seconds
-        self._kept = kept
+    def __init__(self, warehouse: str | Path, *, fresh_seconds: float = 1.0) -> None:
         self._lock = Lock()
-        self._looked_at: dict[str, float] = {}
-        self._open: dict[str, tuple[int, DeltaTable]] = {}
-        self._datasets: dict[str, tuple[int, Any]] = {}
-        self._answers: OrderedDict[tuple[Any, ...], Rows] = OrderedDict()
-        # A query can reach the registered tables only: no file, no network, no extension.
-        self._duckdb = duckdb.connect(
-            config={
-                "enable_external_access": "false",
-                "autoload_known_extensions": "false",
-                "autoinstall_known_extensions": "false",
-                "threads": 2,
-                "memory_limit": "512MB",
-            }
-        )
-        self._duckdb.execute("SET TimeZone = 'UTC'")
+        self._files = DeltaFiles(Path(warehouse), (table.name for table in TABLES), fresh_seconds)
+        self._answers = Answers(CELLS)
+        self._zones = {name: Zones(name) for name in SPANS}
+        self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "256MB", "temp_directory": ""})
+        self._duckdb.execute("SET GLOBAL TimeZone = 'UTC'")
+        self._duckdb.execute("SET parquet_metadata_cache = true")
+        # Delta never writes a file twice.
+        self._duckdb.execute("SET validate_external_file_cache = 'NO_VALIDATION'")
+        # A query can reach the warehouse's files only: nothing else here, no network, no extension.
+        self._duckdb.execute("SET allowed_directories = $folders", {"folders": [str(Path(warehouse).absolute())]})
+        for setting in (
+            "python_enable_replacements",
+            "enable_external_access",
+            "autoload_known_extensions",
+            "autoinstall_known_extensions",
+        ):
+            self._duckdb.execute(f"SET {setting} = false")
+        self._duckdb.execute("SET lock_configuration = true")
+
+    def warm(self) -> None:
+        """Learn now what the first question of a group would wait for: which files have rows of which groups."""
+        for name, zones in self._zones.items():
+            with self._lock:
+                source = self._files.source(name)
+            # Files that vanish meanwhile are a matter for who asks.
+            with suppress(duckdb.Error), self._duckdb.cursor() as cursor:
+                if source is not None and source.is_even:
+                    zones.files(cursor, source.files, "", "", ALWAYS)
 
     def versions(self) -> Mapping[str, int]:
         with self._lock:
-            self._look(table.name for table in TABLES)
-            return {name: version for name, (version, _) in self._datasets.items()}
+            return self._files.versions()
 
     def changed_at(self) -> Mapping[str, int]:
         with self._lock:
-            return {name: int(open_[1].history(1)[0]["timestamp"]) for name, open_ in self._open.items()}
+            return self._files.changed_at()
 
-    def query(self, sql: str, tables: Sequence[str], cap: int, parameters: Mapping[str, Parameter]) -> Rows:
-        with self._lock:
-            self._look(tables)
-            sources = {name: found for name in tables if (found := self._dataset(name)) is not None}
-            if len(sources) < len(set(tables)):
-                return Rows([], is_capped=False)
-            key = (sql, cap, _frozen(parameters), tuple((name, version) for name, (version, _) in sources.items()))
-            if (answer := self._answers.get(key)) is not None:
-                self._answers.move_to_end(key)
-                return answer
-        answer = self._answer(sql, {name: dataset for name, (_, dataset) in sources.items()}, cap, parameters)
-        with self._lock:
-            self._answers[key] = answer
-            while len(self._answers) > self._kept:
-                self._answers.popitem(last=False)
-        return answer
-
-    def _answer(self, sql: str, sources: Mapping[str, Any], cap: int, parameters: Mapping[str, Parameter]) -> Rows:
-        with self._duckdb.cursor() as cursor:
-            for name, dataset in sources.items():
-                cursor.register(name, dataset)
-            found = milliseconds(cursor.sql(sql, params={**parameters, "cap": cap + 1}).to_arrow_table())
-        return Rows(found.slice(0, cap).to_pylist(), is_capped=found.num_rows > cap)
-
-    def _dataset(self, name: str) -> tuple[int, Any] | None:
-        """Its version and files, which are listed only once somebody asks; None where there is no such table."""
-        version, dataset = self._datasets.get(name, (0, None))
-        if dataset is None and name in self._datasets:
-            try:
-                dataset = self._open[name][1].to_pyarrow_dataset()
-            except (DeltaError, OSError):
-                self._forget(name)
-                return None
-            self._datasets[name] = version, dataset
-        return None if dataset is None else (version, dataset)
-
-    def _look(self, names: Iterable[str]) -> None:
-        """Whether there are newer versions, unless that was asked just now."""
-        for name in names:
-            if monotonic() - self._looked_at.get(name, float("-inf")) >= self._fresh_seconds:
-                self._refresh(name)
-                self._looked_at[name] = monotonic()
-
-    def _refresh(self, name: str) -> None:
+    def query(
+        self,
+        sql: str,
+        tables: Tables,
+        cap: int,
+        parameters: Mapping[str, Parameter],
+        prefixes: tuple[str, ...] | None = None,
+    ) -> Rows:
+        between = dict.fromkeys(tables, ALWAYS) | (tables if isinstance(tables, dict) else {})
+        question = Question(sql, cap, parameters, prefixes, between)
         try:
-            # Another folder of the same name is another table, whatever its version number.
-            identity = (self._warehouse / name / "_delta_log").stat().st_ino
-            known, table = self._open.get(name, (None, None))
-            if table is None or known != identity:
-                table = DeltaTable(str(self._warehouse / name))
-                self._open[name] = identity, table
-                self._datasets.pop(name, None)
-                self._answers.clear()
-            else:
-                table.update_incremental()
-            if self._datasets.get(name, (None,))[0] != table.version():
-                self._datasets[name] = (table.version(), None)
-        except (DeltaError, OSError):
-            # Not there, or just being made: it is absent until it can be opened.
-            self._forget(name)
+            return self._asked(question)
+        except duckdb.IOException:
+            # Files of the version that was open are gone: there is a newer one.
+            with self._lock:
+                for name in tables:
+                    self._files.forget(name)
+            return self._asked(question)
 
-    def _forget(self, name: str) -> None:
-        self._open.pop(name, None)
-        self._datasets.pop(name, None)
+    def _asked(self, question: Question) -> Rows:
+        with self._lock:
+            sources = {name: found for name in question.tables if (found := self._files.source(name)) is not None}
+        if len(sources) < len(question.tables):
+            return Rows([], is_capped=False)
+        return self._answers.get((question.key, tuple(sources.items())), lambda: self._answer(question, sources))
+
+    def _answer(self, question: Question, sources: Mapping[str, Source]) -> Rows:
+        with self._duckdb.cursor() as cursor:
+            for name, source in sources.items():
+                whole = source.relation(cursor, name, self._needed(cursor, name, source, question))
+                prefixes = question.prefixes
+                cursor.register(name, whole if prefixes is None else seen(cursor, name, whole, prefixes))
+            asked = cursor.sql(question.sql, params={**question.parameters, "cap": question.cap + 1})
+            found = milliseconds(asked.to_arrow_table())
+        return Rows(found.slice(0, question.cap).to_pylist(), is_capped=found.num_rows > question.cap)
+
+    def _needed(self, cursor: DuckDBPyConnection, name: str, source: Source, question: Question) -> Sequence[str]:
+        """Files that can have rows of the group that is asked for, if it is one."""
+        cluster, group = question.parameters.get("cluster"), question.parameters.get("group")
+        if name not in SPANS or not source.is_even or not isinstance(cluster, str) or not isinstance(group, str):
+            return source.files
+        return self._zones[name].files(cursor, source.files, cluster, group, question.tables[name])
+
+
+class Question(NamedTuple):
+    """What `Lake.query` is asked; each table with the time that it is asked of."""
+
+    sql: str
+    cap: int
+    parameters: Mapping[str, Parameter]
+    prefixes: tuple[str, ...] | None
+    tables: Mapping[str, Between]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.sql, self.cap, _frozen(self.parameters), self.prefixes
 
 
 def _frozen(parameters: Mapping[str, Parameter]) -> tuple[Any, ...]:
-    return tuple((k, v if isinstance(v, str | int | datetime) else tuple(v)) for k, v in sorted(parameters.items()))
+    return tuple(
+        (k, v if isinstance(v, str | int | float | datetime) else tuple(v)) for k, v in sorted(parameters.items())
+    )
 
 
 def milliseconds(table: pa.Table) -> pa.Table:

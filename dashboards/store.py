@@ -8,23 +8,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from dashboards.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
-from dashboards.gold_store import within
+from dashboards.gold_store import moment, within
+from dashboards.group_queries import (
+    AFTER,
+    BEFORE,
+    BESIDE,
+    BY_HASH,
+    EPISODE,
+    EVENTS,
+    GAPS,
+    GENERATION_EVENTS,
+    GENERATION_MEMBERS,
+    GENERATION_STALLS,
+    GENERATIONS,
+    GROUP,
+    HAS_GAPS,
+    MEMBERS,
+    NEIGHBOURS,
+    STALLS,
+)
 from dashboards.lag_store import LagStore
 from dashboards.lake import Parameter, Row, Rows
+from dashboards.move_queries import MET, MOVE_ROWS, MOVE_SAMPLES, MOVES, PROGRESS
 from dashboards.urlstate import Window
 from schemas.silver import SILVER
 from schemas.states import StallCause
 
+DAY_MS = 24 * 3_600_000
 FLEET_ROWS = 500
 GENERATION_ROWS = 500
 MEMBER_ROWS = 20_000
 STALL_ROWS = 5_000
 EVENT_ROWS = 2_000
 CELL_ROWS = 20_000
-MOVE_ROWS = 500
-MOVE_SAMPLES = 20_000
+ORDERS = ("group", "cluster", "state", "rebalances", "lost", "p95", "changed")
+"""Columns by which the fleet can be sorted."""
 
 SPAN = """
 SELECT min(first_seen_at) AS first_at, max(last_record_at) AS last_at, count(*) AS groups,
@@ -60,15 +81,31 @@ WITH ended AS (
     WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
       AND stopped_at_latest >= $start AND stopped_at_latest < $end
     GROUP BY cluster, group_id
+), listed AS (
+    SELECT g.cluster, g.group_id, g.state, g.state_since_at, g.group_protocol, g.assignor, g.member_count, g.evidence,
+           g.open_rebalance_since_at, g.first_seen_at, g.last_record_at, g.is_deleted,
+           coalesce(ended.rebalances, 0) AS rebalances, ended.p95_min, ended.p95_max, ended.last_rebalance_at,
+           coalesce(cost.lost, 0) AS lost, coalesce(cost.lost_min, 0) AS lost_min,
+           coalesce(cost.lost_max, 0) AS lost_max
+    FROM groups g LEFT JOIN ended USING (cluster, group_id) LEFT JOIN cost USING (cluster, group_id)
+    WHERE contains(lower(g.group_id), lower($q)) AND contains(lower(g.group_id), lower($named))
+      AND g.first_seen_at < $end
+), sorted AS (
+    SELECT *, count(*) OVER () AS total,
+           CASE $order WHEN 'rebalances' THEN rebalances WHEN 'lost' THEN lost WHEN 'p95' THEN p95_max
+               WHEN 'changed' THEN epoch_ms(greatest(state_since_at, last_rebalance_at)) END AS number,
+           CASE $order WHEN 'group' THEN group_id WHEN 'cluster' THEN cluster WHEN 'state' THEN state END AS word
+    FROM listed WHERE rebalances >= $least_rebalances AND lost >= $least_lost
 )
-SELECT g.cluster, g.group_id, g.state, g.state_since_at, g.group_protocol, g.assignor, g.member_count, g.evidence,
-       g.open_rebalance_since_at, g.first_seen_at, g.last_record_at, g.is_deleted,
-       coalesce(ended.rebalances, 0) AS rebalances, ended.p95_min, ended.p95_max, ended.last_rebalance_at,
-       coalesce(cost.lost, 0) AS lost, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost_max, 0) AS lost_max
-FROM groups g LEFT JOIN ended USING (cluster, group_id) LEFT JOIN cost USING (cluster, group_id)
-WHERE contains(lower(g.group_id), lower($q)) AND g.first_seen_at < $end
-ORDER BY g.open_rebalance_since_at IS NULL, lost DESC, rebalances DESC, g.cluster, g.group_id
-LIMIT $cap
+SELECT *, (SELECT coalesce(sum(rebalances), 0) FROM ended) AS all_rebalances,
+       (SELECT coalesce(sum(lost_min), 0) FROM cost) AS all_lost_min,
+       (SELECT coalesce(sum(lost), 0) FROM cost) AS all_lost,
+       (SELECT coalesce(sum(lost_max), 0) FROM cost) AS all_lost_max
+FROM sorted
+ORDER BY CASE WHEN $order = '' AND open_rebalance_since_at IS NOT NULL THEN 0 ELSE 1 END,
+         number * $sign NULLS LAST, CASE WHEN $sign > 0 THEN word END, CASE WHEN $sign < 0 THEN word END DESC,
+         lost DESC, rebalances DESC, cluster, group_id
+LIMIT $cap OFFSET $skip
 """
 
 CELLS = """
@@ -78,148 +115,6 @@ FROM generations
 WHERE joined_at >= $start AND joined_at < $end
   AND (cluster, group_id) IN (SELECT (unnest($clusters), unnest($groups)))
 GROUP BY ALL LIMIT $cap
-"""
-
-GROUP = "SELECT * FROM groups WHERE cluster = $cluster AND group_id = $group LIMIT $cap"
-
-BY_HASH = """
-SELECT cluster, group_id FROM groups
-WHERE cluster = $cluster AND length(group_id) > 64 AND substr(sha256(group_id), 1, 32) = $gid LIMIT $cap
-"""
-
-GENERATIONS = """
-WITH cost AS (
-    -- A static member that comes back while the generation holds was stopped by no rebalance.
-    SELECT incarnation, generation_id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
-           sum(stopped_ms_max) / 1000 AS lost_max, count(*) AS stopped_resources
-    FROM stalls JOIN generations made USING (cluster, group_id, incarnation, generation_id)
-    WHERE cluster = $cluster AND group_id = $group AND cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
-      AND (cause <> 'static_restart' OR stopped_by_offset = made.source_offset)
-    GROUP BY incarnation, generation_id
-)
-SELECT g.*, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost, 0) AS lost,
-       coalesce(cost.lost_max, 0) AS lost_max, coalesce(cost.stopped_resources, 0) AS stopped_resources
-FROM generations g LEFT JOIN cost USING (incarnation, generation_id)
-WHERE g.cluster = $cluster AND g.group_id = $group AND least(g.joined_at, g.prepared_at_earliest) < $end
-  AND g.joined_at >= coalesce((SELECT max(joined_at) FROM generations
-                               WHERE cluster = $cluster AND group_id = $group AND joined_at < $start), $start)
-ORDER BY g.joined_at DESC, g.incarnation DESC, g.generation_id DESC
-LIMIT $cap
-"""
-
-MEMBERS = """
-SELECT incarnation, generation_id, member_id, valid_from_at, valid_to_at, group_instance_id, client_id, client_host,
-       is_leader, assigned, connect_delay_ms, rejoined_at_earliest, rejoined_at_latest
-FROM generation_members
-WHERE cluster = $cluster AND group_id = $group AND valid_from_at < $end
-  AND (valid_to_at IS NULL OR valid_to_at >= $start)
-ORDER BY valid_from_at DESC, member_id
-LIMIT $cap
-"""
-
-STALLS = """
-SELECT * FROM stalls
-WHERE cluster = $cluster AND group_id = $group AND stopped_at_earliest < $end
-  AND (resumed_at_latest IS NULL OR resumed_at_latest >= $start)
-ORDER BY stopped_at_latest DESC, name, index
-LIMIT $cap
-"""
-
-EVENTS = """
-SELECT * FROM group_events
-WHERE cluster = $cluster AND group_id = $group AND event_at >= $start AND event_at < $end
-ORDER BY event_at DESC, kind, member_id
-LIMIT $cap
-"""
-
-GAPS = """
-WITH spans AS (SELECT * FROM coverage WHERE cluster = $cluster AND source = '__consumer_offsets'),
-gaps AS (
-    SELECT gap_reason, coalesce((SELECT max(to_at) FROM spans s WHERE NOT s.is_gap
-            AND s.source_partition = g.source_partition
-            AND (s.log_epoch, s.to_offset) <= (g.log_epoch, g.from_offset)), $start) AS from_at,
-        coalesce((SELECT min(from_at) FROM spans s WHERE NOT s.is_gap AND s.source_partition = g.source_partition
-            AND (s.log_epoch, s.from_offset) >= (g.log_epoch, g.to_offset)), $end) AS to_at
-    FROM spans g
-    WHERE is_gap AND source_partition IN (SELECT source_partition FROM generations
-                                          WHERE cluster = $cluster AND group_id = $group)
-)
-SELECT * FROM gaps WHERE from_at < $end AND to_at > $start ORDER BY from_at LIMIT $cap
-"""
-
-NEIGHBOURS = """
-SELECT * FROM generations
-WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
-  AND generation_id >= coalesce((SELECT max(generation_id) FROM generations
-                                 WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
-                                   AND generation_id < $generation), $generation)
-ORDER BY generation_id
-LIMIT $cap
-"""
-
-GENERATION_MEMBERS = """
-SELECT * FROM generation_members
-WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
-  AND generation_id IN ($generation, $previous)
-ORDER BY generation_id, member_id
-LIMIT $cap
-"""
-
-GENERATION_STALLS = """
-SELECT * FROM stalls
-WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation AND generation_id = $generation
-ORDER BY name, index, stopped_by_offset
-LIMIT $cap
-"""
-
-GENERATION_EVENTS = """
-SELECT * FROM group_events
-WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation AND generation_id = $generation
-ORDER BY event_at, kind, member_id
-LIMIT $cap
-"""
-
-PROGRESS = """
-SELECT moved.cluster, moved.topic, moved.partition, moved.started_at, sample.observed_at, sample.progress,
-       sample.bytes_done, sample.bytes_total, sample.bytes_per_second
-FROM reassignments moved
-JOIN reassignment_samples sample ON sample.cluster = moved.cluster AND sample.topic = moved.topic
-    AND sample.partition = moved.partition AND sample.observed_at >= moved.started_at
-    AND sample.observed_at <= coalesce(moved.completed_at, moved.last_observed_at)
-WHERE moved.started_at < $end AND coalesce(moved.completed_at, moved.last_observed_at) >= $start
-  AND sample.progress IS NOT NULL
-ORDER BY moved.started_at DESC, moved.cluster, moved.topic, moved.partition, sample.observed_at
-LIMIT $cap
-"""
-
-REASSIGNMENTS = """
-WITH moved AS (
-    SELECT *, coalesce(completed_at, last_observed_at) AS until_at FROM reassignments
-    WHERE started_at < $end AND coalesce(completed_at, last_observed_at) >= $start
-), met AS (
-    SELECT moved.cluster, moved.topic, moved.partition, moved.started_at,
-           list(DISTINCT made.group_id ORDER BY made.group_id) AS groups,
-           count(DISTINCT (made.group_id, made.incarnation, made.generation_id)) AS rebalances
-    FROM moved
-    JOIN generations made ON made.cluster = moved.cluster
-        AND made.joined_at >= moved.started_at AND made.joined_at <= moved.until_at
-    JOIN generation_members member ON member.cluster = made.cluster AND member.group_id = made.group_id
-        AND member.incarnation = made.incarnation AND member.generation_id = made.generation_id
-    WHERE list_contains([r.name for r in member.assigned], moved.topic)
-       OR (moved.topic = '__consumer_offsets' AND made.source_partition = moved.partition)
-    GROUP BY ALL
-)
-SELECT moved.*, coalesce(met.groups, []) AS groups, coalesce(met.rebalances, 0) AS rebalances
-FROM moved LEFT JOIN met USING (cluster, topic, partition, started_at)
-ORDER BY moved.completed_at IS NOT NULL, moved.started_at DESC, moved.cluster, moved.topic, moved.partition
-LIMIT $cap
-"""
-
-EPISODE = """
-SELECT * FROM rebalances
-WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
-  AND first_generation_id <= $generation AND last_generation_id >= $generation
-LIMIT $cap
 """
 
 
@@ -232,6 +127,29 @@ class Span:
     groups: int
     rebalancing: int
     unknown: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which groups of the fleet, and in what order. `order`: one of ORDERS; '' is worst first."""
+
+    skip: int = 0
+    rows: int
+    order: str = ""
+    is_descending: bool = True
+    named: str = ""
+    least_rebalances: float = 0
+    least_lost: float = 0
+
+    def parameters(self) -> dict[str, Parameter]:
+        return {
+            "skip": self.skip,
+            "order": self.order,
+            "sign": -1 if self.is_descending else 1,
+            "named": self.named,
+            "least_rebalances": self.least_rebalances,
+            "least_lost": self.least_lost,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,9 +208,14 @@ class Store(LagStore):
         rows = self._ask(TOTALS, ("generations", "stalls"), 1, **within(window))
         return rows[0] if rows else {"rebalances": 0, "lost": 0, "lost_min": 0, "lost_max": 0}
 
-    def fleet(self, window: Window, q: str = "") -> Rows:
-        """Groups whose id contains `q`, worst first: those that rebalance now, then by what was lost."""
-        return self._lake.query(FLEET, ("groups", "generations", "stalls"), FLEET_ROWS, {"q": q, **within(window)})
+    def fleet(self, window: Window, q: str = "", wanted: Wanted | None = None) -> Rows:
+        """Groups whose id contains `q`, as `wanted`; unless that says otherwise those that rebalance now first, then by
+        what was lost. `total` in each row is how many there are, and `all_rebalances`, `all_lost`, `all_lost_min`,
+        `all_lost_max` are `totals`.
+        """
+        wanted = wanted or Wanted(rows=FLEET_ROWS)
+        parameters: dict[str, Parameter] = {"q": q, **wanted.parameters(), **within(window)}
+        return self._lake.query(FLEET, ("groups", "generations", "stalls"), wanted.rows, parameters)
 
     def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:
         """Rebalances per group and bin: `cluster`, `group_id`, `bin`, `rebalances`."""
@@ -311,8 +234,18 @@ class Store(LagStore):
         """Reassignments under way in the window, those that run first; `groups` and `rebalances`: generations of groups
         that consume the topic, or are coordinated by the partition, made while it ran.
         """
-        tables = ("reassignments", "generations", "generation_members")
-        return self._lake.query(REASSIGNMENTS, tables, MOVE_ROWS, within(window))
+        found = self._lake.query(MOVES, ("reassignments",), MOVE_ROWS, within(window))
+        met: dict[tuple[Any, ...], Row] = {}
+        if found.rows:
+            limits = {
+                "since": moment(min(row["started_at"] for row in found.rows)),
+                "until": moment(max(row["until_at"] for row in found.rows) + 1),
+            }
+            tables = ("reassignments", "generations", "generation_members")
+            asked = self._lake.query(MET, tables, MOVE_ROWS, {**within(window), **limits})
+            met = {_move(row): row for row in asked.rows}
+        nobody: Row = {"groups": [], "rebalances": 0}
+        return Rows([nobody | row | met.get(_move(row), {}) for row in found.rows], found.is_capped)
 
     def progress(self, window: Window) -> Rows:
         """What polls saw of the reassignments of the window: `observed_at`, `progress` 0..1, bytes; newest first."""
@@ -329,7 +262,30 @@ class Store(LagStore):
 
     def generations(self, cluster: str, group: str, window: Window) -> Rows:
         """Newest first: those of the window and the one before it, with what each cost."""
-        return self._of_group(GENERATIONS, ("generations", "stalls"), GENERATION_ROWS, cluster, group, window)
+        before, after = self._before(cluster, group, window.start), self._after(cluster, group, window.end)
+        since = window.start if before is None else before
+        # That it began within the window can be true of the next one, and of none after that.
+        until = window.end if after is None else after + 1
+        # What a generation's record shows to have stopped had not resumed before it.
+        of = {"generations": (moment(since), moment(until)), "stalls": (moment(since - DAY_MS), None)}
+        key: dict[str, Parameter] = {"cluster": cluster, "group": group}
+        limits = {"since": moment(since), "until": moment(until), "end": moment(window.end)}
+        return self._lake.query(GENERATIONS, of, GENERATION_ROWS, {**key, **limits})
+
+    def _before(self, cluster: str, group: str, start: int) -> int | None:
+        """When the group's newest generation before `start` joined; looked for in the days just before at first."""
+        for days in (2, 10_000):
+            since = moment(max(0, start - days * DAY_MS))
+            key: dict[str, Parameter] = {"cluster": cluster, "group": group, "start": moment(start), "since": since}
+            found = self._lake.query(BEFORE, {"generations": (since, moment(start))}, 1, key).rows
+            if found and found[0]["at"] is not None:
+                return int(found[0]["at"])
+        return None
+
+    def _after(self, cluster: str, group: str, end: int) -> int | None:
+        key: dict[str, Parameter] = {"cluster": cluster, "group": group, "end": moment(end)}
+        found = self._lake.query(AFTER, {"generations": (moment(end), None)}, 1, key).rows
+        return int(found[0]["at"]) if found and found[0]["at"] is not None else None
 
     def members(self, cluster: str, group: str, window: Window) -> Rows:
         return self._of_group(MEMBERS, ("generation_members",), MEMBER_ROWS, cluster, group, window)
@@ -340,9 +296,9 @@ class Store(LagStore):
     def events(self, cluster: str, group: str, window: Window) -> Rows:
         return self._of_group(EVENTS, ("group_events",), EVENT_ROWS, cluster, group, window)
 
-    def diagnoses(self, q: str = "") -> Rows:
-        """The newest diagnoses of groups whose id contains `q`, what cost most first."""
-        return self._lake.query(NEWEST, ("diagnoses",), DIAGNOSIS_ROWS, {"q": q})
+    def diagnoses(self, q: str = "", groups: Sequence[str] = ()) -> Rows:
+        """The newest diagnoses of groups whose id contains `q`, of `groups` alone if any are named, costliest first."""
+        return self._lake.query(NEWEST, ("diagnoses",), DIAGNOSIS_ROWS, {"q": q, "groups": list(groups)})
 
     def diagnosis(self, cluster: str, group: str, window: Window) -> list[Row]:
         """The diagnoses of the last day of the window on which the group rebalanced."""
@@ -350,7 +306,10 @@ class Store(LagStore):
 
     def gaps(self, cluster: str, group: str, window: Window) -> Rows:
         """Spans of the group's partition of the offsets topic that were not read: `from_at`, `to_at`, `gap_reason`."""
-        return self._of_group(GAPS, ("coverage", "generations"), EVENT_ROWS, cluster, group, window)
+        if not self._ask(HAS_GAPS, ("coverage",), 1, cluster=cluster):
+            return Rows([], is_capped=False)
+        parameters: dict[str, Parameter] = {"cluster": cluster, "group": group, **within(window)}
+        return self._lake.query(GAPS, ("coverage", "generations"), EVENT_ROWS, parameters)
 
     def rebalance(self, cluster: str, group: str, incarnation: int, generation: int) -> Rebalance | None:
         """None if there is no such generation."""
@@ -360,23 +319,39 @@ class Store(LagStore):
             "incarnation": incarnation,
             "generation": generation,
         }
-        near = self._ask(NEIGHBOURS, ("generations",), 3, **key)
+        beside = self._ask(BESIDE, ("generations",), 1, **key)
+        others = {name: generation if row is None else row for name, row in (beside[0] if beside else {}).items()}
+        near = self._ask(NEIGHBOURS, ("generations",), 3, **key, **others) if others else []
         at = next((i for i, row in enumerate(near) if row["generation_id"] == generation), None)
         if at is None:
             return None
         previous = near[at - 1] if at else None
         before = previous["generation_id"] if previous else generation
-        members = self._ask(GENERATION_MEMBERS, ("generation_members",), MEMBER_ROWS, previous=before, **key)
+        last = near[at + 1]["joined_at"] + DAY_MS if at + 1 < len(near) else None
+        # What belongs to this generation or the one before it lies between these, with a day to spare.
+        lived = (moment(near[max(0, at - 1)]["joined_at"] - DAY_MS), None if last is None else moment(last))
+
+        def rows(sql: str, table: str, cap: int, **more: Parameter) -> Rows:
+            return self._lake.query(sql, {table: lived}, cap, {**key, **more})
+
+        members = rows(GENERATION_MEMBERS, "generation_members", MEMBER_ROWS, previous=before).rows
         return Rebalance(
             generation=near[at],
             previous=previous,
             following=near[at + 1] if at + 1 < len(near) else None,
             members=[m for m in members if m["generation_id"] == generation],
             previous_members=[m for m in members if m["generation_id"] != generation],
-            stalls=self._lake.query(GENERATION_STALLS, ("stalls",), STALL_ROWS, key),
-            events=self._ask(GENERATION_EVENTS, ("group_events",), EVENT_ROWS, **key),
-            episode=next(iter(self._ask(EPISODE, ("rebalances",), 1, **key)), None),
+            stalls=rows(GENERATION_STALLS, "stalls", STALL_ROWS),
+            events=rows(GENERATION_EVENTS, "group_events", EVENT_ROWS).rows,
+            episode=next(iter(rows(EPISODE, "rebalances", 1).rows), None),
         )
 
     def _of_group(self, sql: str, tables: Sequence[str], cap: int, cluster: str, group: str, window: Window) -> Rows:
-        return self._lake.query(sql, tables, cap, {"cluster": cluster, "group": group, **within(window)})
+        """Of rows that overlap the window."""
+        limits = within(window)
+        of_window = dict.fromkeys(tables, (moment(window.start), moment(window.end)))
+        return self._lake.query(sql, of_window, cap, {"cluster": cluster, "group": group, **limits})
+
+
+def _move(row: Row) -> tuple[Any, ...]:
+    return row["cluster"], row["topic"], row["partition"], row["started_at"]

@@ -16,7 +16,13 @@ def access(settings: Settings) -> Access:
     """Raises `UserError` where the pages would be open to anybody, or the settings make no sense together."""
     token = secret("The setting pages_token", settings.pages_token)
     try:
-        found = Access.of(token=token, proxies=settings.trusted_proxies, header=settings.identity_header)
+        found = Access.of(
+            token=token,
+            proxies=settings.trusted_proxies,
+            header=settings.identity_header,
+            groups_header=settings.groups_header,
+            readers=settings.readers,
+        )
     except ValueError as error:
         raise UserError(str(error)) from None
     if (why := found.refusal(settings.host)) is not None:

@@ -19,7 +19,7 @@ from jobs.stated import all_typed, refuse_unknown, secret, typed
 from pipelines.log_layouts import layout, zone
 
 DEFAULT_CLUSTER = "kafka"
-TABLES = ("clusters", "alertmanagers", "webhooks")
+TABLES = ("clusters", "alertmanagers", "webhooks", "readers")
 """Keys that are tables of the file, and neither flags nor environment variables."""
 
 
@@ -70,6 +70,8 @@ class Settings:
     pages_token: str = field(default="", repr=False)
     trusted_proxies: str = ""
     identity_header: str = "X-Forwarded-User"
+    groups_header: str = "X-Forwarded-Groups"
+    readers: Mapping[str, Any] = field(default_factory=dict)
     alertmanagers: tuple[Alertmanager, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
     notify_seconds: float = 10.0
@@ -96,6 +98,7 @@ class Settings:
         clusters = tuple(_cluster(name, table) for name, table in stated.pop("clusters", {}).items())
         managers, hooks = alertmanagers(stated.pop("alertmanagers", [])), webhooks(stated.pop("webhooks", []))
         refuse_same_names((*managers, *hooks))
+        readers = stated.pop("readers", {})
         known = {f.name for f in fields(cls)} - set(TABLES)
         refuse_unknown(stated, known | set(TABLES), f"the settings file {file}")
         values = stated | {key: environment[name] for key in known if (name := f"REGROUP_{key.upper()}") in environment}
@@ -107,7 +110,9 @@ class Settings:
         _refuse_impossible(given)
         # Spark and Delta take a relative path for a table's name.
         warehouse = given.pop("warehouse", Path(".regroup/warehouse")).absolute()
-        return cls(clusters=clusters, alertmanagers=managers, webhooks=hooks, warehouse=warehouse, **given)
+        return cls(
+            clusters=clusters, alertmanagers=managers, webhooks=hooks, readers=readers, warehouse=warehouse, **given
+        )
 
     def only(self, name: str | None = None) -> Cluster:
         """The cluster called `name`, or the only one.

@@ -1,0 +1,65 @@
+"""Answers that are kept, and questions that are asked once however many wait for them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from threading import Lock
+from typing import Any, NamedTuple
+
+Row = dict[str, Any]
+
+
+class Rows(NamedTuple):
+    """An answer; `is_capped` when there would have been more rows."""
+
+    rows: list[Row]
+    is_capped: bool
+
+
+class Answers:
+    """The newest answers, at most so many cells of them. Safe for threads."""
+
+    def __init__(self, cells: int) -> None:
+        self._cells = cells
+        self._held = 0
+        self._lock = Lock()
+        self._answers: OrderedDict[Hashable, Rows] = OrderedDict()
+        self._underway: dict[Hashable, Future[Rows]] = {}
+
+    def get(self, key: Hashable, ask: Callable[[], Rows]) -> Rows:
+        """The kept answer, or that of `ask`; who comes while another asks the same gets the other's, or its error."""
+        with self._lock:
+            if (answer := self._answers.get(key)) is not None:
+                self._answers.move_to_end(key)
+                return answer
+            underway = self._underway.get(key)
+            if underway is None:
+                mine = self._underway[key] = Future()
+        if underway is not None:
+            return underway.result()
+        try:
+            answer = ask()
+        except BaseException as error:
+            mine.set_exception(error)
+            raise
+        else:
+            mine.set_result(answer)
+            return answer
+        finally:
+            with self._lock:
+                del self._underway[key]
+                if mine.exception() is None:
+                    self._keep(key, mine.result())
+
+    def _keep(self, key: Hashable, answer: Rows) -> None:
+        self._answers[key] = answer
+        self._held += _cells(answer)
+        while self._held > self._cells:
+            _, oldest = self._answers.popitem(last=False)
+            self._held -= _cells(oldest)
+
+
+def _cells(answer: Rows) -> int:
+    return 1 + len(answer.rows) * len(answer.rows[0]) if answer.rows else 1
