@@ -8,8 +8,10 @@ import os
 import signal
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Thread
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -19,16 +21,18 @@ from flask import Response
 from waitress import create_server
 
 from dashboards import urlstate
-from dashboards.access import HEADER, TOKEN_VARIABLE, Access, guard
+from dashboards.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access, guard
 from dashboards.components import aria, empty
 from dashboards.lake import Lake, LocalLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
 from dashboards.ranges import keyed
+from dashboards.readers import ReadersLake
 from dashboards.requests import refuse_malformed
 from dashboards.runbooks import add_runbooks
+from dashboards.search import Search, add_search
 from dashboards.security import harden
 from dashboards.store import Span, Store
-from dashboards.text import duration, instant
+from dashboards.text import duration, instant, visible
 from dashboards.zone import told_in, zone
 
 LOG = logging.getLogger(__name__)
@@ -51,6 +55,8 @@ TOOLS = (
     ("?", "?", "All keys (?)"),
 )
 """Key, words and title of what acts on every page; the files in assets/ carry it out."""
+TIMELESS = ("advice", "rebalance")
+"""Pages that show no range: they stay as they are until a table changes, with what is folded out in them."""
 TICK_MS = 5_000
 STALE_MS = 60_000
 """A newest record older than this is told: either nothing was written, or nobody reads."""
@@ -98,12 +104,14 @@ def create_app(
         meta_tags=[{"name": "viewport", "content": "width=device-width, initial-scale=1"}],
     )
     app.layout = _shell()
-    store = Store(lake)
-    _callbacks(app, store, now)
+    access = access or Access()
+    lake = ReadersLake(lake, access.prefixes)
+    _callbacks(app, Store(lake), access, now)
 
     app.server.add_url_rule("/healthz", "healthz", lambda: Response("ok\n", mimetype="text/plain"))
     add_runbooks(app.server)
-    guard(app.server, access or Access())
+    add_search(app.server, Search(lake))
+    guard(app.server, access)
     refuse_malformed(app.server, app.callback_map)
     harden(app.server, app.csp_hashes())
     return app
@@ -133,7 +141,7 @@ def _shell() -> Component:
     )
 
 
-def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
+def _callbacks(app: Dash, store: Store, access: Access, now: Callable[[], int]) -> None:
     @app.callback(
         Output("made", "data"),
         Output("seen", "data"),
@@ -146,6 +154,8 @@ def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
     def show(pathname: Any, search: Any, _: Any, seen: Any) -> Any:
         if not isinstance(pathname, str):
             return no_update, no_update, no_update
+        if access.prefixes() == ():
+            return _stranger(access), None, ""
         return page(store, pathname, search if isinstance(search, str) else "", seen, now())
 
     # assets/update.js brings it into the page, so that whoever reads is not disturbed.
@@ -163,6 +173,27 @@ def _callbacks(app: Dash, store: Store, now: Callable[[], int]) -> None:
     )
     def follow(_: Any, links: Any) -> Any:
         return target(ctx.triggered[0]["value"] if ctx.triggered else None, links[0] if links else [])
+
+    @app.callback(
+        Output("groups", "getRowsResponse"),
+        Input("groups", "getRowsRequest"),
+        State("url", "pathname"),
+        State("url", "search"),
+        prevent_initial_call=True,
+    )
+    def rows(request: Any, pathname: Any, search: Any) -> Any:
+        if request is None or not isinstance(pathname, str):
+            return no_update
+        state = urlstate.parse(pathname, search if isinstance(search, str) else "")
+        with told_in(state.tz):
+            return fleet.block(store, state, request, now())
+
+
+def _stranger(access: Access) -> list[Component]:
+    """What a reader sees for whom the setting names no group."""
+    known = ", ".join(visible(name, 80) for name in access.names) or "nobody"
+    text = f"You are known here as {known}, for whom the setting [readers] names no groups. Who set up the pages can."
+    return [empty("missing", "No groups for you", text)]
 
 
 def places(state: urlstate.State) -> list[Component]:
@@ -189,7 +220,8 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
         span = store.span()
         view, _ = urlstate.window(state, now, (span.first_at, span.last_at) if span else None)
         # A range that ends now moves with the clock, by a 200th of its width and not with every tick.
-        moment = now // max(TICK_MS, view.width // 200) if view.is_live else 0
+        moves = view.is_live and state.page not in TIMELESS
+        moment = now // max(TICK_MS, view.width // 200) if moves else 0
         made_from = [*address, sorted(store.versions().items()), moment]
         # What comes back from the browser went through JSON.
         if seen == [*address, [list(v) for v in sorted(store.versions().items())], moment]:
@@ -249,7 +281,9 @@ def make_server(warehouse: Path, *, host: str = "127.0.0.1", port: int = 8050, a
     """
     # A browser asks for all files of a page at once: that some wait is no fault worth a line.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    app = create_app(LocalLake(warehouse), access=access).server
+    lake = LocalLake(warehouse)
+    app = create_app(lake, access=access).server
+    Thread(target=lake.warm, daemon=True).start()
     server: Server = create_server(app, host=host, port=port, threads=8, ident=None)
     return server
 
@@ -287,12 +321,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--trusted-proxies", default="", metavar="NETWORKS", help="networks of proxies that know who asks"
     )
     parser.add_argument("--identity-header", default=HEADER, help="where they say so (default: %(default)s)")
+    parser.add_argument(
+        "--groups-header", default=GROUPS_HEADER, help="where they say of which groups (default: %(default)s)"
+    )
+    parser.add_argument("--readers", type=Path, metavar="FILE", help="TOML file with [readers]: who sees which groups")
     args = parser.parse_args(arguments)
     try:
         access = Access.of(
-            token=os.environ.get(TOKEN_VARIABLE, ""), proxies=args.trusted_proxies, header=args.identity_header
+            token=os.environ.get(TOKEN_VARIABLE, ""),
+            proxies=args.trusted_proxies,
+            header=args.identity_header,
+            groups_header=args.groups_header,
+            readers=tomllib.loads(args.readers.read_text(encoding="utf-8")).get("readers") if args.readers else None,
         )
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
     return serve(warehouse=args.warehouse, host=args.host, port=args.port, access=access)

@@ -16,6 +16,7 @@ from dashboards.lake import Row
 from dashboards.marks import about, flag_of
 from dashboards.text import ABSENT, instant, span, visible, zoned
 from dashboards.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LOOKS
+from dashboards.urlstate import State
 
 Cell = str | int | Component
 GRID_CELLS = {"sortable": True, "resizable": True, "suppressMovable": True}
@@ -90,10 +91,18 @@ def marks_table(marks: Sequence[Row]) -> Component:
 
 def grid(name: str, columns: Sequence[Row], rows: Sequence[Row], height: int) -> Component:
     """A sortable table. Its renderers (assets/regroup.js) make text and same-site links only."""
+    return _grid({"type": "grid", "name": name}, columns, height, {}, rowData=list(rows))
+
+
+def paged_grid(name: str, columns: Sequence[Row], height: int, block: int) -> Component:
+    """The same, whose rows the server sorts and filters, `block` at a time (`getRowsRequest`, `getRowsResponse`)."""
+    return _grid(name, columns, height, {"cacheBlockSize": block, "maxBlocksInCache": 10}, rowModelType="infinite")
+
+
+def _grid(identity: Any, columns: Sequence[Row], height: int, options: Row, **rows: Any) -> Component:
     made: Component = AgGrid(
-        id={"type": "grid", "name": name},
+        id=identity,
         columnDefs=[column | {"headerName": zoned(column["headerName"])} for column in columns],
-        rowData=list(rows),
         defaultColDef=GRID_CELLS,
         columnSize="responsiveSizeToFit",
         getRowId="params.data.key",
@@ -107,9 +116,26 @@ def grid(name: str, columns: Sequence[Row], rows: Sequence[Row], height: int) ->
             "suppressCellFocus": False,
             "enableCellTextSelection": True,
             "ensureDomOrder": True,
+            **options,
         },
+        **rows,
     )
     return made
+
+
+def further(state: State, page: str, shown: int, step: int, known: int) -> Component:
+    """Ways to those before and after the `shown` ones, of `known`, that the address's `skip` leaves out."""
+    at = state.skip
+    steps = (
+        (f"Previous {min(at, step)}", max(0, at - step), at > 0),
+        (f"Next {min(step, known - at - shown)}", at + shown, at + shown < known),
+    )
+    ways = [
+        dcc.Link(text, href=state.href(page, q=state.q, skip=skip or ""), className="button")
+        for text, skip, is_there in steps
+        if is_there
+    ]
+    return html.Nav(ways, className="further", **aria("more groups"))
 
 
 def empty(kind: str, title: str, text: str, *links: Component) -> Component:

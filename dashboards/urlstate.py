@@ -61,6 +61,7 @@ class State:
     end: str = ""
     q: str = ""
     storm: str = ""
+    skip: int = 0
     tz: str = ""
     zoom: tuple[int, int] | None = None
     notices: tuple[str, ...] = ()
@@ -107,6 +108,7 @@ def parse(pathname: str | None, search: str | None) -> State:
     )
     notices: list[str] = []
     incarnation = _whole(values, "incarnation", notices)
+    skip = _whole(values, "skip", notices)
     tz = values.get("tz", "")
     if tz and known(tz) is None:
         notices.append("The address's “tz” is no zone of the IANA database: times are UTC.")
@@ -123,6 +125,7 @@ def parse(pathname: str | None, search: str | None) -> State:
     return replace(
         state,
         incarnation=incarnation or 0,
+        skip=max(0, skip or 0),
         generation=_whole(values, "generation", notices),
         start=start,
         end=end,
@@ -178,6 +181,9 @@ def window(state: State, now: int, observed: tuple[int, int] | None) -> tuple[Wi
         margin = max(1000, (last - first) // 50)
         return Window(first - margin, last + margin, is_live=False), start
     if start in SPANS:
-        return Window(now - SPANS[start][1], now, is_live=True), start
+        width = SPANS[start][1]
+        # Those who ask within a 200th of its width see the same range, and share its answers.
+        end = -(-now // (width // 200)) * (width // 200)
+        return Window(end - width, end, is_live=True), start
     end = int(state.end) if state.end else max(now, int(start) + 1000)
     return Window(int(start), end, is_live=not state.end), start

@@ -103,6 +103,10 @@
   }
 
   functions.RegroupLink = function (props) {
+    // A row that is still asked for has no data yet.
+    if (!props.data) {
+      return null;
+    }
     var href = props.data.href;
     function go(event) {
       if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) {
@@ -116,10 +120,16 @@
   };
 
   functions.RegroupText = function (props) {
+    if (!props.data) {
+      return null;
+    }
     return element("span", null, props.data[props.text]);
   };
 
   functions.RegroupState = function (props) {
+    if (!props.data) {
+      return null;
+    }
     return element(
       "span",
       { className: "state", title: props.data.kafka_state },
@@ -129,6 +139,9 @@
   };
 
   functions.RegroupEvidence = function (props) {
+    if (!props.data) {
+      return null;
+    }
     return element("span", { className: "evidence " + props.value }, props.value);
   };
 })();

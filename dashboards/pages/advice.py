@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, aria, empty, table
+from dashboards.components import Cell, aria, empty, further, table
 from dashboards.diagnoses import why
+from dashboards.gold_store import ADVICE_GROUPS
 from dashboards.lake import Row
 from dashboards.store import Store
 from dashboards.text import ABSENT, amount, count, instant, visible
@@ -27,26 +30,27 @@ NAMES = {
 }
 
 
-def render(store: Store, state: State, _: int) -> list[Component]:
-    found = store.advice(state.q)
+def render(store: Store, state: State, now: int) -> list[Component]:
+    found = store.advice(state.q, state.skip)
+    if state.skip and not found.rows:
+        return render(store, replace(state, skip=0), now)
     head = html.Div([html.H1("Advice")], className="head")
     if not found.rows:
         return [head, _none(store)]
-    groups, causes = _by_group(found.rows), _by_group(store.diagnoses(state.q).rows)
-    advised = sum(
-        any(row["is_recommended"] and row["action"] != AdviceAction.NONE for row in g) for g in groups.values()
-    )
+    groups = _by_group(found.rows)
+    causes = _by_group(store.diagnoses(state.q, [group for _, group in groups]).rows)
+    known, advised = found.rows[0]["total"], found.rows[0]["advised"]
     text = (
-        f"{count(advised, 'group')} of {len(groups):,} should change something. Each group's own churn is replayed "
+        f"{count(advised, 'group')} of {known:,} should change something. Each group's own churn is replayed "
         "under other settings; resource-seconds are the time nobody processed a partition or task, added up. What was "
         "never observed of a group, a broker or a client is assumed to be Kafka's default, and then said."
     )
-    capped = [html.P("Groups beyond these are not listed.", className="notice")] if found.is_capped else []
+    shown = f" Those that would save most first: {state.skip + 1:,} to {state.skip + len(groups):,}."
     return [
         head,
-        html.P(text, className="summary"),
-        *capped,
+        html.P(text + (shown if len(groups) < known else ""), className="summary"),
         *(_group(state, rows, causes.get(key, []), is_whole=len(groups) <= WHOLE) for key, rows in groups.items()),
+        further(state, "advice", len(groups), ADVICE_GROUPS, known),
     ]
 
 

@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from hashlib import blake2s
 from typing import Any
 
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import empty, grid, heat_legend, links, marks_table, panel, table, tile
+from dashboards.components import (
+    empty,
+    further,
+    heat_legend,
+    links,
+    marks_table,
+    paged_grid,
+    panel,
+    table,
+    tile,
+)
 from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
-from dashboards.lake import Row, Rows
+from dashboards.lake import Row
 from dashboards.ranges import ranges
-from dashboards.store import Span, Store
+from dashboards.store import ORDERS, Span, Store, Wanted
 from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, instant, span, visible
 from dashboards.theme import LOOKS, look_of
-from dashboards.urlstate import ALL, State, Window, window
+from dashboards.urlstate import ALL, LONGEST_ID, State, Window, window
 from dashboards.zone import zone
 
 HEATMAP_ROWS = 30
+BLOCK_ROWS = 100
+"""The table asks for so many rows at a time, as it is scrolled."""
 
+MOST_ROWS = 10_000_000
+CONTAINS = {"filter": "agTextColumnFilter", "filterParams": {"filterOptions": ["contains"], "maxNumConditions": 1}}
+AT_LEAST = {
+    "filter": "agNumberColumnFilter",
+    "filterParams": {"filterOptions": ["greaterThanOrEqual"], "maxNumConditions": 1},
+}
 COLUMNS: list[dict[str, Any]] = [
     {
         "headerName": "Group",
@@ -28,11 +48,20 @@ COLUMNS: list[dict[str, Any]] = [
         "flex": 3,
         "cellRenderer": "RegroupLink",
         "pinned": None,
+        **CONTAINS,
     },
     {"headerName": "Cluster", "field": "cluster", "minWidth": 90, "flex": 1},
     {"headerName": "State now", "field": "state", "minWidth": 150, "flex": 2, "cellRenderer": "RegroupState"},
-    {"headerName": "Rebalances", "field": "rebalances", "minWidth": 110, "flex": 1, "type": "rightAligned"},
     {
+        "headerName": "Rebalances",
+        "field": "rebalances",
+        "minWidth": 110,
+        "flex": 1,
+        "type": "rightAligned",
+        **AT_LEAST,
+    },
+    {
+        **AT_LEAST,
         "headerName": "Lost partition-seconds",
         "field": "lost",
         "minWidth": 180,
@@ -66,12 +95,61 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     if seen is None:
         return [_head(state, "", None), _nothing_yet(store)]
     view, shown = window(state, now, (seen.first_at, seen.last_at))
-    found = store.fleet(view, state.q)
-    parts = [_head(state, shown, view), _tiles(store.totals(view), seen, view, now)]
+    found = store.fleet(view, state.q, Wanted(skip=state.skip, rows=HEATMAP_ROWS))
+    if state.skip and not found.rows:
+        return render(store, replace(state, skip=0), now)
+    parts = [_head(state, shown, view), _tiles(_totals(store, found.rows, view), seen, view, now)]
     if not found.rows:
         return [*parts, _no_rows(state)]
     unobserved = html.Div([_unobserved(state, seen)] if seen.last_at < view.start else [])
-    return [*parts, unobserved, _heat(store, state, found.rows, view, seen), _groups(state, found, view, seen.last_at)]
+    made_from = f"{state} {view} {sorted(store.versions().items())}"
+    listed = _groups(found.rows[0]["total"], view, made_from)
+    return [*parts, unobserved, _heat(store, state, found.rows, view, seen), listed]
+
+
+def _totals(store: Store, listed: list[Row], view: Window) -> Row:
+    """Of all groups, whichever are listed."""
+    if not listed:
+        return store.totals(view)
+    return {name: listed[0][f"all_{name}"] for name in ("rebalances", "lost", "lost_min", "lost_max")}
+
+
+def block(store: Store, state: State, request: Any, now: int) -> dict[str, Any]:
+    """Rows of the table, as its grid asks for them; whatever is no sensible request is answered as the first one."""
+    seen = store.span()
+    if seen is None:
+        return {"rowData": [], "rowCount": 0}
+    view, _ = window(state, now, (seen.first_at, seen.last_at))
+    found = store.fleet(view, state.q, wanted(request)).rows
+    return {
+        "rowData": [_row(state, g, seen.last_at, is_seen=seen.last_at >= view.start) for g in found],
+        "rowCount": found[0]["total"] if found else 0,
+    }
+
+
+def wanted(request: Any) -> Wanted:
+    """What AG Grid's request says: rows, one column to sort by, and the filters of the columns that have one."""
+    request = request if isinstance(request, dict) else {}
+    first, model = request.get("startRow"), request.get("filterModel")
+    sorts = request.get("sortModel")
+    sort = sorts[0] if isinstance(sorts, list) and sorts and isinstance(sorts[0], dict) else {}
+    model = model if isinstance(model, dict) else {}
+    filters = {key: each.get("filter") for key, each in model.items() if isinstance(each, dict)}
+    named = filters.get("group")
+    return Wanted(
+        skip=first if isinstance(first, int) and 0 <= first < MOST_ROWS else 0,
+        rows=BLOCK_ROWS,
+        order=sort["colId"] if sort.get("colId") in ORDERS else "",
+        is_descending=sort.get("sort") != "asc",
+        named=named[:LONGEST_ID] if isinstance(named, str) else "",
+        least_rebalances=_least(filters.get("rebalances")),
+        least_lost=_least(filters.get("lost")),
+    )
+
+
+def _least(value: Any) -> float:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) < MOST_ROWS else 0.0
 
 
 def _head(state: State, shown: str, view: Window | None) -> Component:
@@ -151,12 +229,13 @@ def _tiles(totals: Row, seen: Span, view: Window, now: int) -> Component:
 
 
 def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Span) -> Component:
-    worst = groups[:HEATMAP_ROWS]
+    worst = groups
     cells = store.cells(view, BINS, [(g["cluster"], g["group_id"]) for g in worst])
     total = sum(c["rebalances"] for c in cells)
     summary = f"{count(total, 'rebalance')} in {count(len({(c['cluster'], c['group_id']) for c in cells}), 'group')}"
-    if len(groups) > len(worst):
-        summary += f"; the {len(worst)} worst groups are drawn"
+    known = groups[0]["total"]
+    if known > len(worst):
+        summary += f"; groups {state.skip + 1:,} to {state.skip + len(worst):,} of {known:,}, worst first, are drawn"
     if not total:
         is_seen = seen.last_at >= view.start
         summary = (
@@ -165,7 +244,7 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
             else "Not observed: nothing is known of this range"
         )
     width = max(1, -(-view.width // BINS))
-    loud = sorted(cells, key=lambda c: (-c["rebalances"], c["bin"]))[:200]
+    loud = sorted(cells, key=lambda c: (-c["rebalances"], c["bin"]))[:100]
     rows = [
         (visible(c["group_id"], 80), f"{instant(view.start + c['bin'] * width)[:19]} {zone()}", int(c["rebalances"]))
         for c in loud
@@ -178,6 +257,7 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
         f"{summary}. One column is {duration(width)}; select a row to open its group.",
         figure,
         heat_legend(),
+        further(state, "fleet", len(worst), HEATMAP_ROWS, known),
         links("fleet", [_link(state, g) for g in worst]),
         name="fleet",
         table=html.Div(
@@ -190,18 +270,17 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
     )
 
 
-def _groups(state: State, found: Rows, view: Window, observed_until: int) -> Component:
-    rows = [_row(state, g, observed_until, is_seen=observed_until >= view.start) for g in found.rows]
-    more = f"The {len(rows):,} worst are listed: search for others. " if found.is_capped else ""
+def _groups(known: int, view: Window, made_from: str) -> Component:
+    """The grid asks for its rows itself; `data-made` tells assets/grid.js that others would be answered now."""
+    made: Any = {"data-made": blake2s(made_from.encode(), digest_size=8).hexdigest()}
     return html.Section(
         [
             html.H2("Groups"),
-            html.P(
-                f"{more}{count(len(rows), 'group')}, worst first, over {duration(view.width)}.", className="summary"
-            ),
-            grid("groups", COLUMNS, rows, min(40 + 36 * max(2, len(rows)), 620)),
+            html.P(f"{count(known, 'group')}, worst first, over {duration(view.width)}.", className="summary"),
+            paged_grid("groups", COLUMNS, min(40 + 36 * max(2, known), 620), BLOCK_ROWS),
         ],
         className="panel",
+        **made,
     )
 
 

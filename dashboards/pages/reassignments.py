@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, empty, evidence_mark, marks_table, panel, table, tile
+from dashboards.components import Cell, empty, evidence_mark, further, marks_table, panel, table, tile
 from dashboards.figures.flags import flagged
 from dashboards.figures.progress import LINES_SHOWN, progress_figure
 from dashboards.lake import Row, Rows
@@ -30,6 +32,7 @@ HEAD = (
     "Took", "Rebalances meanwhile", "Evidence",
 )  # fmt: skip
 GROUPS_NAMED = 3
+MOVES_LISTED = 50
 
 
 def render(store: Store, state: State, now: int) -> list[Component]:
@@ -39,6 +42,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     found = store.reassignments(view)
     if not found.rows:
         return [head, _none(store, state)]
+    state = replace(state, skip=state.skip if state.skip < len(found.rows) else 0)
+    listed = found.rows[state.skip : state.skip + MOVES_LISTED]
     capped = f"The {len(found.rows):,} newest are listed. " if found.is_capped else ""
     return [
         head,
@@ -51,7 +56,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
                     f"{capped}Running ones first. A poll bounds start and end; the controller's log states them.",
                     className="summary",
                 ),
-                table(HEAD, [_cells(state, row) for row in found.rows]),
+                table(HEAD, [_cells(state, row) for row in listed]),
+                further(state, "reassignments", len(listed), MOVES_LISTED, len(found.rows)),
             ],
             className="panel",
         ),
@@ -68,7 +74,7 @@ def _curve(samples: Rows, marks: list[Row], view: Window) -> list[Component]:
         text += f" The {LINES_SHOWN} that began last of {moves:,} are drawn."
     rows = [
         (f"{visible(r['topic'], 60)}-{r['partition']}", instant(r["observed_at"]), f"{r['progress']:.0%}", _bytes(r))
-        for r in samples.rows[:200]
+        for r in samples.rows[:100]
     ]
     listed = table(("Partition", "At (UTC)", "Progress", "Bytes"), rows)
     body = html.Div([listed, html.H3("Marks"), marks_table(marks)])

@@ -9,6 +9,7 @@ import pytest
 from dash.development.base_component import Component
 from deltalake import write_deltalake
 
+from dashboards.gold_store import GoldStore
 from dashboards.lake import LocalLake
 from dashboards.pages.advice import render
 from dashboards.store import Store
@@ -115,3 +116,11 @@ def test_a_browser_shows_the_advice_and_copies_exactly_the_block(browser, advise
 
 def test_no_analysis_yet_says_so(tmp_path) -> None:
     assert "No analysis has run yet" in words(render(Store(LocalLake(tmp_path)), parse("/advice", ""), 0))
+
+
+def test_every_group_is_on_one_of_the_pages_and_the_sum_counts_all(store, monkeypatch) -> None:
+    monkeypatch.setattr("dashboards.store.Store.advice", lambda self, q, skip: GoldStore.advice(self, q, skip, 3))
+    told = [words(render(store, parse("/advice", f"?skip={skip}"), 0)) for skip in (0, 3, 6)]
+    assert all("1 group of 7 should change" in text for text in told)
+    assert [3, 3, 1] == [text.count("What other settings would do") for text in told]
+    assert words(render(store, parse("/advice", "?skip=70"), 0)) == told[0]

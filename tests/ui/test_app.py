@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
+from dash import no_update
 
 from dashboards.app import create_app, page, target
 from dashboards.lake import LocalLake
+from dashboards.pages.fleet import block
 from dashboards.store import Store
+from dashboards.urlstate import parse
 from tests.ui import sample
 
 
@@ -77,17 +81,10 @@ def test_empty_says_which_of_the_three_kinds(tmp_path, now):
     assert "Nothing happened" in words(page(store, "/group", later, None, now)[0])
 
 
-def rows_of(component):
-    """Rows of every grid in a component tree."""
-    if isinstance(component, list | tuple):
-        return [row for c in component for row in rows_of(c)]
-    return list(getattr(component, "rowData", None) or ()) or rows_of(getattr(component, "children", None) or ())
-
-
 def test_a_group_whose_state_is_not_known_is_never_said_to_be_quiet(tmp_path, now):
     sample.write(tmp_path, sample.unknown(now))
     store = Store(LocalLake(tmp_path))
-    (row,) = rows_of(page(store, "/", "", None, now)[0])
+    (row,) = block(store, parse("/", ""), {}, now)["rowData"]
     assert ("not observed", "not observed", None, None) == (
         row["state"],
         row["lost_text"],
@@ -153,3 +150,14 @@ def test_a_taken_port_is_one_sentence(address, tmp_path):
         f"The pages cannot listen on 127.0.0.1:{port} (Address already in use): choose another"
     )
     assert 1 == len(done.stderr.splitlines())
+
+
+def test_a_page_without_a_range_stays_while_the_clock_goes_on(warehouse, now):
+    store = Store(LocalLake(warehouse))
+    for search, path in (
+        ("", "/advice"),
+        ("?cluster=prod-eu&group=billing-worker&incarnation=0&generation=5", "/rebalance"),
+    ):
+        shown, made_from, _ = page(store, path, search, None, now)
+        assert shown is not no_update
+        assert page(store, path, search, json.loads(json.dumps(made_from)), now + 3_600_000)[0] is no_update

@@ -88,7 +88,7 @@ def test_the_zone_of_all_times_is_one_click_and_stays_in_the_address(berlin):
     assert {"from": "now-6h", "tz": "Europe/Berlin"} == query(page)
     assert "Europe/Berlin" == page.inner_text("[data-key=u]")
     assert "Last change (Europe/Berlin)" in page.locator(".ag-header-cell-text").all_inner_texts()
-    page.click(".grid a:text-is('billing-worker')")
+    page.click(".grid a[href*='Berlin']:text-is('billing-worker')")
     page.wait_for_selector("h1:text-is('billing-worker')")
     assert "Europe/Berlin" == query(page)["tz"]
     page.wait_for_selector(".ag-header-cell-text:text-is('Joined (Europe/Berlin)')")

@@ -92,6 +92,8 @@ def test_lost_is_the_sum_of_ended_stalls_that_somebody_was_there_to_lose(store, 
     assert sum(g["lost"] for g in store.fleet(hour).rows) == pytest.approx(totals["lost"])
     assert totals["lost_min"] <= totals["lost"] <= totals["lost_max"]
     assert any(s["cause"] == "no_member" for s in stalls)
+    for name, value in totals.items():
+        assert value == pytest.approx(store.fleet(hour, "billing").rows[0][f"all_{name}"])
 
 
 def test_cells_add_up_to_the_rebalances_of_their_groups(store, hour):
@@ -105,6 +107,16 @@ def test_a_range_begins_with_the_generation_in_force(store, hour, now):
     everything = store.generations("prod-eu", "billing-worker", hour).rows
     late = Window(everything[2]["joined_at"] + 1, now, is_live=False)
     assert [8, 7, 6] == [g["generation_id"] for g in store.generations("prod-eu", "billing-worker", late).rows]
+
+
+def test_the_generation_in_force_may_be_days_old(tmp_path, now):
+    rows = sample.static(now)
+    newest = max(rows["generations"], key=lambda g: g["joined_at"])
+    sample.write(tmp_path, rows)
+    store, key = Store(LocalLake(tmp_path)), (newest["cluster"], newest["group_id"])
+    for days in (1, 3, 300):
+        later = Window(now + days * 24 * HOUR, now + (days + 1) * 24 * HOUR, is_live=False)
+        assert [newest["generation_id"]] == [g["generation_id"] for g in store.generations(*key, later).rows]
 
 
 def test_a_rebalance_comes_with_its_neighbours_members_and_stalls(store):

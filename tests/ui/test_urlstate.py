@@ -51,14 +51,25 @@ def test_unknown_keys_and_pages_are_no_error():
     assert parse("/nowhere", "").page is None
 
 
+SOON = -(-NOW // 432_000) * 432_000
+"""The next 200th of a day."""
+
+
 @pytest.mark.parametrize(
     ("search", "observed", "expected"),
     [
         ("", (NOW - 9 * HOUR, NOW - 1000), (Window(NOW - HOUR, NOW, is_live=True), "now-1h")),
         ("", (NOW - 9 * HOUR, NOW - 4 * HOUR), (Window(NOW - 9 * HOUR - 360_000, NOW - 4 * HOUR + 360_000, is_live=False), "all")),
-        ("?from=now-24h", None, (Window(NOW - 24 * HOUR, NOW, is_live=True), "now-24h")),
+        ("?from=now-24h", None, (Window(SOON - 24 * HOUR, SOON, is_live=True), "now-24h")),
         ("?from=1700000000000&to=1700000060000", None, (Window(1_700_000_000_000, 1_700_000_060_000, is_live=False), "1700000000000")),
     ],
 )  # fmt: skip
 def test_the_range_follows_from_the_address_and_what_there_is(search, observed, expected):
     assert expected == window(parse("/", search), NOW, observed)
+
+
+def test_who_looks_at_about_the_same_time_sees_the_same_range():
+    seen = {window(parse("/", "?from=now-6h"), now, None)[0] for now in range(SOON, SOON + 100_000, 1_000)}
+    assert 1 == len({w.start for w in seen if w.end == SOON + 108_000})
+    assert {0} == {w.end % 108_000 for w in seen}
+    assert len(seen) <= 2

@@ -1,0 +1,150 @@
+// Suggestions under the search box. Their text comes from the server and becomes text nodes, nothing else.
+(function () {
+  var WAIT_MS = 60;
+
+  function suggest(place, box) {
+    var list = document.createElement("ul");
+    list.id = "suggestions";
+    list.className = "suggestions";
+    list.setAttribute("role", "listbox");
+    list.setAttribute("aria-label", "Groups");
+    list.hidden = true;
+    place.appendChild(list);
+    var told = document.createElement("div");
+    told.className = "told";
+    told.setAttribute("role", "status");
+    place.appendChild(told);
+    box.setAttribute("role", "combobox");
+    box.setAttribute("aria-autocomplete", "list");
+    box.setAttribute("aria-controls", list.id);
+
+    var active = -1;
+    var asked = 0;
+    var timer = 0;
+
+    function choose(index) {
+      active = index;
+      Array.prototype.forEach.call(list.children, function (option, position) {
+        option.setAttribute("aria-selected", String(position === index));
+      });
+      if (index < 0) {
+        box.removeAttribute("aria-activedescendant");
+      } else {
+        box.setAttribute("aria-activedescendant", list.children[index].id);
+        list.children[index].scrollIntoView({ block: "nearest" });
+      }
+    }
+
+    function show(isOpen) {
+      list.hidden = !isOpen;
+      box.setAttribute("aria-expanded", String(isOpen));
+      if (!isOpen) {
+        asked += 1;
+        told.textContent = "";
+        choose(-1);
+      }
+    }
+
+    function open(option) {
+      show(false);
+      box.blur();
+      window.history.pushState({}, "", option.getAttribute("data-href"));
+      window.dispatchEvent(new CustomEvent("_dashprivate_pushstate"));
+      window.scrollTo(0, 0);
+    }
+
+    function fill(answer) {
+      list.replaceChildren();
+      answer.groups.forEach(function (group, position) {
+        var option = document.createElement("li");
+        option.id = "suggestion-" + position;
+        option.setAttribute("role", "option");
+        option.setAttribute("data-href", group.href);
+        var name = document.createElement("span");
+        name.textContent = group.label;
+        var cluster = document.createElement("span");
+        cluster.className = "quiet";
+        cluster.textContent = group.cluster;
+        option.append(name, cluster);
+        list.appendChild(option);
+      });
+      show(answer.groups.length > 0);
+      told.textContent = answer.total
+        ? answer.groups.length + " of " + answer.total.toLocaleString("en") + "; Enter lists those that contain it"
+        : "No group has these characters";
+    }
+
+    function ask() {
+      var number = (asked += 1);
+      var address = new URLSearchParams(window.location.search);
+      var kept = new URLSearchParams({ q: box.value });
+      ["from", "to", "tz"].forEach(function (key) {
+        if (address.get(key)) {
+          kept.set(key, address.get(key));
+        }
+      });
+      window
+        .fetch("/search?" + kept, { credentials: "same-origin" })
+        .then(function (response) {
+          return response.ok ? response.json() : { groups: [], total: 0 };
+        })
+        .then(function (answer) {
+          // What was typed since has been asked for on its own.
+          if (number === asked && document.activeElement === box) {
+            fill(answer);
+          }
+        })
+        .catch(function () {
+          show(false);
+        });
+    }
+
+    box.addEventListener("input", function () {
+      window.clearTimeout(timer);
+      if (box.value.trim()) {
+        timer = window.setTimeout(ask, WAIT_MS);
+      } else {
+        show(false);
+      }
+    });
+    box.addEventListener("keydown", function (event) {
+      var count = list.hidden ? 0 : list.children.length;
+      if (event.key === "Escape" && count) {
+        show(false);
+      } else if (event.key === "ArrowDown" && count) {
+        choose((active + 1) % count);
+      } else if (event.key === "ArrowUp" && count) {
+        choose(active <= 0 ? count - 1 : active - 1);
+      } else if (event.key === "Enter" && active >= 0) {
+        open(list.children[active]);
+      } else {
+        return;
+      }
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    box.addEventListener("blur", function () {
+      window.clearTimeout(timer);
+      show(false);
+    });
+    // Before the box loses the focus, which closes the list.
+    list.addEventListener("mousedown", function (event) {
+      event.preventDefault();
+    });
+    list.addEventListener("click", function (event) {
+      var option = event.target.closest("[role=option]");
+      if (option) {
+        open(option);
+      }
+    });
+    show(false);
+  }
+
+  new MutationObserver(function (_, observer) {
+    var box = document.querySelector("#search input[type=search]");
+    if (box) {
+      observer.disconnect();
+      suggest(box.closest("#search"), box);
+    }
+  }).observe(document.documentElement, { childList: true, subtree: true });
+})();
