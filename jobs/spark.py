@@ -73,6 +73,8 @@ def _local(cores: int, driver_memory: str) -> dict[str, str]:
         "spark.default.parallelism": str(cores),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.parquet.compression.codec": "zstd",
+        # The default, INT96, keeps no statistics: readers could not skip by time.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         # Unset, each Delta commit runs 50 tasks to rebuild the table's state: 5 s instead of 0.8 s here.
         "spark.databricks.delta.snapshotPartitions": "1",
     }
