@@ -25,12 +25,12 @@ from jobs.delta_io import WRITERS, checkpoint_path, create_tables, read, table_p
 from jobs.errors import UserError
 from jobs.replace import PRUNED_GROUPS, replace_rows
 from jobs.settings import Settings
-from jobs.silver_rows import of_groups
 from jobs.spark import for_few_rows, session
+from jobs.standing import GROUP, Group, Standing, groups_of
 from jobs.topic_names import named, topic_names, with_named
 from pipelines.arrow_types import row_type
 from pipelines.silver.frame import rows_of, silver, since_base, table_of
-from pipelines.silver.restarts import committing, replaced, restarts
+from pipelines.silver.restarts import committing, restarts
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GENERATION_MEMBERS, GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
 from schemas.tables import Table
@@ -45,8 +45,6 @@ TOUCH = (
     ("last_commit_at", "timestamp"),
     ("committed", RESOURCE),
 )
-Group = tuple[str, str]
-GROUP = ["cluster", "group_id"]
 
 
 def rebuild_all(spark: SparkSession, warehouse: Path, quiet_ms: int) -> None:
@@ -82,15 +80,16 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
     if not new.num_rows:
         replace_rows(spark, told.old, told.new, table_path(warehouse, GROUPS), GROUPS)
         return
-    groups = _groups(new)
-    known = {table: _standing(spark, warehouse, table, groups) for table in SILVER}
-    points = spark.createDataFrame(restarts(spark.createDataFrame(new), known[REBALANCES], known[GROUPS]).toArrow())
+    groups = groups_of(new)
+    standing = Standing(spark=spark, warehouse=warehouse, groups=groups)
+    stand = restarts(spark.createDataFrame(new), standing.needed(REBALANCES), standing.needed(GROUPS)).toArrow()
+    points = spark.createDataFrame(stand)
     history = [since_base(read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
     names = topic_names(warehouse)
     rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points, topic_names=names).toArrow()
 
     def write(table: Table) -> None:
-        change = _Change(old=replaced(known[table], table, points).toArrow(), new=rows_of(rebuilt, table))
+        change = _Change(old=standing.replaced(table, stand), new=rows_of(rebuilt, table))
         if table is GROUPS:
             change = change.and_(told)
         replace_rows(spark, change.old, change.new, table_path(warehouse, table), table)
@@ -121,25 +120,12 @@ def _commits_only(spark: SparkSession, warehouse: Path, touched: pa.Table) -> _C
     if not only.num_rows:
         none = pa.schema(list(row_type(GROUPS))).empty_table()
         return _Change(old=none, new=none)
-    groups, stalls, members = (
-        _standing(spark, warehouse, table, _groups(only)) for table in (GROUPS, STALLS, GENERATION_MEMBERS)
-    )
+    standing = Standing(spark=spark, warehouse=warehouse, groups=groups_of(only))
+    groups, stalls, members = (standing.needed(table) for table in (GROUPS, STALLS, GENERATION_MEMBERS))
     new = committing(spark.createDataFrame(only), groups, stalls, members).toArrow()
     told = spark.createDataFrame(new.select(GROUP))
     old = groups.join(F.broadcast(told), GROUP, "left_semi").select(*GROUPS.names).toArrow() if new.num_rows else new
     return _Change(old=old, new=new)
-
-
-def _groups(rows: pa.Table) -> list[Group]:
-    return list(zip(*(rows[name].to_pylist() for name in GROUP), strict=True))
-
-
-def _standing(spark: SparkSession, warehouse: Path, table: Table, groups: Sequence[Group]) -> DataFrame:
-    """A silver table as it stands, as far as these groups go; more where they are many."""
-    if len(groups) > PRUNED_GROUPS:
-        return read(spark, warehouse, table)
-    # Arrow reads the rows of a few groups in a fraction of the time that planning a read of Delta takes.
-    return spark.createDataFrame(of_groups(warehouse, table, {group for _, group in groups}))
 
 
 def touched(new: Mapping[Table, DataFrame]) -> DataFrame:

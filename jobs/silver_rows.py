@@ -44,13 +44,6 @@ def rows(
     return out
 
 
-def of_groups(warehouse: Path, table: Table, groups: Collection[str]) -> pa.Table:
-    """Rows of these groups of any cluster, as the table stands."""
-    found = dataset(warehouse, table).to_table(columns=list(table.names), filter=among(groups))
-    # Spark takes no column of no pieces.
-    return found if found.num_rows else found.schema.empty_table()
-
-
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
     """A table's files, but for those that end before `since`; the limits that Delta keeps of each file say which."""
     path = table_path(warehouse, table)

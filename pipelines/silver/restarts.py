@@ -20,6 +20,15 @@ POINT = (
     "incarnation",
     "first_generation_id",
 )
+NEEDED = {
+    "generation_members": "WHERE old.valid_to_at IS NULL",
+    "stalls": (
+        "QUALIFY row_number() OVER (PARTITION BY old.cluster, old.group_id, old.name, old.index "
+        "ORDER BY old.log_epoch DESC, old.stopped_by_offset DESC) = 1"
+    ),
+}
+"""Of which rows of a table `committing` looks at no others, in DuckDB's SQL."""
+
 NEAR_MS = 2_000
 """Lines up to this much later than a generation's completion may still be its own (`lines.NEAR_MS`, twice)."""
 
@@ -93,25 +102,27 @@ def _awaiting(quiet: DataFrame, stalls: DataFrame, is_classic: Column) -> DataFr
 
 def replaced(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
     """The rows of one silver table that a rebuild from `points` replaces: of each group in it, all after its base."""
-    joined = rows.alias("row").join(F.broadcast(points).alias("point"), list(GROUP))
-    columns = [F.col(name) if name in GROUP else F.col(f"row.{name}") for name in table.names]
-    return joined.where(F.col("point.base_offset").isNull() | _after(table)).select(*columns)
+    joined = rows.alias("old").join(F.broadcast(points).alias("point"), list(GROUP))
+    columns = [F.col(name) if name in GROUP else F.col(f"old.{name}") for name in table.names]
+    return joined.where(F.expr(f"point.base_offset IS NULL OR {after_base(table)}")).select(*columns)
 
 
-def _after(table: Table) -> Column:
-    """The row belongs to the first generation after the base, or to a later one."""
+def after_base(table: Table) -> str:
+    """In SQL, as Spark and DuckDB both read it: `old` belongs to the first generation after `point`,
+    or to a later one.
+    """
     match table.name:
         case "groups":
-            return F.lit(True)  # noqa: FBT003 - a literal, not a flag
+            return "true"
         case "group_events":
-            return F.col("event_at") > F.col("point.base_at")
+            return "old.event_at > point.base_at"
         case "stalls":
-            return _not_before("row.log_epoch", "point.log_epoch", "row.stopped_by_offset", "point.source_offset")
+            return _not_before("log_epoch", "log_epoch", "stopped_by_offset", "source_offset")
         case _:
             number = "first_generation_id" if table.name == "rebalances" else "generation_id"
-            return _not_before("row.incarnation", "point.incarnation", f"row.{number}", "point.first_generation_id")
+            return _not_before("incarnation", "incarnation", number, "first_generation_id")
 
 
-def _not_before(major: str, than_major: str, minor: str, than_minor: str) -> Column:
-    same = F.col(major) == F.col(than_major)
-    return (F.col(major) > F.col(than_major)) | (same & (F.col(minor) >= F.col(than_minor)))
+def _not_before(major: str, than_major: str, minor: str, than_minor: str) -> str:
+    major, minor, than_major, than_minor = f"old.{major}", f"old.{minor}", f"point.{than_major}", f"point.{than_minor}"
+    return f"({major} > {than_major} OR ({major} = {than_major} AND {minor} >= {than_minor}))"
