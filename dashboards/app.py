@@ -225,12 +225,16 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
         made_from = [*address, sorted(store.versions().items()), moment]
         # What comes back from the browser went through JSON.
         if seen == [*address, [list(v) for v in sorted(store.versions().items())], moment]:
-            return no_update, no_update, freshness(span, now)
+            return no_update, no_update, freshness(span, now, state.cluster)
         if state.page is None:
             lost = dcc.Link("All groups", href="/", className="button")
             return [empty("missing", "No such page", "There is no page at this address.", lost)], made_from, ""
         notices = [html.P(text, className="notice", role="alert") for text in state.notices]
-        return [html.Div(notices), *PAGES[state.page](store, state, now)], made_from, freshness(span, now)
+        return (
+            [html.Div(notices), *PAGES[state.page](store, state, now)],
+            made_from,
+            freshness(span, now, state.cluster),
+        )
     except Exception:
         error = uuid4().hex[:8]
         LOG.exception("page %s failed", error)
@@ -243,17 +247,19 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
         return [empty("missing", "Something went wrong", text, *ways)], None, [broken]
 
 
-def freshness(span: Span | None, now: int) -> list[Component]:
-    """How old the newest record is; loud when that is long."""
+def freshness(span: Span | None, now: int, cluster: str = "") -> list[Component]:
+    """How old the newest record is, of this cluster or, without one, of that which is furthest behind; loud when that
+    is long.
+    """
     asked = _asked(now)
     if span is None:
         return [html.Span("no data yet", **asked)]
-    age = now - span.last_at
+    last, name = min((at, name) for name, at in span.until.items() if cluster not in span.until or name == cluster)
+    age = now - last
     if age <= STALE_MS:
         return [html.Span(className="pulse"), html.Span(f"live, newest record {duration(max(0, age))} old", **asked)]
-    text = (
-        f"Newest record is {duration(age)} old ({instant(span.last_at)[:19]} {zone()}): what came after is not observed"
-    )
+    of = f" of {visible(name, 40)}" if len(span.until) > 1 else ""
+    text = f"Newest record{of} is {duration(age)} old ({instant(last)[:19]} {zone()}): what came after is not observed"
     return [html.Span(text, className="stale", **asked)]
 
 

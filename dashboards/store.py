@@ -6,7 +6,7 @@ and that were not `no_member`, by the time they were known to have stopped (`sto
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +38,7 @@ from schemas.silver import SILVER
 from schemas.states import StallCause
 
 DAY_MS = 24 * 3_600_000
+CLUSTERS = 1_000
 FLEET_ROWS = 500
 GENERATION_ROWS = 500
 MEMBER_ROWS = 20_000
@@ -48,14 +49,16 @@ ORDERS = ("group", "cluster", "state", "rebalances", "lost", "p95", "changed")
 """Columns by which the fleet can be sorted."""
 
 SPAN = """
-SELECT min(first_seen_at) AS first_at, max(last_record_at) AS last_at, count(*) AS groups,
+SELECT cluster, min(first_seen_at) AS first_at, max(last_record_at) AS last_at, count(*) AS groups,
        count(*) FILTER (WHERE open_rebalance_since_at IS NOT NULL OR state IN
            ('PreparingRebalance', 'CompletingRebalance', 'Assigning', 'Reconciling')) AS rebalancing,
        count(*) FILTER (WHERE state = 'Unknown') AS unknown
-FROM groups LIMIT $cap
+FROM groups GROUP BY cluster LIMIT $cap
 """
 
-COVERED = "SELECT max(to_at) AS last_at FROM coverage WHERE NOT is_gap AND source <> 'poll' LIMIT $cap"
+COVERED = """
+SELECT cluster, max(to_at) AS last_at FROM coverage WHERE NOT is_gap AND source <> 'poll' GROUP BY cluster LIMIT $cap
+"""
 
 TOTALS = """
 SELECT (SELECT count(*) FROM generations WHERE joined_at >= $start AND joined_at < $end) AS rebalances,
@@ -120,10 +123,13 @@ GROUP BY ALL LIMIT $cap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """What the tables hold. `last_at` is the newest record known."""
+    """What the tables hold. `last_at` is the newest record known, `until` the newest of each cluster: what a cluster
+    did after its own is not known, whatever was read of others.
+    """
 
     first_at: int
     last_at: int
+    until: Mapping[str, int]
     groups: int
     rebalancing: int
     unknown: int
@@ -194,14 +200,18 @@ class Store(LagStore):
         versions = self.versions()
         return all(table.name in versions for table in SILVER)
 
-    def span(self) -> Span | None:
-        """None while nothing has been observed."""
-        rows = self._ask(SPAN, ("groups",), 1)
-        if not rows or rows[0]["first_at"] is None or rows[0]["last_at"] is None:
+    def span(self, cluster: str = "") -> Span | None:
+        """Of one cluster or of all; None while nothing has been observed."""
+        of = [row for row in self._ask(SPAN, ("groups",), CLUSTERS) if cluster in ("", row["cluster"])]
+        rows = [row for row in of if row["first_at"] is not None and row["last_at"] is not None]
+        if not rows:
             return None
-        covered = self._ask(COVERED, ("coverage",), 1)
-        last = max(r["last_at"] for r in (*rows, *covered) if r["last_at"] is not None)
-        return Span(**rows[0] | {"last_at": last})
+        until: dict[str, int] = {row["cluster"]: row["last_at"] for row in rows}
+        for row in self._ask(COVERED, ("coverage",), CLUSTERS):
+            if row["cluster"] in until and row["last_at"] is not None:
+                until[row["cluster"]] = max(until[row["cluster"]], row["last_at"])
+        counts = {name: sum(row[name] for row in of) for name in ("groups", "rebalancing", "unknown")}
+        return Span(first_at=min(row["first_at"] for row in rows), last_at=max(until.values()), until=until, **counts)
 
     def totals(self, window: Window) -> Row:
         """`rebalances`, `lost`, `lost_min`, `lost_max` (resource-seconds) of all groups."""

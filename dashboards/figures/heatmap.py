@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
@@ -31,10 +31,11 @@ def level(rebalances: int) -> int:
     return max(i for i, least in enumerate(LEVELS) if rebalances >= least)
 
 
-def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observed_until: int) -> go.Figure:
+def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: Mapping[str, int]) -> go.Figure:
     """`groups` worst first (keys, `state`, `first_seen_at`); `cells` as `Store.cells` answers for `BINS` bins.
 
-    A cell is empty, not quiet, before its group was first seen, after the newest record and where no state is known.
+    A cell is empty, not quiet, before its group was first seen, after the newest record of its cluster (`until`) and
+    where no state is known.
     """
     width = max(1, -(-window.width // BINS))
     found = {(c["cluster"], c["group_id"], c["bin"]): c["rebalances"] for c in cells}
@@ -48,7 +49,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, observe
         for position in range(BINS):
             start = window.start + position * width
             number = found.get((group["cluster"], group["group_id"], position), 0)
-            observed = number or (is_known and group["first_seen_at"] - width < start < observed_until)
+            observed = number or (is_known and group["first_seen_at"] - width < start < until[group["cluster"]])
             shades.append(level(number) if observed else None)
             tips.append(
                 f"{name}<br>{instant(start)[:19]} {zone()}<br><b>{count(number, 'rebalance')}</b>" if observed else ""

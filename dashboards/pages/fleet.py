@@ -122,7 +122,7 @@ def block(store: Store, state: State, request: Any, now: int) -> dict[str, Any]:
     view, _ = window(state, now, (seen.first_at, seen.last_at))
     found = store.fleet(view, state.q, wanted(request)).rows
     return {
-        "rowData": [_row(state, g, seen.last_at, is_seen=seen.last_at >= view.start) for g in found],
+        "rowData": [_row(state, g, seen.until[g["cluster"]], view) for g in found],
         "rowCount": found[0]["total"] if found else 0,
     }
 
@@ -250,7 +250,7 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Spa
         for c in loud
     ]
     marks = store.marks(view)
-    figure = heatmap(worst, cells, view, seen.last_at)
+    figure = heatmap(worst, cells, view, seen.until)
     flagged(figure, marks, first=view.start, last=view.end)
     return panel(
         "Rebalances over time",
@@ -288,9 +288,9 @@ def _link(state: State, g: Row) -> str:
     return state.href("group", cluster=g["cluster"], group=g["group_id"])
 
 
-def _row(state: State, g: Row, observed_until: int, *, is_seen: bool) -> Row:
+def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:
     look = look_of(g["state"])
-    is_known = (look != "unknown" and is_seen) or g["rebalances"] > 0
+    is_known = (look != "unknown" and observed_until >= view.start) or g["rebalances"] > 0
     since = g["open_rebalance_since_at"]
     lasting = "" if since is None else f" for {duration(max(0, observed_until - since))}"
     changed = max((t for t in (g["state_since_at"], g["last_rebalance_at"]) if t is not None), default=None)

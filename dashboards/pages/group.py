@@ -43,7 +43,7 @@ COLUMNS: list[dict[str, Any]] = [
 
 def render(store: Store, state: State, now: int) -> list[Component]:
     group = store.group_by_hash(state.cluster, state.gid) if state.gid else state.group
-    seen = store.span()
+    seen = store.span(state.cluster)
     found = store.group(state.cluster, group) if group is not None else None
     if found is None or seen is None or group is None:
         return [_head(state, group or "", None, "", None), _not_known(store, state)]

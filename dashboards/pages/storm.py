@@ -21,12 +21,13 @@ GROUPS_LISTED = 100
 TABLE_ROWS = 200
 
 
-def render(store: Store, state: State, until: int) -> list[Component]:
-    """The storm that the address names; `until`: the newest record."""
+def render(store: Store, state: State, now: int) -> list[Component]:
+    """The storm that the address names; an open one lasts to the newest record of its cluster."""
     row = store.storm(state.storm)
     if row is None:
         return [_head(state, None, None), _unknown(store, state)]
-    until = max(until, row["detected_at"])
+    seen = store.span(row["cluster"])
+    until = max(now if seen is None else seen.last_at, row["detected_at"])
     end = row["ended_at"] if row["ended_at"] is not None else until
     view = Window(row["started_at"] - NEAR_MS, end + NEAR_MS, is_live=False)
     groups = list(row["group_ids"] or ())

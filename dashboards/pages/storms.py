@@ -27,7 +27,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     """All storms of the range, or the one that the address names."""
     seen = store.span()
     if state.storm:
-        return storm.render(store, state, now if seen is None else seen.last_at)
+        return storm.render(store, state, now)
     view, shown = window(state, now, (seen.first_at, seen.last_at) if seen else None)
     head = html.Div([html.H1("Storms"), ranges(state, shown, view)], className="head")
     found = store.storms(view)

@@ -161,3 +161,20 @@ def test_a_page_without_a_range_stays_while_the_clock_goes_on(warehouse, now):
         shown, made_from, _ = page(store, path, search, None, now)
         assert shown is not no_update
         assert page(store, path, search, json.loads(json.dumps(made_from)), now + 3_600_000)[0] is no_update
+
+
+def test_what_a_cluster_did_after_its_own_newest_record_is_not_known_whatever_was_read_of_others(tmp_path, now):
+    old = now - 10 * 3_600_000
+    ours, theirs = sample.static(now), sample.static(old)
+    for rows in theirs.values():
+        for row in rows:
+            row["cluster"] = "far"
+    sample.write(tmp_path, sample.merge({}, ours, theirs))
+    store = Store(LocalLake(tmp_path))
+    assert {"prod-eu", "far"} == set(store.span().until)
+    assert store.span("far").last_at <= old < store.span("prod-eu").last_at
+    made, _, fresh = page(store, "/group", "?cluster=far&group=pricing-static&from=now-1h", None, now)
+    assert "Not observed in this range" in words(made)
+    assert "Newest record of far is 10 h" in words(fresh)
+    assert "Newest record of far" in words(page(store, "/", "", None, now)[2]), "the one that is furthest behind"
+    assert "live" in words(page(store, "/group", "?cluster=prod-eu&group=pricing-static", None, now)[2])

@@ -54,7 +54,7 @@ def fleet_figure(rows):
         {"cluster": g["cluster"], "group_id": g["group_id"], "bin": (g["joined_at"] - WINDOW.start) // width, "rebalances": 1}
         for g in rows["generations"]
     ]  # fmt: skip
-    return heatmap(rows["groups"], cells, WINDOW, NOW)
+    return heatmap(rows["groups"], cells, WINDOW, dict.fromkeys({g["cluster"] for g in rows["groups"]}, NOW))
 
 
 def segments(figure):
