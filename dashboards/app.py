@@ -300,7 +300,9 @@ def refusal(host: str, port: int, error: OSError) -> str:
 
 
 def serve(*, warehouse: Path, host: str, port: int, access: Access) -> int:
-    """Print the address and serve until Ctrl-C or SIGTERM; 2, and why on stderr, if the address cannot be had."""
+    """Print the address and serve until Ctrl-C or SIGTERM, which end the process; 2, and why on stderr, if the address
+    cannot be had.
+    """
     if (why := access.refusal(host)) is not None:
         sys.stderr.write(f"{why}\n")
         return 2
@@ -314,7 +316,9 @@ def serve(*, warehouse: Path, host: str, port: int, access: Access) -> int:
     # The server ends in peace with an exception of this kind, and a shell's background jobs ignore SIGINT.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server.run()
-    return 0
+    sys.stdout.flush()
+    # A request may still be in DuckDB, which the interpreter's end would pull from under it; nothing is written here.
+    os._exit(0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
