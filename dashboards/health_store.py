@@ -40,6 +40,13 @@ GROUP BY ALL ORDER BY observed_at DESC, call, subject LIMIT $cap
 """
 
 
+# A replayed capture leaves what its log and its polls told, and no spans of theirs.
+TOLD = {
+    "log": ("coordinator_events", "SELECT 1 AS told FROM coordinator_events LIMIT $cap"),
+    "poll": ("admin_observations", "SELECT 1 AS told FROM admin_observations WHERE kind = 'group_list' LIMIT $cap"),
+}
+
+
 class HealthStore:
     """Answers of one warehouse; a table that is not there yet gives no rows."""
 
@@ -49,6 +56,11 @@ class HealthStore:
     def sources(self) -> list[Row]:
         """Per cluster and source: `partitions`, `first_at`, `last_at`, `records`, `skipped`, `quarantined`, `gaps`."""
         return self._lake.query(SOURCES, ("coverage",), SOURCE_ROWS, {}).rows
+
+    def has_told(self, kind: str) -> bool:
+        """Whether a `log` or a `poll` has ever told anything."""
+        table, sql = TOLD[kind]
+        return bool(self._lake.query(sql, (table,), 1, {}).rows)
 
     def gaps(self) -> Rows:
         """Spans that were not read, the latest offsets first; `total` is how many there are."""

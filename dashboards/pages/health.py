@@ -56,7 +56,7 @@ def render(store: Store, _: State, now: int) -> list[Component]:
         _panel(
             "Sources", "What was read, per topic, log file and poll.", SOURCE_HEAD, [_source(s, now) for s in sources]
         ),
-        *(html.P(text, className="notice") for text in _absent(sources)),
+        *(html.P(text, className="notice") for text in _absent(health, sources)),
         _gaps(gaps.rows, missed),
         _quarantine(quarantined),
         _refusals(refusals),
@@ -116,11 +116,11 @@ def _source(row: Row, now: int) -> list[Cell]:
     ]
 
 
-def _absent(sources: list[Row]) -> list[str]:
+def _absent(health: HealthStore, sources: list[Row]) -> list[str]:
     """What an optional source that nobody reads leaves unknown."""
     named = {row["source"] for row in sources}
-    has_lines = any(name not in ("__consumer_offsets", "poll") for name in named)
-    return [OPTIONAL[kind] for kind, is_there in (("log", has_lines), ("poll", "poll" in named)) if not is_there]
+    read = {"log": bool(named - {"__consumer_offsets", "poll"}), "poll": "poll" in named}
+    return [text for kind, text in OPTIONAL.items() if not read[kind] and not health.has_told(kind)]
 
 
 def _gaps(rows: list[Row], total: int) -> Component:

@@ -18,7 +18,7 @@ from uuid import NAMESPACE_URL, uuid5
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from schemas.bronze import ADMIN_OBSERVATIONS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from schemas.gold import DIFFERENCES, MARKS, STORMS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
@@ -57,7 +57,7 @@ def schema(table: Table) -> pa.Schema:
 
 def write(warehouse: Path, rows: Rows, mode: str = "append") -> None:
     known = (*SILVER, *REASSIGNMENT_TABLES, STORMS, MARKS)
-    for table in (*known, COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS, OFFSET_COMMITS):
+    for table in (*known, COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS, OFFSET_COMMITS, COORDINATOR_EVENTS):
         shape = schema(table)
         data = [
             {

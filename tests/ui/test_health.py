@@ -64,3 +64,13 @@ def test_every_table_is_listed_also_the_ones_that_are_not_there(troubled, now) -
 
 def test_before_anything_was_read_it_says_what_to_run(tmp_path, now) -> None:
     assert "Nothing has been read yet" in page(tmp_path, now)
+
+
+def test_what_a_replayed_log_and_its_polls_told_is_not_called_absent(troubled, now) -> None:
+    key = {"cluster": sample.CLUSTER}
+    event = key | {"source_id": "broker-1.log", "line_no": 1}
+    seen = key | {"observed_at": now, "source": "poll", "kind": "group_list", "subject": "", "body": "{}"}
+    sample.write(troubled, {"coordinator_events": [event], "admin_observations": [seen]})
+    text = page(troubled, now)
+    assert "No coordinator's log has been read" not in text
+    assert "Nobody polls the brokers" not in text
