@@ -23,6 +23,7 @@ from waitress import create_server
 from dashboards import urlstate
 from dashboards.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access, guard
 from dashboards.components import aria, empty
+from dashboards.exports import add_rows
 from dashboards.lake import Lake, LocalLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
 from dashboards.ranges import keyed
@@ -111,6 +112,7 @@ def create_app(
     app.server.add_url_rule("/healthz", "healthz", lambda: Response("ok\n", mimetype="text/plain"))
     add_runbooks(app.server)
     add_search(app.server, Search(lake))
+    add_rows(app.server, Store(lake), now)
     guard(app.server, access)
     refuse_malformed(app.server, app.callback_map)
     harden(app.server, app.csp_hashes())

@@ -3,7 +3,32 @@
   var regroup = window.regroup;
 
   regroup.gridOf = function (element) {
-    return window.dash_ag_grid.getApi(JSON.parse(element.id));
+    var id = element.id;
+    return window.dash_ag_grid.getApi(id.charAt(0) === "{" ? JSON.parse(id) : id);
+  };
+
+  // Resolves to the data of all rows, as they are sorted and filtered; a grid that has a part of them asks for all.
+  regroup.rowsOf = function (grid) {
+    if (grid.getGridOption("rowModelType") !== "infinite") {
+      var rows = [];
+      grid.forEachNodeAfterFilterAndSort(function (node) {
+        rows.push(node.data);
+      });
+      return Promise.resolve(rows);
+    }
+    var query = new URLSearchParams(window.location.search);
+    var sorted = grid.getColumnState().filter(function (column) {
+      return column.sort;
+    });
+    query.set("request", JSON.stringify({ sortModel: sorted, filterModel: grid.getFilterModel() }));
+    return window.fetch("/rows?" + query, { credentials: "same-origin" }).then(function (answer) {
+      if (!answer.ok) {
+        throw new Error(answer.status);
+      }
+      return answer.json().then(function (found) {
+        return found.rowData;
+      });
+    });
   };
 
   // Select the next (1) or previous (-1) rebalance in time, however the rows are sorted; Enter opens it.

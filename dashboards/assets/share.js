@@ -92,24 +92,26 @@
     var columns = grid.getAllDisplayedColumns().map(function (column) {
       return column.getColDef();
     });
-    var rows = [];
-    grid.forEachNodeAfterFilterAndSort(function (node) {
-      rows.push(
-        columns.map(function (column) {
-          return node.data[(column.cellRendererParams || {}).text || column.field];
-        })
-      );
-    });
     var head = columns.map(function (column) {
       return column.headerName;
     });
-    return { name: named(element), head: head, rows: rows };
+    return regroup.rowsOf(grid).then(function (found) {
+      var rows = found.map(function (data) {
+        return columns.map(function (column) {
+          return data[(column.cellRendererParams || {}).text || column.field];
+        });
+      });
+      return { name: named(element), head: head, rows: rows };
+    });
   }
 
+  // Resolves to what is shown as rows and columns: `name`, `head`, `rows`.
   regroup.tables = function () {
-    return Array.prototype.map.call(document.querySelectorAll("#page table, #page .grid"), function (element) {
-      return element.matches("table") ? ofTable(element) : ofGrid(element);
-    });
+    return Promise.all(
+      Array.prototype.map.call(document.querySelectorAll("#page table, #page .grid"), function (element) {
+        return element.matches("table") ? ofTable(element) : ofGrid(element);
+      })
+    );
   };
 
   function json(table) {
@@ -156,6 +158,12 @@
   }
 
   function offer() {
+    regroup.tables().then(show, function () {
+      regroup.tell("The rows could not be had: the page Health may say why.");
+    });
+  }
+
+  function show(tables) {
     regroup.dialog("export", "Export", function (dialog) {
       var first = regroup.make("p", {}, dialog);
       button("Copy as Markdown", "Copy the page as Markdown", first, function () {
@@ -165,7 +173,7 @@
       regroup.make("p", { className: "quiet", textContent:
         "Tables, exactly as they are shown now; the figures' own are under “Show as table”." }, dialog);
       var list = regroup.make("ul", { className: "exports" }, dialog);
-      regroup.tables().forEach(function (table) {
+      tables.forEach(function (table) {
         var item = regroup.make("li", {}, list);
         regroup.make("span", { textContent: table.name }, item);
         regroup.make("span", { className: "quiet", textContent: table.rows.length + " rows" }, item);

@@ -49,7 +49,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
         for position in range(BINS):
             start = window.start + position * width
             number = found.get((group["cluster"], group["group_id"], position), 0)
-            observed = number or (is_known and group["first_seen_at"] - width < start < until[group["cluster"]])
+            observed = number or (is_known and group["first_seen_at"] - width < start < until.get(group["cluster"], 0))
             shades.append(level(number) if observed else None)
             tips.append(
                 f"{name}<br>{instant(start)[:19]} {zone()}<br><b>{count(number, 'rebalance')}</b>" if observed else ""

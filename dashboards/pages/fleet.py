@@ -114,15 +114,15 @@ def _totals(store: Store, listed: list[Row], view: Window) -> Row:
     return {name: listed[0][f"all_{name}"] for name in ("rebalances", "lost", "lost_min", "lost_max")}
 
 
-def block(store: Store, state: State, request: Any, now: int) -> dict[str, Any]:
-    """Rows of the table, as its grid asks for them; whatever is no sensible request is answered as the first one."""
+def block(store: Store, state: State, request: Any, now: int, rows: int = BLOCK_ROWS) -> dict[str, Any]:
+    """At most `rows` of the table, as its grid asks for them; no sensible request is answered as the first one."""
     seen = store.span()
     if seen is None:
         return {"rowData": [], "rowCount": 0}
     view, _ = window(state, now, (seen.first_at, seen.last_at))
-    found = store.fleet(view, state.q, wanted(request)).rows
+    found = store.fleet(view, state.q, replace(wanted(request), rows=rows)).rows
     return {
-        "rowData": [_row(state, g, seen.until[g["cluster"]], view) for g in found],
+        "rowData": [_row(state, g, seen.until.get(g["cluster"], seen.first_at), view) for g in found],
         "rowCount": found[0]["total"] if found else 0,
     }
 

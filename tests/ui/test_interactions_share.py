@@ -8,7 +8,8 @@ import json
 import re
 import time
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
+from urllib.request import urlopen
 
 import pytest
 
@@ -134,6 +135,17 @@ def test_a_grid_is_saved_in_the_order_the_reader_gave_it(reader):
     assert len(names) == len(set(names)) > 2
     _, text = saved(page, "JSON of Groups")
     assert names == [row["Group"] for row in json.loads(text)["rows"]]
+
+
+@pytest.mark.parametrize(
+    "request_", ["", "null", "[]", "{", '{"sortModel": 5, "filterModel": [1]}', '{"startRow": -1}']
+)
+def test_all_rows_of_the_fleet_can_be_had_whatever_is_asked(address, request_):
+    with urlopen(f"{address}/rows?from=now-6h&request={quote(request_)}") as answer:
+        found = json.load(answer)
+    assert found["rowCount"] == len(found["rowData"]) > 2
+    with urlopen(f"{address}/rows?q=billing&tz=Asia/Kolkata") as answer:
+        assert ["billing-worker"] == [row["group"] for row in json.load(answer)["rowData"]]
 
 
 def test_no_cell_is_a_formula_and_json_is_as_it_was(reader):
