@@ -11,11 +11,11 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from dashboards.gold_store import moment
 from dashboards.lake import Lake, Parameter
 from jobs import alert_queries as sql
 from jobs.covered import Covered
 from jobs.delta_io import table_path
-from jobs.silver_rows import moment
 from pipelines.gold.alerts.alert import Facts, Limits
 from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_ms
 from pipelines.gold.alerts.sight import Asked, Read, sight

@@ -12,10 +12,10 @@ from typing import Any
 import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema
 
+from dashboards.gold_store import moment
 from dashboards.lake import Lake
 from jobs import alert_queries
 from jobs.delta_io import PROPERTIES, refuse_newer, table_path
-from jobs.silver_rows import moment
 from pipelines.arrow_types import microseconds, row_type
 from pipelines.gold.alerts.incidents import GIVEN_UP_MS
 from schemas.gold import ALERTS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -53,11 +52,6 @@ def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = No
         files = files.filter(pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True))
     paths = [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
     return ds.dataset(paths, schema=pa.schema(list(row_type(table))), format="parquet")
-
-
-def moment(ms: int) -> datetime:
-    """For conditions in SQL."""
-    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def among(groups: Collection[str]) -> pc.Expression:

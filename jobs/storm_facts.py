@@ -10,8 +10,9 @@ from typing import Any
 import duckdb
 import pyarrow.compute as pc
 
+from dashboards.gold_store import moment
 from dashboards.lake import milliseconds
-from jobs.silver_rows import among, dataset, moment, rows
+from jobs.silver_rows import among, dataset, rows
 from pipelines.gold.announced import before
 from pipelines.gold.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.places import HOUR_MS
