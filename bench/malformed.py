@@ -12,6 +12,7 @@ import logging
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -25,6 +26,7 @@ from tests.ui import sample
 VALUES_ONLY = 0.1
 """So many ask what pages ask, with values that they do not have."""
 
+VALUES = {"pathname": "/group", "search": "?cluster=prod-eu&group=billing-worker", "n_intervals": 3}
 STRANGE = (
     None, True, -1, 0, 2**63, -(2**80), 1e308, float("nan"), "", "x" * 5_000, "\u0000", "\ud800", "../../etc/passwd",
     "<script>alert(1)</script>", "__proto__", [], {}, [[]], {"id": {"type": ["figure"]}}, {"points": [{"y": 10**9}]},
@@ -51,7 +53,7 @@ class _Heard(logging.Handler):
 
 def bodies(app: Any, random: Random, count: int) -> Any:
     """Bodies as they go over the wire."""
-    asked = [_asked(output, each) for output, each in app.callback_map.items() if "callback" in each]
+    asked = [asked_of(output, each, VALUES) for output, each in app.callback_map.items() if "callback" in each]
     for _ in range(count):
         body = json.loads(json.dumps(random.choice(asked)))
         if random.random() < VALUES_ONLY:
@@ -90,9 +92,8 @@ def post(folder: Path, *, count: int, seed: int = 1) -> tuple[Answers, list[str]
     return answers, heard.said
 
 
-def _asked(output: str, callback: dict[str, Any]) -> dict[str, Any]:
-    """What a browser sends for a callback, with values that it could have."""
-    values = {"pathname": "/group", "search": "?cluster=prod-eu&group=billing-worker", "n_intervals": 3}
+def asked_of(output: str, callback: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What a browser sends for a callback, with `values` by property."""
 
     def given(each: dict[str, Any]) -> Any:
         found = {"id": each["id"], "property": each["property"], "value": values.get(each["property"])}

@@ -103,3 +103,14 @@ def watched(browser: Browser, address: str) -> Iterator[Watched]:
     yield found
     context.close()
     assert [] == found.wrong
+
+
+@pytest.fixture
+def reader(browser: Browser, address: str) -> Iterator[Watched]:
+    """One in Berlin, who may copy; fails if anything went wrong on the page."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Europe/Berlin")
+    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+    found = Watched(context.new_page(), address)
+    yield found
+    context.close()
+    assert [] == found.wrong

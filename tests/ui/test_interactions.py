@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
 from dashboards.text import instant
-from tests.ui.conftest import Watched
+from tests.ui.test_browser import PLOT, query
 
-PLOT = ".panel .main-svg"
 GROUP = "/group?cluster=prod-eu&group=billing-worker"
 HOUR = 3_600_000
-
-
-@pytest.fixture
-def berlin(browser, address):
-    """A reader in Berlin."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Europe/Berlin")
-    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
-    found = Watched(context.new_page(), address)
-    yield found
-    context.close()
-    assert [] == found.wrong
-
-
-def query(page):
-    return {k: v[0] for k, v in parse_qs(urlsplit(page.url).query, keep_blank_values=True).items()}
 
 
 def until_shown(page, **expected):
@@ -54,8 +37,8 @@ def span(page):
     return int(told.get_attribute("data-start")), int(told.get_attribute("data-end"))
 
 
-def test_a_typed_range_is_the_address_and_is_read_on_the_zones_clocks(berlin, now):
-    page = berlin.open(GROUP + "&from=now-6h&tz=Asia/Kolkata", PLOT)
+def test_a_typed_range_is_the_address_and_is_read_on_the_zones_clocks(reader, now):
+    page = reader.open(GROUP + "&from=now-6h&tz=Asia/Kolkata", PLOT)
     page.keyboard.press("r")
     assert "Time range" == page.inner_text("dialog h2")
     page.fill("dialog [name=from]", "2026-07-01T15:30:05")
@@ -68,8 +51,8 @@ def test_a_typed_range_is_the_address_and_is_read_on_the_zones_clocks(berlin, no
     page.wait_for_selector(".ranges .on:text-is('6 h')")
 
 
-def test_a_range_that_ends_before_it_begins_cannot_be_sent(berlin):
-    page = berlin.open(GROUP, PLOT)
+def test_a_range_that_ends_before_it_begins_cannot_be_sent(reader):
+    page = reader.open(GROUP, PLOT)
     page.click(".when")
     page.fill("dialog [name=from]", "2026-07-01T15:30:00")
     page.fill("dialog [name=to]", "2026-07-01T15:29:00")
@@ -80,8 +63,8 @@ def test_a_range_that_ends_before_it_begins_cannot_be_sent(berlin):
     assert "when" == page.evaluate("document.activeElement.className")
 
 
-def test_the_zone_of_all_times_is_one_click_and_stays_in_the_address(berlin):
-    page = berlin.open("/?from=now-6h", PLOT)
+def test_the_zone_of_all_times_is_one_click_and_stays_in_the_address(reader):
+    page = reader.open("/?from=now-6h", PLOT)
     page.wait_for_selector("[data-key=u]:text-is('UTC')")
     page.click("[data-key=u]")
     page.wait_for_selector(".when >> text=Europe/Berlin")

@@ -85,38 +85,37 @@ def test_new_data_keeps_tables_open_and_links_in_focus_on_every_page(live):
     assert "Fleet" == page.evaluate("document.activeElement.textContent")
 
 
-def test_an_answer_that_does_not_come_is_said(browser, address):
+@pytest.fixture
+def unanswered(browser, address):
+    """A page by a clock of its own, which gets no answer any more."""
     context = browser.new_context()
     page = context.new_page()
     page.clock.install()
     page.goto(address + "/")
     page.wait_for_selector("#page .head")
     page.route(ASKED, lambda _: None)
-    assert page.is_hidden("#silent")
-    page.clock.run_for(30_000)
-    page.wait_for_selector("#silent:text-matches('No answer for [0-9]+ s')")
-    assert page.is_hidden("#freshness")
-    page.unroute(ASKED)
+    yield page
     context.close()
 
 
-def test_a_slow_page_says_that_it_loads_and_offers_a_way_out(browser, address):
-    context = browser.new_context()
-    page = context.new_page()
-    page.clock.install()
-    page.goto(address + "/")
-    page.wait_for_selector("#page .head")
-    page.route(ASKED, lambda _: None)
-    page.click(".place >> text=Health")
-    page.wait_for_selector("#freshness[data-dash-is-loading]", state="attached")
-    page.clock.run_for(1_600)
-    assert "Loading the page…" == page.inner_text("#loading")
-    page.clock.run_for(5_000)
-    assert ["Try again", "Back"] == page.locator("#loading button").all_inner_texts()
-    page.unroute(ASKED)
-    page.wait_for_selector("h1:text-is('Health of Regroup')")
-    page.wait_for_function("() => document.getElementById('loading').textContent === ''")
-    context.close()
+def test_an_answer_that_does_not_come_is_said(unanswered):
+    assert unanswered.is_hidden("#silent")
+    unanswered.clock.run_for(30_000)
+    unanswered.wait_for_selector("#silent:text-matches('No answer for [0-9]+ s')")
+    assert unanswered.is_hidden("#freshness")
+    unanswered.unroute(ASKED)
+
+
+def test_a_slow_page_says_that_it_loads_and_offers_a_way_out(unanswered):
+    unanswered.click(".place >> text=Health")
+    unanswered.wait_for_selector("#freshness[data-dash-is-loading]", state="attached")
+    unanswered.clock.run_for(1_600)
+    assert "Loading the page…" == unanswered.inner_text("#loading")
+    unanswered.clock.run_for(5_000)
+    assert ["Try again", "Back"] == unanswered.locator("#loading button").all_inner_texts()
+    unanswered.unroute(ASKED)
+    unanswered.wait_for_selector("h1:text-is('Health of Regroup')")
+    unanswered.wait_for_function("() => document.getElementById('loading').textContent === ''")
 
 
 @pytest.mark.parametrize(

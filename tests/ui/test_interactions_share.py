@@ -21,17 +21,6 @@ GROUP = "/group?cluster=prod-eu&group=billing-worker&from=now-6h"
 HOUR = 3_600_000
 
 
-@pytest.fixture
-def reader(browser, address):
-    """One who may copy."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900}, timezone_id="Europe/Berlin")
-    context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
-    found = Watched(context.new_page(), address)
-    yield found
-    context.close()
-    assert [] == found.wrong
-
-
 def copied(page):
     page.wait_for_selector("#told:text-matches('copied')")
     return page.evaluate("navigator.clipboard.readText()")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 
-from bench.malformed import post
+from bench.malformed import asked_of, post
 from dashboards.app import create_app
 from dashboards.lake import LocalLake
 from dashboards.requests import LARGEST, REFUSED, UPDATE
@@ -43,15 +43,7 @@ def test_readers_with_different_addresses_at_once_each_get_their_own_page(tmp_pa
             "search": f"?cluster={sample.CLUSTER}&group={name}&from=all",
             "n_intervals": turn,
         }
-        callback = app.callback_map[output]
-        body = {
-            "output": output,
-            "outputs": [dict(zip(("id", "property"), each.rsplit(".", 1), strict=True))
-                        for each in output.removeprefix("..").removesuffix("..").split("...")],
-            "inputs": [each | {"value": values[each["property"]]} for each in callback["inputs"]],
-            "state": [each | {"value": None} for each in callback["state"]],
-            "changedPropIds": ["url.search"],
-        }  # fmt: skip
+        body = asked_of(output, app.callback_map[output], values)
         answer = app.server.test_client().post(UPDATE, data=json.dumps(body), content_type="application/json")
         return name, answer.get_data(as_text=True)
 
