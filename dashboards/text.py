@@ -113,7 +113,7 @@ def instant(ms: int | None) -> str:
     """`2026-11-21 12:03:07.123`, in the page's zone."""
     if ms is None:
         return ABSENT
-    return local(ms).strftime("%Y-%m-%d %H:%M:%S.") + f"{ms % 1000:03d}"
+    return local(ms).isoformat(" ", "milliseconds")[:23]
 
 
 def clock(ms: int | None) -> str:

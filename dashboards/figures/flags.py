@@ -12,7 +12,7 @@ from dashboards.marks import about, flag_of
 from dashboards.text import figure_text, instant
 from dashboards.zone import zone
 
-FLAGS_SHOWN = 60
+FLAGS_SHOWN = 30
 LABEL = 16
 ROOM = 0.1
 """A label takes so much of the width; a flag without that much room keeps its text for the hover and the table."""
@@ -37,11 +37,10 @@ def flagged(
         labelled = at if has_room else labelled
         lines.append(_line(x))
         labels.append(_label(mark, x, has_room=has_room, is_late=at > last - (last - first) * ROOM))
-    figure.update_layout(
-        shapes=[*figure.layout.shapes, *lines],
-        annotations=[*figure.layout.annotations, *labels],
-        margin={"t": max(figure.layout.margin.t or 0, TOP_PX)},
-    )
+    # Told one by one: Plotly's update of a layout takes as long as the rest of a page.
+    figure.layout.shapes += tuple(lines)
+    figure.layout.annotations += tuple(labels)
+    figure.layout.margin.t = max(figure.layout.margin.t or 0, TOP_PX)
 
 
 def _line(x: float) -> dict[str, Any]:

@@ -60,14 +60,13 @@ def group_figure(
         (f"Owner of each {unit}", RIBBON_PX * len(owned)),
     ]
     sections = [(title, px) for title, px in sections if px]
-    figure = go.Figure()
+    figure = go.Figure(layout=_axes(sections, lanes, owned, window))
     _strip(figure, strip, generations, events, window, hrefs)
     if delays:
         waits = [(1.03, s, LOOKS["assigning"].colour, "", [_delay_tip(s), ""]) for s in delays]
         figure.add_trace(bars(waits, height=0.1, axis="y", fine=window.width / FINE))
     _lanes(figure, lanes, events, fine)
     _ribbon(figure, owned, window, "y3" if lanes else "y2")
-    figure.update_layout(_axes(sections, lanes, owned, window))
     return Drawn(figure=figure, lanes=len(lanes), resources=len(owned))
 
 

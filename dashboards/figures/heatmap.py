@@ -39,6 +39,8 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
     """
     width = max(1, -(-window.width // BINS))
     found = {(c["cluster"], c["group_id"], c["bin"]): c["rebalances"] for c in cells}
+    starts = [window.start + position * width for position in range(BINS)]
+    times = [f"{instant(start)[:19]} {zone()}" for start in starts]
     z: list[list[int | None]] = []
     told: list[list[str]] = []
     for group in groups:
@@ -46,18 +48,16 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
         is_known = look_of(group["state"]) != "unknown"
         shades: list[int | None] = []
         tips: list[str] = []
-        for position in range(BINS):
-            start = window.start + position * width
+        for position, start in enumerate(starts):
             number = found.get((group["cluster"], group["group_id"], position), 0)
             observed = number or (is_known and group["first_seen_at"] - width < start < until.get(group["cluster"], 0))
             shades.append(level(number) if observed else None)
-            tips.append(
-                f"{name}<br>{instant(start)[:19]} {zone()}<br><b>{count(number, 'rebalance')}</b>" if observed else ""
-            )
+            tips.append(f"{name}<br>{times[position]}<br><b>{count(number, 'rebalance')}</b>" if observed else "")
         z.append(shades)
         told.append(tips)
     steps = [(edge, shade) for i, shade in enumerate(SHADES) for edge in (i / len(SHADES), (i + 1) / len(SHADES))]
-    figure = go.Figure(
+    labels = [figure_text(group["group_id"], 17) for group in groups]
+    return go.Figure(
         go.Heatmap(
             z=z,
             x0=window.start + width // 2,
@@ -73,10 +73,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
             xgap=1,
             ygap=3,
             hoverongaps=False,
-        )
-    )
-    labels = [figure_text(group["group_id"], 17) for group in groups]
-    figure.update_layout(
+        ),
         layout(
             ROW_PX * len(groups) + 44,
             xaxis=time_axis(window.start, window.end) | {"showgrid": False},
@@ -89,6 +86,5 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
                 "fixedrange": True,
                 "ticks": "",
             },
-        )
+        ),
     )
-    return figure

@@ -20,7 +20,14 @@ APART_MS = 60_000
 
 def lag_figure(found: Sequence[Behind], window: Window) -> go.Figure:
     """Two lines, the space between them filled where the bounds differ; broken where nobody looked."""
-    figure = go.Figure()
+    figure = go.Figure(
+        layout=layout(
+            HEIGHT_PX,
+            margin={"l": 70, "r": 20, "t": 12, "b": 34},
+            xaxis=time_axis(window.start, window.end),
+            yaxis={"rangemode": "tozero", "zeroline": False, "fixedrange": True, "title": {"text": "records"}},
+        )
+    )
     colour = LOOKS["working"].colour
     for name in ("least", "most"):
         x: list[int | None] = []
@@ -43,14 +50,6 @@ def lag_figure(found: Sequence[Behind], window: Window) -> go.Figure:
                 hovertemplate="%{customdata[0]}<extra></extra>",
             )
         )
-    figure.update_layout(
-        layout(
-            HEIGHT_PX,
-            margin={"l": 70, "r": 20, "t": 12, "b": 34},
-            xaxis=time_axis(window.start, window.end),
-            yaxis={"rangemode": "tozero", "zeroline": False, "fixedrange": True, "title": {"text": "records"}},
-        )
-    )
     return figure
 
 

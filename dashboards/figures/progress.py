@@ -24,7 +24,20 @@ def progress_figure(samples: Iterable[Row], window: Window) -> tuple[go.Figure, 
     shown = of_move[:LINES_SHOWN]
     names = [f"{visible(rows[0]['topic'], 40)}-{rows[0]['partition']}" for rows in shown]
     colours = hues(names)
-    figure = go.Figure()
+    ends: list[dict[str, Any]] = [
+        {"x": rows[-1]["observed_at"], "y": 100 * rows[-1]["progress"], "text": figure_text(name, 30),
+         "xanchor": "left", "xshift": 6, "showarrow": False, "font": {"size": 10}}
+        for name, rows in zip(names, shown, strict=True)
+    ]  # fmt: skip
+    figure = go.Figure(
+        layout=layout(
+            HEIGHT_PX,
+            margin={"l": 60, "r": 140, "t": 16, "b": 34},
+            xaxis=time_axis(window.start, window.end),
+            yaxis={"range": [-4, 104], "ticksuffix": " %", "zeroline": False, "fixedrange": True},
+            annotations=ends,
+        )
+    )
     for name, rows in zip(names, shown, strict=True):
         figure.add_trace(
             go.Scatter(
@@ -37,20 +50,6 @@ def progress_figure(samples: Iterable[Row], window: Window) -> tuple[go.Figure, 
                 hovertemplate="%{customdata[0]}<extra></extra>",
             )
         )
-    ends: list[dict[str, Any]] = [
-        {"x": rows[-1]["observed_at"], "y": 100 * rows[-1]["progress"], "text": figure_text(name, 30),
-         "xanchor": "left", "xshift": 6, "showarrow": False, "font": {"size": 10}}
-        for name, rows in zip(names, shown, strict=True)
-    ]  # fmt: skip
-    figure.update_layout(
-        layout(
-            HEIGHT_PX,
-            margin={"l": 60, "r": 140, "t": 16, "b": 34},
-            xaxis=time_axis(window.start, window.end),
-            yaxis={"range": [-4, 104], "ticksuffix": " %", "zeroline": False, "fixedrange": True},
-            annotations=ends,
-        )
-    )
     return figure, len(of_move)
 
 

@@ -32,7 +32,7 @@ def storms_figure(
 ) -> go.Figure:
     """At most `STORMS_SHOWN` storms, each from its beginning to its end; an open one to `until`, with an arrow."""
     shown = list(zip(storms, titles, hrefs, strict=True))[:STORMS_SHOWN]
-    figure = go.Figure()
+    figure = go.Figure(layout=_layout([title for _, title, _ in shown], window, BELOW_PX))
     for is_open, colour in ((False, ENDED), (True, LOOKS["stopped"].colour)):
         rows = [
             (float(y), _whole(storm, until), colour, "open" if is_open else "", [_tip(storm, title, until), href])
@@ -45,7 +45,6 @@ def storms_figure(
                               for y, (s, _, h) in enumerate(shown)]))  # fmt: skip
     figure.add_trace(_points([(y, until, "triangle-right", LOOKS["stopped"].colour, "still open as last seen", h)
                               for y, (s, _, h) in enumerate(shown) if s["is_open"]]))  # fmt: skip
-    figure.update_layout(_layout([title for _, title, _ in shown], window, BELOW_PX))
     return figure
 
 
@@ -56,7 +55,11 @@ def storm_figure(
     shown = groups[:GROUPS_SHOWN]
     place = {group: y for y, group in enumerate(shown)}
     drawn = [(place[g["group_id"]], g, _rebalance(g)) for g in generations if g["group_id"] in place]
-    figure = go.Figure()
+    end = storm["ended_at"] if storm["ended_at"] is not None else until
+    moments = [("began", storm["started_at"]), ("detected", storm["detected_at"])]
+    moments.append(("ended", end) if storm["ended_at"] is not None else ("open, last seen", end))
+    told = {"shapes": _moments(moments, storm["started_at"], end), "annotations": _words(moments, window)}
+    figure = go.Figure(layout=_layout(shown, window, BELOW_PX + WORDS_PX) | told)
     for name in ("stopped", "partial"):
         look = LOOKS[name]
         rows = [
@@ -67,11 +70,6 @@ def storm_figure(
         if rows:
             figure.add_trace(bars(rows, height=0.6 * look.height, axis="y", look=look, fine=window.width / FINE))
     figure.add_trace(dotted_edges(((y - 0.35, y + 0.35, segment) for y, _, segment in drawn), axis="y"))
-    figure.update_layout(_layout(shown, window, BELOW_PX + WORDS_PX))
-    end = storm["ended_at"] if storm["ended_at"] is not None else until
-    moments = [("began", storm["started_at"]), ("detected", storm["detected_at"])]
-    moments.append(("ended", end) if storm["ended_at"] is not None else ("open, last seen", end))
-    figure.update_layout(shapes=_moments(moments, storm["started_at"], end), annotations=_words(moments, window))
     return figure
 
 

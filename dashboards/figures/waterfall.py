@@ -54,7 +54,7 @@ def waterfall(found: Rebalance) -> go.Figure:
         lines = [_prepare(g), *_members(found), *_assign(g), *_resources(found)]
     else:
         lines = [*_assign(g), *_reconciled(found), *_resources(found)]
-    figure = go.Figure()
+    figure = go.Figure(layout=_layout(lines, g, origin))
     for name, height in dict.fromkeys((line.look, line.height) for line in lines if line.segment is not None):
         look = LOOKS.get(name)
         rows = [
@@ -87,7 +87,6 @@ def waterfall(found: Rebalance) -> go.Figure:
             hovertemplate="%{customdata[0]}<extra></extra>",
         )
     )
-    figure.update_layout(_layout(lines, g, origin))
     return figure
 
 

@@ -51,7 +51,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
     whole = Window(first, last, is_live=False)
     near = Window(first - BEFORE_MS, last + AFTER_MS, is_live=False)
     view = drawn(state, whole)
-    figure.update_xaxes(range=[(view.start - origin) * SCALE, (view.end - origin) * SCALE])
+    figure.layout.xaxis.range = [(view.start - origin) * SCALE, (view.end - origin) * SCALE]
     note = f" The {RESOURCES_SHOWN} that stood still longest are drawn." if more else ""
     return [
         _head(state, group, found, whole),
