@@ -23,6 +23,7 @@ from waitress import create_server
 from dashboards import urlstate
 from dashboards.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access, guard
 from dashboards.components import aria, empty
+from dashboards.compression import compress
 from dashboards.exports import add_rows
 from dashboards.lake import Lake, LocalLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
@@ -70,6 +71,7 @@ INDEX = """<!DOCTYPE html>
 {%favicon%}
 {%css%}
 <script src="/assets/theme.js"></script>
+<link rel="preload" as="script" href="/assets/plotly/plotly-cartesian.min.js">
 </head>
 <body>
 {%app_entry%}
@@ -98,7 +100,7 @@ def create_app(
         title="Regroup",
         update_title="",
         assets_folder=str(Path(__file__).parent / "assets"),
-        assets_ignore="theme.js",
+        assets_ignore="theme.js|plotly",
         index_string=INDEX,
         suppress_callback_exceptions=True,
         add_log_handler=False,
@@ -114,6 +116,7 @@ def create_app(
     add_runbooks(app.server)
     add_search(app.server, Search(lake))
     add_rows(app.server, store, now)
+    compress(app.server)
     guard(app.server, access)
     refuse_malformed(app.server, app.callback_map)
     harden(app.server, app.csp_hashes())
@@ -163,6 +166,9 @@ def _callbacks(app: Dash, store: Store, access: Access, now: Callable[[], int]) 
 
     # assets/update.js brings it into the page, so that whoever reads is not disturbed.
     app.clientside_callback(ClientsideFunction("regroup", "update"), Input("made", "data"))  # type: ignore[no-untyped-call]
+
+    # As soon as the server has been asked; assets/draw.js says why.
+    app.clientside_callback(ClientsideFunction("regroup", "draw"), Input("url", "pathname"))  # type: ignore[no-untyped-call]
 
     @app.callback(Output("places", "children"), Input("url", "pathname"), Input("url", "search"))
     def lead(pathname: Any, search: Any) -> Any:
