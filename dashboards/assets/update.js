@@ -3,9 +3,11 @@
 (function () {
   var regroup = window.regroup;
   var ROOT = ["components", "props", "children"];
-  var MANY = 12;
+  var SMALL = 8;
   var shown = null;
   var place = null;
+  var stills = [];
+  var filled = new WeakMap();
 
   function isObject(value) {
     return value !== null && typeof value === "object";
@@ -71,15 +73,43 @@
     } else if (!same(before, after)) {
       props.children = after === undefined ? null : after;
     }
-    if (old.type === "Tbody" && inside.length > MANY) {
-      // Rows have moved: to build them again is less work than to change every cell.
-      props.children = after;
-      inside = [];
-    }
     if (Object.keys(props).length) {
       changes.push([path, props]);
     }
     Array.prototype.push.apply(changes, inside);
+  }
+
+  // The page with places instead of its larger still parts, which go to `parts`.
+  function framed(node, parts) {
+    if (Array.isArray(node)) {
+      return node.map(function (child) {
+        return framed(child, parts);
+      });
+    }
+    if (!isComponent(node) || !("children" in node.props)) {
+      return node;
+    }
+    var size = regroup.still(node);
+    if (size === null) {
+      var props = Object.assign({}, node.props, { children: framed(node.props.children, parts) });
+      return { type: node.type, namespace: node.namespace, props: props };
+    }
+    if (size < SMALL) {
+      return node;
+    }
+    var place = { "data-still": String(parts.push(node) - 1), className: "still" };
+    return { type: "Div", namespace: "dash_html_components", props: place };
+  }
+
+  function fillAll() {
+    document.querySelectorAll("#page [data-still]").forEach(function (place) {
+      var next = stills[place.dataset.still];
+      var old = filled.get(place);
+      if (next && next !== old) {
+        filled.set(place, next);
+        regroup.fill(place, old, next);
+      }
+    });
   }
 
   function pathOf(id) {
@@ -91,25 +121,40 @@
     ]);
   }
 
+  regroup.same = same;
+
   // `made`: the page as the server made it.
   regroup.update = function (made) {
     if (!made) {
       return;
     }
-    var page = { type: "Main", namespace: "", props: { children: made } };
+    stills = [];
+    var page = { type: "Main", namespace: "", props: { children: framed(made, stills) } };
     var path = pathOf("page");
     var changes = [];
     if (shown && place === window.location.pathname) {
       compare(shown, page, path, changes);
     } else {
-      changes.push([path, { children: made }]);
+      changes.push([path, page.props]);
     }
     shown = page;
     place = window.location.pathname;
     changes.forEach(function (change) {
       window.dash_clientside.set_props(change[0], change[1]);
     });
+    fillAll();
   };
 
-  window.dash_clientside = Object.assign(window.dash_clientside || {}, { regroup: { update: regroup.update } });
+  // React brings new places in when it likes; they are filled before anything is painted.
+  regroup.atStart(function () {
+    new MutationObserver(fillAll).observe(document.getElementById("page"), {
+      subtree: true,
+      childList: true,
+      attributes: true,
+      attributeFilter: ["data-still"],
+    });
+  });
+
+  window.dash_clientside = window.dash_clientside || {};
+  window.dash_clientside.regroup = Object.assign(window.dash_clientside.regroup || {}, { update: regroup.update });
 })();

@@ -36,6 +36,9 @@ def test_a_paused_page_waits_and_says_since_when(live):
     assert page.inner_text("#paused").startswith("paused at ")
     assert page.is_hidden("#freshness")
     assert "Resume" == page.inner_text("[data-key=p]")
+    # A tick may have been on its way.
+    page.clock.run_for(1_000)
+    page.wait_for_load_state("networkidle")
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     grow()

@@ -1,0 +1,117 @@
+// Words, tables and links, which are most of a page and only ever show what they were made with. Dash keeps a
+// subscription for every component, and tells all of them of each new one: two thousand cells take it seconds. These
+// are elements of the page's own instead. Text is text in them, and links lead to this site alone.
+(function () {
+  var regroup = window.regroup;
+  var TYPES =
+    "Button Code Dd Details Div Dl Dt Figcaption H1 H2 H3 Li Nav Ol P Pre Section Small Span Strong Summary " +
+    "Table Tbody Td Th Thead Tr Ul Link";
+  var KNOWN = new Set(TYPES.split(" "));
+  var NAMES = { className: "class", htmlFor: "for" };
+  var LOCAL = /^(\/(?![/\\])|#|\?|$)/;
+
+  function isObject(value) {
+    return value !== null && typeof value === "object";
+  }
+
+  // How many components `node` is, or nothing if one of them does more than to show.
+  function still(node) {
+    if (Array.isArray(node)) {
+      var sum = 0;
+      for (var at = 0; at < node.length; at += 1) {
+        var count = still(node[at]);
+        if (count === null) {
+          return null;
+        }
+        sum += count;
+      }
+      return sum;
+    }
+    if (!isObject(node)) {
+      return 0;
+    }
+    if (!KNOWN.has(node.type) || node.props.id !== undefined) {
+      return null;
+    }
+    var below = still(node.props.children);
+    return below === null ? null : below + 1;
+  }
+
+  function childrenOf(node) {
+    return [].concat(node.props.children).filter(function (child) {
+      return child !== null && child !== undefined && typeof child !== "boolean";
+    });
+  }
+
+  function set(element, name, value) {
+    if (name === "style") {
+      element.removeAttribute("style");
+      Object.assign(element.style, value);
+    } else if (value === null || value === undefined || value === false || (name === "href" && !LOCAL.test(value))) {
+      element.removeAttribute(NAMES[name] || name);
+    } else if (!/^(on|children$|n_clicks|disable_n_clicks$|key$)/i.test(name)) {
+      element.setAttribute(NAMES[name] || name, value === true ? "" : value);
+    }
+  }
+
+  function build(node) {
+    if (!isObject(node)) {
+      return document.createTextNode(node);
+    }
+    var element = document.createElement(node.type === "Link" ? "a" : node.type.toLowerCase());
+    Object.keys(node.props).forEach(function (name) {
+      set(element, name, node.props[name]);
+    });
+    childrenOf(node).forEach(function (child) {
+      element.appendChild(build(child));
+    });
+    return element;
+  }
+
+  // Makes `dom`, which was built from `old`, what would be built from `next`, and changes no more than it must: whoever
+  // reads keeps the focus, the selection and what is folded out.
+  function turn(dom, old, next) {
+    if (!isObject(old) || !isObject(next) || old.type !== next.type) {
+      if (old !== next) {
+        dom.replaceWith(build(next));
+      }
+      return;
+    }
+    Object.keys(Object.assign({}, old.props, next.props)).forEach(function (name) {
+      if (name !== "children" && !regroup.same(old.props[name], next.props[name])) {
+        set(dom, name, next.props[name]);
+      }
+    });
+    turnAll(dom, childrenOf(old), childrenOf(next));
+  }
+
+  function turnAll(parent, before, after) {
+    var nodes = Array.prototype.slice.call(parent.childNodes, 0, before.length);
+    before.forEach(function (old, at) {
+      if (at < after.length) {
+        turn(nodes[at], old, after[at]);
+      } else {
+        nodes[at].remove();
+      }
+    });
+    after.slice(before.length).forEach(function (next) {
+      parent.appendChild(build(next));
+    });
+  }
+
+  regroup.still = still;
+  regroup.fill = function (place, old, next) {
+    turnAll(place, old ? [old] : [], [next]);
+  };
+
+  // The browser follows a link that is meant for another tab; the rest is this page's own way.
+  document.addEventListener("click", function (event) {
+    var link = event.target.closest && event.target.closest("[data-still] a[href^='/']");
+    var isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
+    if (link && isPlain && !event.defaultPrevented) {
+      event.preventDefault();
+      regroup.follow(link.getAttribute("href"));
+      window.scrollTo(0, 0);
+    }
+  });
+})();
