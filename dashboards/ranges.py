@@ -19,12 +19,15 @@ MOVES = (
     ("s", "\N{MINUS SIGN}", "zoom out"),
     ("w", "+", "zoom in"),
     ("d", "→", "later"),
+    ("f", "⛶", "focus on what was pointed at last"),
 )  # fmt: skip
 
 
 def ranges(state: State, shown: str, view: Window | None) -> Component:
     """Links to the same page with another range; `shown` is the one in force, `view` what it is now."""
-    here = {"cluster": state.cluster, "group": state.group, "gid": state.gid, "q": state.q, "to": ""}
+    here: dict[str, object] = {"cluster": state.cluster, "group": state.group, "gid": state.gid, "q": state.q, "to": ""}
+    if state.page == "group":
+        here["lanes"] = state.lanes
     if not (state.group or state.gid or state.page == "group"):
         del here["group"]
     options = [*((key, label) for key, (label, _) in SPANS.items()), (ALL, "all data")]

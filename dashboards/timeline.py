@@ -168,8 +168,14 @@ class Lane:
     members: list[str]
 
 
-def lanes(members: Sequence[Row], events: Sequence[Row], window: Window, observed_until: int) -> list[Lane]:
-    """Members' lives, first come first."""
+def lanes(
+    members: Sequence[Row],
+    events: Sequence[Row],
+    window: Window,
+    observed_until: int,
+    pinned: Sequence[str] = (),
+) -> list[Lane]:
+    """Members' lives, first come first; before them those whose labels are `pinned`."""
     lives = sorted(_lives(members, events, window, observed_until), key=lambda life: (life[0].start, life[1]))
     placed: dict[tuple[str, ...], list[list[tuple[Segment, str, Row]]]] = defaultdict(list)
     for life, member_id, row in lives:
@@ -184,7 +190,7 @@ def lanes(members: Sequence[Row], events: Sequence[Row], window: Window, observe
         for group in placed.values()
         for lane in group
     ]
-    return sorted(found, key=lambda lane: (lane.lives[0].start, lane.label))
+    return sorted(found, key=lambda lane: (lane.label not in pinned, lane.lives[0].start, lane.label))
 
 
 def _lane_label(lane: Sequence[tuple[Segment, str, Row]]) -> str:

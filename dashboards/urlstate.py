@@ -28,6 +28,7 @@ ALL = "all"
 LONGEST_ID = 512
 """Servers cap request lines near 4 KiB, and Kafka allows ids of 32 KiB: longer ids go by their hash, as `gid`."""
 
+LANES_PINNED = 12
 PATHS = {
     "/": "fleet",
     "/group": "group",
@@ -48,7 +49,8 @@ LATEST = 253_000_000_000_000
 class State:
     """What an address says. `start` and `end`: `now-1h`, `all` or epoch milliseconds, into which the time on a clock of
     the zone is turned. `tz` is empty for UTC. `zoom`: first and last millisecond of the part that is drawn, on a page
-    that has a span of its own (a rebalance, a storm).
+    that has a span of its own (a rebalance, a storm). `lanes`: labels of the
+    members that stand first on a group's page.
     """
 
     page: str | None
@@ -64,6 +66,7 @@ class State:
     skip: int = 0
     tz: str = ""
     zoom: tuple[int, int] | None = None
+    lanes: tuple[str, ...] = ()
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
@@ -73,7 +76,9 @@ class State:
         if isinstance(group, str) and len(group.encode("utf-8", "replace")) > LONGEST_ID:
             del given["group"]
             given["gid"] = group_hash(group)
+        lanes = given.pop("lanes", ())
         pairs = [(k, str(v)) for k, v in given.items() if v not in (None, "") or k == "group"]
+        pairs += [("lanes", label) for label in lanes] if isinstance(lanes, tuple) else []
         path = next(path for path, name in PATHS.items() if name == page)
         return f"{path}?{urlencode(pairs, quote_via=quote, safe='')}" if pairs else path
 
@@ -97,7 +102,8 @@ def group_hash(group: str) -> str:
 
 def parse(pathname: str | None, search: str | None) -> State:
     """The state of an address; never raises."""
-    values = dict(parse_qsl((search or "").removeprefix("?"), keep_blank_values=True, errors="replace"))
+    pairs = parse_qsl((search or "").removeprefix("?"), keep_blank_values=True, errors="replace")
+    values = dict(pairs)
     state = State(
         page=PATHS.get(pathname or "/"),
         cluster=values.get("cluster", ""),
@@ -105,6 +111,7 @@ def parse(pathname: str | None, search: str | None) -> State:
         gid=values.get("gid", ""),
         q=values.get("q", "")[:LONGEST_ID],
         storm=values.get("storm", "")[:LONGEST_ID],
+        lanes=tuple(dict.fromkeys(text[:LONGEST_ID] for key, text in pairs if key == "lanes" and text))[:LANES_PINNED],
     )
     notices: list[str] = []
     incarnation = _whole(values, "incarnation", notices)

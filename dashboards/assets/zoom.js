@@ -3,6 +3,7 @@
 (function () {
   var regroup = window.regroup;
   var LAST = 1000;
+  var NEAR = 1000;
   var moved = 0;
 
   // A figure's x axis holds instants, or what its `meta` says of them.
@@ -33,6 +34,11 @@
     }
   }
 
+  // Of a bar, which says how long it is.
+  function lengthOf(point) {
+    return point.data.x[point.pointNumber];
+  }
+
   function attend(graph) {
     graph.regroup = true;
     graph.on("plotly_relayout", function (change) {
@@ -42,6 +48,14 @@
       }
     });
     graph.on("plotly_doubleclick", back);
+    graph.on("plotly_hover", function (event) {
+      var point = event.points[0];
+      var from = point.base === undefined ? point.x : point.base;
+      var of = scale(graph);
+      var start = of.origin + graph._fullLayout.xaxis.r2l(from) / of.factor;
+      var length = point.base === undefined ? 0 : lengthOf(point) / of.factor;
+      regroup.focus = { start: start, end: start + length, path: window.location.pathname };
+    });
   }
 
   function figures() {
@@ -133,6 +147,14 @@
     d: function (view) {
       return [view.start + (view.end - view.start) / 4, view.end + (view.end - view.start) / 4];
     },
+    f: function (view) {
+      var on = regroup.focus;
+      if (!on || on.path !== window.location.pathname) {
+        return null;
+      }
+      var around = Math.max((on.end - on.start) / 3, NEAR);
+      return [on.start - around, on.end + around];
+    },
   };
 
   document.addEventListener("click", function (event) {
@@ -144,6 +166,9 @@
     }
     var at = regroup.pointed > view.start && regroup.pointed < view.end ? regroup.pointed : (view.start + view.end) / 2;
     var span = move(view, at);
+    if (!span) {
+      return;
+    }
     // A key that is held down is one step in the history.
     var repeated = event.timeStamp - moved < LAST;
     moved = event.timeStamp;

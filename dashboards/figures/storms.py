@@ -27,15 +27,13 @@ Key = tuple[str, int, int]
 """Group, incarnation, generation."""
 
 
-def storms_figure(
-    storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[str], window: Window, until: int
-) -> go.Figure:
-    """At most `STORMS_SHOWN` storms, each from its beginning to its end; an open one to `until`, with an arrow."""
+def storms_figure(storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[str], window: Window) -> go.Figure:
+    """At most `STORMS_SHOWN` storms, each from its beginning to its end; an open one to its `until`, with an arrow."""
     shown = list(zip(storms, titles, hrefs, strict=True))[:STORMS_SHOWN]
     figure = go.Figure(layout=_layout([title for _, title, _ in shown], window, BELOW_PX))
     for is_open, colour in ((False, ENDED), (True, LOOKS["stopped"].colour)):
         rows = [
-            (float(y), _whole(storm, until), colour, "open" if is_open else "", [_tip(storm, title, until), href])
+            (float(y), _whole(storm), colour, "open" if is_open else "", [_tip(storm, title), href])
             for y, (storm, title, href) in enumerate(shown)
             if storm["is_open"] == is_open
         ]
@@ -43,7 +41,7 @@ def storms_figure(
             figure.add_trace(bars(rows, height=0.5, axis="y", fine=window.width / FINE))
     figure.add_trace(_points([(y, s["detected_at"], "diamond-open", INK, _detected(s), h)
                               for y, (s, _, h) in enumerate(shown)]))  # fmt: skip
-    figure.add_trace(_points([(y, until, "triangle-right", LOOKS["stopped"].colour, "still open as last seen", h)
+    figure.add_trace(_points([(y, s["until"], "triangle-right", LOOKS["stopped"].colour, "still open as last seen", h)
                               for y, (s, _, h) in enumerate(shown) if s["is_open"]]))  # fmt: skip
     return figure
 
@@ -77,9 +75,9 @@ def key(g: Row) -> Key:
     return g["group_id"], g["incarnation"], g["generation_id"]
 
 
-def _whole(storm: Row, until: int) -> Segment:
+def _whole(storm: Row) -> Segment:
     start = storm["started_at"]
-    end = max(start, storm["ended_at"] if storm["ended_at"] is not None else until)
+    end = max(start, storm["ended_at"] if storm["ended_at"] is not None else storm["until"])
     return Segment(earliest=start, start=start, end=end, latest=end, kind="storm", evidence=Evidence.OBSERVED)
 
 
@@ -91,8 +89,8 @@ def _rebalance(g: Row) -> Segment:
     return Segment(earliest=earliest, start=latest, end=end, latest=end, kind=kind, evidence=g["evidence"])
 
 
-def _tip(storm: Row, title: str, until: int) -> str:
-    lasted = duration((storm["ended_at"] or until) - storm["started_at"])
+def _tip(storm: Row, title: str) -> str:
+    lasted = duration((storm["ended_at"] or storm["until"]) - storm["started_at"])
     lines = [f"<b>{figure_text(title)}</b>", f"from {instant(storm['started_at'])} {zone()}"]
     lines.append(f"open for {lasted}" if storm["is_open"] else f"lasted {lasted}")
     return "<br>".join([*lines, count(storm["rebalances"], "rebalance"), storm["evidence"]])

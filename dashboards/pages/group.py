@@ -56,7 +56,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     inside = [g for g in generations.rows if view.start <= g["joined_at"] < view.end]
     gaps = store.gaps(state.cluster, group, view)
     strip = unread(states(generations.rows, found, events.rows, view, seen.last_at), gaps.rows, view)
-    lived = lanes(members.rows, events.rows, view, seen.last_at)
+    lived = lanes(members.rows, events.rows, view, seen.last_at, state.lanes)
     until = _owned_until(found, generations.rows, seen.last_at)
     modern = {g["generation_id"] for g in generations.rows if sentences.term(g) == "epoch"}
     owned = ownership(members.rows, stalls.rows, view, until, modern)
@@ -83,7 +83,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             drawn.figure,
             legend(),
             name="group",
-            table=_tables(strip, lived, owned, events, marks),
+            table=_tables(state, strip, lived, owned, events, marks),
         ),
         html.Div(_behind(store.behind(state.cluster, group, view), view)),
         html.Div(diagnoses.panel(store.diagnosis(state.cluster, group, view))),
@@ -197,7 +197,9 @@ def _shown(drawn: Drawn, lived: list[Lane], owned: list[Owned], *, capped: bool)
     return "".join(f" {note[0].upper()}{note[1:]}." for note in notes)
 
 
-def _tables(strip: list[Segment], lived: list[Lane], owned: list[Owned], events: Rows, marks: list[Row]) -> Component:
+def _tables(
+    state: State, strip: list[Segment], lived: list[Lane], owned: list[Owned], events: Rows, marks: list[Row]
+) -> Component:
     return html.Div(
         [
             html.H3("States"),
@@ -219,9 +221,10 @@ def _tables(strip: list[Segment], lived: list[Lane], owned: list[Owned], events:
             marks_table(marks),
             html.H3("Members"),
             table(
-                ("Member", "From (UTC)", "Until (UTC)", "Evidence"),
+                ("Member", "From (UTC)", "Until (UTC)", "Evidence", "Lane"),
                 [
-                    (visible(member, 120), _edge(s.earliest, s.start), _edge(s.end, s.latest), s.evidence)
+                    (visible(member, 120), _edge(s.earliest, s.start), _edge(s.end, s.latest), s.evidence,
+                     _pin(state, lane.label))
                     for lane in lived[:100]
                     for member, s in zip(lane.members, lane.lives, strict=True)
                 ],
@@ -240,6 +243,16 @@ def _tables(strip: list[Segment], lived: list[Lane], owned: list[Owned], events:
             ),
         ]
     )  # fmt: skip
+
+
+def _pin(state: State, label: str) -> Component:
+    """Puts the lane first, or back where it was: what one follows stays in sight among two hundred."""
+    is_pinned = label in state.lanes
+    kept = tuple(each for each in state.lanes if each != label)
+    href = state.href(
+        "group", cluster=state.cluster, group=state.group, gid=state.gid, lanes=kept if is_pinned else (label, *kept)
+    )
+    return dcc.Link("Unpin" if is_pinned else "Pin", href=href, title=f"Lane of {visible(label, 80)}")
 
 
 def _edge(first: int, last: int) -> str:

@@ -33,29 +33,31 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     found = store.storms(view)
     if not found.rows:
         return [head, _none(store, state, view, seen)]
-    until = max([seen.last_at if seen else view.start, *(row["started_at"] for row in found.rows)])
+    newest = seen.until if seen else {}
+    # An open storm lasts to the newest record of its cluster: what that did afterwards is not known.
+    rows = [r | {"until": max(newest.get(r["cluster"], 0), r["started_at"], r["detected_at"])} for r in found.rows]
     capped = "Only the first of them are listed. " if found.is_capped else ""
     return [
         head,
-        html.P(capped + _summary(found.rows, until), className="sentence"),
-        _tiles(found.rows),
-        _overview(store, state, found.rows, view, until),
+        html.P(capped + _summary(rows), className="sentence"),
+        _tiles(rows),
+        _overview(store, state, rows, view),
         html.Section(
             [
                 html.H2("List"),
                 html.P("Open ones first, then by what they cost.", className="summary"),
-                table(HEAD, [_cells(state, row, until) for row in found.rows]),
+                table(HEAD, [_cells(state, row) for row in rows]),
             ],
             className="panel",
         ),
     ]
 
 
-def _summary(rows: list[Row], until: int) -> str:
+def _summary(rows: list[Row]) -> str:
     """The worst one in a sentence, after how many there are."""
     running = sum(row["is_open"] for row in rows)
     first = f"{count(len(rows), 'storm')} in this range, {'none' if not running else f'{running:,}'} open as last seen."
-    return f"{first} {storm.title(rows[0])}: {storm.told(rows[0], until)}"
+    return f"{first} {storm.title(rows[0])}: {storm.told(rows[0], rows[0]['until'])}"
 
 
 def _tiles(rows: list[Row]) -> Component:
@@ -75,10 +77,10 @@ def _tiles(rows: list[Row]) -> Component:
     )
 
 
-def _overview(store: Store, state: State, rows: list[Row], view: Window, until: int) -> Component:
+def _overview(store: Store, state: State, rows: list[Row], view: Window) -> Component:
     marks = store.marks(view)
     hrefs = [_link(state, row) for row in rows]
-    figure = storms_figure(rows, [storm.title(row) for row in rows], hrefs, view, until)
+    figure = storms_figure(rows, [storm.title(row) for row in rows], hrefs, view)
     flagged(figure, marks, first=view.start, last=view.end)
     more = f" The first {STORMS_SHOWN} are drawn." if len(rows) > STORMS_SHOWN else ""
     text = f"◇ detected, ▶ open as last seen.{more} Select one to open it."
@@ -110,9 +112,9 @@ def _link(state: State, row: Row) -> str:
     return state.href("storms", storm=row["storm_id"])
 
 
-def _cells(state: State, row: Row, until: int) -> list[Cell]:
+def _cells(state: State, row: Row) -> list[Cell]:
     lost = (row["lost_resource_seconds"], row["lost_resource_seconds_min"], row["lost_resource_seconds_max"])
-    lasted = duration(max(0, (row["ended_at"] or until) - row["started_at"]))
+    lasted = duration(max(0, (row["ended_at"] or row["until"]) - row["started_at"]))
     return [
         dcc.Link(storm.title(row), href=_link(state, row)),
         visible(row["cluster"], 40),

@@ -211,3 +211,36 @@ def test_rebalances_are_walked_through_by_keys(watched):
     page.wait_for_selector(f"h1:text-is('Rebalance to generation {newest}')")
     page.keyboard.press(",")
     page.wait_for_selector(f"h1:text-is('Rebalance to generation {newest - 1}')")
+
+
+def test_focus_shows_what_was_pointed_at_with_some_time_around_it(watched):
+    page = watched.open(GROUP + "&from=now-6h", PLOT)
+    whole = span(page)
+    box = page.locator(".nsewdrag").first.bounding_box()
+    for step in range(1, 40):
+        page.mouse.move(box["x"] + box["width"] * (1 - step / 400), box["y"] + box["height"] * 0.75)
+        if page.locator(".hovertext").count():
+            break
+    told = page.evaluate("[regroup.focus.start, regroup.focus.end]")
+    page.keyboard.press("f")
+    page.wait_for_url(re.compile(r"from=\d+"))
+    first, last = int(query(page)["from"]), int(query(page)["to"])
+    assert whole[0] < first < told[0] <= told[1] < last
+    assert last - first < (whole[1] - whole[0]) / 4
+
+
+def test_a_pinned_member_stands_first_and_the_address_says_so(watched):
+    page = watched.open(GROUP + "&from=now-6h", PLOT)
+    labels = "document.querySelector('.js-plotly-plot')._fullLayout.yaxis2.ticktext"
+    before = page.evaluate(labels)
+    page.click("summary:text-is('Show as table')")
+    page.locator("a:text-is('Pin')").last.click()
+    page.wait_for_url(re.compile(r"lanes="))
+    page.wait_for_selector("a:text-is('Unpin')")
+    page.wait_for_function(f"told => {labels}[0] !== told", arg=before[0])
+    after = page.evaluate(labels)
+    assert sorted(before) == sorted(after)
+    page.click(".ranges a:text-is('24 h')")
+    page.wait_for_url(re.compile(r"now-24h.*lanes="))
+    page.locator("a:text-is('Unpin')").first.click()
+    page.wait_for_url(lambda url: "lanes" not in url)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from dash.development.base_component import Component
 
@@ -57,6 +59,13 @@ def test_open_ones_come_first_and_each_leads_to_itself(store, now) -> None:
     ):  # fmt: skip
         assert said in text, said
     assert {"/storms?from=now-1h&storm=alone", "/storms?from=now-1h&storm=together"} <= set(links(page))
+
+
+def test_an_open_one_lasts_to_what_its_own_cluster_wrote_last_whatever_another_wrote(store, now, monkeypatch) -> None:
+    seen = store.span()
+    later = replace(seen, last_at=now + HOUR, until={"prod-eu": seen.until["prod-eu"], "prod-us": now + HOUR})
+    monkeypatch.setattr(store, "span", lambda cluster="": later)
+    assert "billing-worker: open for 14 min 00 s" in shown(store, "?from=now-1h", now)
 
 
 def test_a_storm_says_whom_it_hit_what_differs_and_what_it_followed(store, now) -> None:

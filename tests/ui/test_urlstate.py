@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dashboards.urlstate import LONGEST_ID, State, Window, group_hash, parse, window
+from dashboards.urlstate import LANES_PINNED, LONGEST_ID, State, Window, group_hash, parse, window
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000
@@ -73,3 +73,10 @@ def test_who_looks_at_about_the_same_time_sees_the_same_range():
     assert 1 == len({w.start for w in seen if w.end == SOON + 108_000})
     assert {0} == {w.end % 108_000 for w in seen}
     assert len(seen) <= 2
+
+
+def test_pinned_lanes_go_into_the_address_and_come_back_as_they_were() -> None:
+    labels = ("a&b=c", "ü, ,", "x" * 40)
+    href = State(page="group").href("group", group="g", lanes=labels)
+    assert parse("/group", href.partition("?")[2]).lanes == labels
+    assert len(parse("/group", "&".join(f"lanes={i}" for i in range(100))).lanes) == LANES_PINNED
