@@ -8,7 +8,11 @@ from flask import Flask, Response, abort
 
 from schemas.states import AlertName
 
-FOLDER = Path(__file__).parents[1] / "docs" / "runbooks"
+HERE = Path(__file__).parent
+FOLDER = next(
+    (folder for folder in (HERE / "runbooks", HERE.parent / "docs" / "runbooks") if folder.is_dir()), HERE / "runbooks"
+)
+"""In a wheel they are beside this module."""
 
 
 def add_runbooks(server: Flask) -> None:

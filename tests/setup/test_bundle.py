@@ -1,0 +1,131 @@
+"""The Databricks bundle, as strictly as can be told without a workspace: it has never been deployed from here."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from jobs.cli import parser
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = re.compile(r"\$\{([^}]*)\}")
+JOB = {
+    "name", "max_concurrent_runs", "continuous", "schedule", "email_notifications", "health", "job_clusters", "tasks",
+    "environments",
+}  # fmt: skip
+TASK = {"task_key", "job_cluster_key", "environment_key", "python_wheel_task", "libraries"}
+KINDS = {"jobs", "apps", "schemas", "volumes"}
+LONG_RUNNING = {"ingest", "notify"}
+
+
+def loaded(path: Path) -> Any:
+    return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+
+
+def files() -> list[Path]:
+    included = [path for pattern in loaded(ROOT / "databricks.yml")["include"] for path in ROOT.glob(pattern)]
+    return sorted(included)
+
+
+def texts(node: Any) -> list[str]:
+    if isinstance(node, dict):
+        return [text for value in node.values() for text in texts(value)]
+    if isinstance(node, list):
+        return [text for value in node for text in texts(value)]
+    return [node] if isinstance(node, str) else []
+
+
+def resources(kind: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for path in files():
+        for name, resource in loaded(path)["resources"].get(kind, {}).items():
+            assert name not in found, f"{kind}.{name} is there twice"
+            found[name] = resource
+    return found
+
+
+@pytest.fixture(scope="module")
+def bundle() -> Any:
+    return loaded(ROOT / "databricks.yml")
+
+
+def job_files() -> list[Path]:
+    return [path for path in files() if "jobs" in loaded(path)["resources"]]
+
+
+def test_the_bundle_includes_every_resource_file_and_nothing_is_there_that_it_does_not(bundle) -> None:
+    there = {*ROOT.glob("**/*.job.yml"), *ROOT.glob("**/*.app.yml")}
+    assert {path for path in there if ".venv" not in path.parts} == set(files())
+    assert set(bundle) == {"bundle", "include", "variables", "artifacts", "targets"}
+    assert all(set(loaded(path)) == {"resources"} and set(loaded(path)["resources"]) <= KINDS for path in files())
+
+
+def test_every_reference_leads_somewhere_and_every_variable_is_used(bundle) -> None:
+    asked = {
+        name
+        for path in [ROOT / "databricks.yml", *files()]
+        for text in texts(loaded(path))
+        for name in REFERENCE.findall(text)
+    }
+    variables = {name.removeprefix("var.") for name in asked if name.startswith("var.")}
+    assert variables == set(bundle["variables"])
+    for name in asked - {f"var.{variable}" for variable in variables} - {"bundle.target", "bundle.name"}:
+        place, kind, resource, key = name.split(".")
+        assert place == "resources", name
+        assert key in {"name", "id"}, name
+        assert resource in resources(kind), name
+    assert all(variable["description"] and "default" in variable for variable in bundle["variables"].values())
+
+
+@pytest.mark.parametrize("path", job_files(), ids=lambda path: path.name)
+def test_a_job_has_what_a_job_may_have_and_runs_once_at_a_time(path: Path) -> None:
+    for name, job in loaded(path)["resources"]["jobs"].items():
+        assert path.name == f"{name}.job.yml"
+        assert set(job) <= JOB, name
+        assert job["max_concurrent_runs"] == 1
+        assert ("continuous" in job) != ("schedule" in job)
+        assert ("continuous" in job) == (name in LONG_RUNNING)
+        assert "health" in job or name in LONG_RUNNING, "a scheduled run that hangs must be noticed"
+        assert job["email_notifications"]["on_failure"] == "${var.notify}"
+
+
+@pytest.mark.parametrize("path", job_files(), ids=lambda path: path.name)
+def test_what_a_job_starts_is_an_entry_point_with_parameters_that_it_understands(path: Path) -> None:
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    for name, job in loaded(path)["resources"]["jobs"].items():
+        (task,) = job["tasks"]
+        wheel = task["python_wheel_task"]
+        assert set(task) <= TASK
+        assert task.get("job_cluster_key") in {each["job_cluster_key"] for each in job.get("job_clusters", [])} | {None}
+        assert task.get("environment_key") in {each["environment_key"] for each in job.get("environments", [])} | {None}
+        assert wheel["package_name"] == scripts["name"]
+        assert wheel["entry_point"] in scripts["scripts"]
+        args = parser().parse_args(wheel["parameters"])
+        assert args.command == name
+        assert getattr(args, "once", False) == (name not in LONG_RUNNING)
+        assert str(args.warehouse).startswith("/Volumes/")
+        assert str(args.config).startswith("/Volumes/")
+        wheels = [each["whl"] for each in task.get("libraries", [])] + [
+            dependency for each in job.get("environments", []) for dependency in each["spec"]["dependencies"]
+        ]
+        assert wheels == ["../dist/*.whl"], "where `uv build --wheel` puts it, as seen from the file"
+
+
+def test_nothing_runs_in_dev_by_itself_and_prod_runs_as_nobody_in_person(bundle) -> None:
+    targets = bundle["targets"]
+    assert targets["dev"] == {"mode": "development", "default": True}, "which pauses schedules"
+    assert targets["staging"]["presets"]["trigger_pause_status"] == "PAUSED"
+    assert targets["prod"]["mode"] == "production"
+    assert set(targets["prod"]["run_as"]) == {"service_principal_name"}
+
+
+def test_secrets_stand_in_the_bundle_by_reference_only() -> None:
+    for path in files():
+        for text in texts(loaded(path)):
+            if re.search(r"(?i)password|token|secret", text):
+                assert re.fullmatch(r"\{\{secrets/\$\{var\.secret_scope\}/[a-z-]+\}\}", text), text

@@ -1,0 +1,92 @@
+"""The wheel alone: every scheduled job runs from it with the bundle's own parameters, far from the repository."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+from deltalake import DeltaTable
+
+from jobs.lab.broker import Broker
+from tests.setup.test_bundle import ROOT, job_files, loaded
+from tests.waiting import wait_until
+
+ORDER = ("ingest", "build", "analyze", "quality", "maintain", "notify")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """What pip makes of the wheel, without what it depends on."""
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    with ZipFile(wheel) as packed:
+        packed.extractall(folder / "site")
+    return folder / "site"
+
+
+def run(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "jobs.cli", *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def parameters(name: str, config: Path, warehouse: Path) -> list[str]:
+    """Of the bundle's job, for this machine: its paths, and one run where the job goes on for ever there."""
+    (task,) = loaded(ROOT / "jobs" / f"{name}.job.yml")["resources"]["jobs"][name]["tasks"]
+    given = list(task["python_wheel_task"]["parameters"])
+    given[given.index("--config") + 1] = str(config)
+    given[given.index("--warehouse") + 1] = str(warehouse)
+    return given if "--once" in given else [*given, "--once"]
+
+
+@pytest.fixture
+def config(tmp_path) -> Iterator[Path]:
+    """A settings file that names a broker in which one group has rebalanced and committed."""
+    with Broker(tmp_path / "broker") as broker:
+        there = {"bootstrap.servers": broker.bootstrap_servers}
+        admin = AdminClient(there)
+        admin.create_topics([NewTopic("orders", 2, 1)])["orders"].result(10)
+        member = Consumer(there | {"group.id": "billing", "auto.offset.reset": "earliest"})
+        member.subscribe(["orders"])
+        wait_until(lambda: member.poll(0.2) or member.assignment())
+        member.commit(offsets=[TopicPartition("orders", 0, 1)], asynchronous=False)
+        member.close()
+        file = tmp_path / "regroup.toml"
+        file.write_text(f'[clusters.kafka]\nbootstrap_servers = "{broker.bootstrap_servers}"\n', encoding="utf-8")
+        yield file
+
+
+def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site, config, tmp_path) -> None:
+    warehouse, folder = tmp_path / "warehouse", tmp_path / "elsewhere"
+    folder.mkdir()
+    for name in sorted((path.name.split(".")[0] for path in job_files()), key=ORDER.index):
+        ended = run(site, folder, *parameters(name, config, warehouse))
+        assert ended.returncode == 0, (name, ended.stderr)
+        assert not [word for word in ("Traceback", "Exception", "leaked") if word in ended.stderr], (name, ended.stderr)
+    told = DeltaTable(warehouse / "generations").to_pyarrow_table(columns=["group_id", "member_count"]).to_pylist()
+    assert {"group_id": "billing", "member_count": 1} in told
+    assert [] == list(folder.iterdir()), "a job leaves its things in the warehouse, not where it was started"
+
+
+def test_the_pages_of_the_wheel_have_their_files_and_runbooks(site, tmp_path) -> None:
+    asked = (
+        "from pathlib import Path; from dashboards.app import create_app; from dashboards.lake import LocalLake;"
+        "import dashboards; client = create_app(LocalLake(Path('.'))).server.test_client();"
+        "print(dashboards.__file__, *(client.get(path, base_url='http://127.0.0.1').status_code for path in"
+        " ('/', '/assets/regroup.css', '/assets/plotly/plotly-cartesian.min.js', '/runbooks/KafkaRebalanceStorm')))"
+    )
+    environment = os.environ | {"PYTHONPATH": str(site)}
+    command = [sys.executable, "-P", "-c", asked]
+    told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
+    assert told.split() == [str(site / "dashboards" / "__init__.py"), "200", "200", "200", "200"]
