@@ -78,7 +78,7 @@ class DatabricksLake:
         def answer() -> Rows:
             numbers = {name: version.number for name, version in of.items()}
             text = statement(sql, numbers, self._place, parameters, prefixes)
-            found = milliseconds(self._connections.ask(text, bound({**parameters, "cap": cap + 1}, prefixes)))
+            found = milliseconds(self._connections.ask(text, bound(text, {**parameters, "cap": cap + 1}, prefixes)))
             return Rows(found.slice(0, cap).to_pylist(), is_capped=found.num_rows > cap)
 
         return self._answers.get(key, answer)

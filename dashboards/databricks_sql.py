@@ -6,6 +6,7 @@ Values stay named parameters (`:p_name`, so that none is a keyword); lists go in
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache
@@ -18,6 +19,7 @@ from dashboards.lake import TABLES, Parameter
 from dashboards.sight import VARIABLE, seen_sql
 
 KEPT = 512
+PARAMETER = re.compile(r":(p_\w+)")
 MILLIS = exp.UnixToTime.MILLIS
 COLUMNS = {table.name: table.names for table in TABLES}
 
@@ -41,12 +43,14 @@ def statement(
     return f"WITH {', '.join([*named, *said.named])} {said.rest}"
 
 
-def bound(parameters: Mapping[str, Parameter], prefixes: Sequence[str] | None) -> dict[str, Any]:
-    """What goes with the text of `statement`."""
+def bound(text: str, parameters: Mapping[str, Parameter], prefixes: Sequence[str] | None) -> dict[str, Any]:
+    """What goes with a `statement`: values for all parameters that it has, and for no other."""
     of_reader = {f"{VARIABLE}{number}": prefix for number, prefix in enumerate(prefixes or ())}
+    asked = set(PARAMETER.findall(text))
     return {
-        f"p_{name}": json.dumps(list(value)) if _is_list(value) else value
-        for name, value in (*parameters.items(), *of_reader.items())
+        name: json.dumps(list(value)) if _is_list(value) else value
+        for name, value in ((f"p_{name}", value) for name, value in (*parameters.items(), *of_reader.items()))
+        if name in asked
     }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import deltalake
 import duckdb
@@ -92,8 +92,8 @@ class DuckEngine:
             table.load_as_version(version)
             connection.register(f"{node.name} {version}", table.to_pyarrow_dataset())
             return exp.to_table(f'"{node.name} {version}"')
-        if isinstance(node, exp.Anonymous) and node.name == "FROM_JSON":
-            return exp.Anonymous(this="from_texts", expressions=node.expressions[:1])
+        if isinstance(node, exp.FromJson):
+            return exp.Anonymous(this="from_texts", expressions=[node.this])
         if isinstance(node, exp.Quantile):
             return exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]])
         return node
@@ -142,7 +142,7 @@ class Cursor:
     def __init__(self, of: Databricks) -> None:
         self._of = of
 
-    def __enter__(self) -> Cursor:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
