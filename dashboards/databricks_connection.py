@@ -20,18 +20,20 @@ LOG = logging.getLogger(__name__)
 SESSION = {"TIMEZONE": "UTC", "ANSI_MODE": "true", "STATEMENT_TIMEOUT": "60"}
 GIVE_UP_SECONDS = 30
 """For a request that is tried again; a warehouse that takes longer to start is asked for again by the next page."""
+ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST")
 UNUSED_SECONDS = 300.0
 """A connection that was not used for so long is opened anew: the warehouse may have ended its session."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warehouse:
-    """A SQL warehouse and the schema of the tables. With `token`, or as the service principal `client_id`."""
+    """A SQL warehouse, and where the tables are: `catalog.schema`, or the folder that the jobs write, such as
+    `/Volumes/main/regroup/warehouse`. With `token`, or as the service principal `client_id`.
+    """
 
     server_hostname: str
     http_path: str
-    catalog: str
-    schema: str
+    tables: str
     token: str = field(default="", repr=False)
     client_id: str = ""
     client_secret: str = field(default="", repr=False)
@@ -42,8 +44,8 @@ class Warehouse:
         return self.server_hostname.removeprefix("https://").rstrip("/")
 
     @property
-    def place(self) -> tuple[str, str]:
-        return self.catalog, self.schema
+    def place(self) -> str:
+        return self.tables.rstrip("/")
 
 
 def lake(warehouse: Warehouse) -> WarmLake:
@@ -148,20 +150,19 @@ class Connections:
 def is_absent(error: LakeError) -> bool:
     """What was asked for is not there; no word of whether one may look."""
     told = str(error.__cause__)
-    return any(name in told for name in ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND"))
+    return any(name in told for name in ABSENT)
 
 
 def sentence(error: Exception, warehouse: Warehouse) -> str:
     """What went wrong with a statement, and the next step; without the connector's own words, which quote it."""
     told, code = str(error), str((getattr(error, "context", None) or {}).get("http-code"))
-    schema = f"{warehouse.catalog}.{warehouse.schema}"
     if "INSUFFICIENT_PERMISSIONS" in told or "PERMISSION_DENIED" in told:
         return (
-            f"Databricks does not let the pages read {schema}: they need USE CATALOG, USE SCHEMA and SELECT there, and "
-            "CAN USE of the SQL warehouse."
+            f"Databricks does not let the pages read {warehouse.place}: they need USE CATALOG, USE SCHEMA and SELECT "
+            "(of a volume READ VOLUME) there, and CAN USE of the SQL warehouse."
         )
     if any(name in told for name in ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "NO_SUCH_NAMESPACE", "CATALOG_NOT_FOUND")):
-        return f"There is no schema {schema} in this workspace: check catalog and schema."
+        return f"This workspace has no schema {warehouse.place}: check where the tables are said to be."
     if _is_answer(error):
         return "Databricks SQL could not answer this page; the log has what it said."
     if code in ("401", "403"):

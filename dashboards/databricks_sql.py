@@ -27,16 +27,16 @@ COLUMNS = {table.name: table.names for table in TABLES}
 def statement(
     sql: str,
     tables: Mapping[str, int],
-    place: Sequence[str],
+    place: str,
     parameters: Mapping[str, Parameter],
     prefixes: Sequence[str] | None,
 ) -> str:
-    """The text that asks `sql` of exactly these versions of tables in `place` (catalog and schema), of which a reader
-    of groups with `prefixes` sees what `dashboards.sight` says.
+    """The text that asks `sql` of exactly these versions of the tables in `place`, of which a reader of groups with
+    `prefixes` sees what `dashboards.sight` says.
     """
     lists = frozenset(name for name, value in parameters.items() if _is_list(value))
     named = [
-        f"{quoted(name)} AS ({_shown(f'{quoted(*place, name)} VERSION AS OF {version:d}', name, prefixes)})"
+        f"{quoted(name)} AS ({_shown(f'{source(place, name)} VERSION AS OF {version:d}', name, prefixes)})"
         for name, version in tables.items()
     ]
     said = translated(sql, lists)
@@ -52,6 +52,13 @@ def bound(text: str, parameters: Mapping[str, Parameter], prefixes: Sequence[str
         for name, value in ((f"p_{name}", value) for name, value in (*parameters.items(), *of_reader.items()))
         if name in asked
     }
+
+
+def source(place: str, name: str) -> str:
+    """A table in `catalog.schema`, or a Delta table that is a folder in the folder `place`."""
+    if "/" in place:
+        return f"delta.{quoted(f'{place}/{name}')}"
+    return quoted(*place.split("."), name)
 
 
 def quoted(*names: str) -> str:
@@ -97,8 +104,8 @@ def _reworded(node: exp.Expr, lists: frozenset[str]) -> exp.Expr:
     return node
 
 
-def _shown(source: str, name: str, prefixes: Sequence[str] | None) -> str:
-    whole = f"SELECT * FROM {source}"
+def _shown(table: str, name: str, prefixes: Sequence[str] | None) -> str:
+    whole = f"SELECT * FROM {table}"
     if prefixes is None:
         return whole
     said = translated(seen_sql(name, COLUMNS[name], len(prefixes)))

@@ -9,7 +9,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from dashboards.databricks_connection import Connections, is_absent
-from dashboards.databricks_sql import quoted
+from dashboards.databricks_sql import quoted, source
 from dashboards.lake import LakeError, milliseconds
 
 AT_ONCE = 4
@@ -27,9 +27,7 @@ class Version(NamedTuple):
 class Versions:
     """Those of the tables that are there. A look older than `fresh_seconds` is renewed while it goes on being used."""
 
-    def __init__(
-        self, connections: Connections, place: tuple[str, str], names: Iterable[str], fresh_seconds: float
-    ) -> None:
+    def __init__(self, connections: Connections, place: str, names: Iterable[str], fresh_seconds: float) -> None:
         self._connections = connections
         self._place = place
         self._names = tuple(names)
@@ -67,9 +65,9 @@ class Versions:
         try:
             looked = zip(self._names, self._pool.map(self._newest, self._names), strict=True)
             found = {name: version for name, version in looked if version is not None}
-            if not found:
+            if not found and "/" not in self._place:
                 # No schema is no empty schema.
-                self._connections.ask(f"DESCRIBE SCHEMA {quoted(*self._place)}", {})
+                self._connections.ask(f"DESCRIBE SCHEMA {quoted(*self._place.split('.'))}", {})
         except Exception as error:  # noqa: BLE001 - for who asks
             failed = error
         with self._lock:
@@ -78,7 +76,7 @@ class Versions:
     def _newest(self, name: str) -> Version | None:
         """None where there is no such table."""
         try:
-            answer = self._connections.ask(f"DESCRIBE HISTORY {quoted(*self._place, name)} LIMIT 1", {})
+            answer = self._connections.ask(f"DESCRIBE HISTORY {source(self._place, name)} LIMIT 1", {})
         except LakeError as error:
             if is_absent(error):
                 return None

@@ -24,29 +24,28 @@ from sqlglot import exp
 from dashboards.databricks_connection import Warehouse
 from dashboards.databricks_lake import DatabricksLake
 
-CATALOG = "spark_catalog"
 READ = {"STRING": str, "INT": int, "BIGINT": int, "DOUBLE": float, "TIMESTAMP": datetime.fromisoformat}
 """What the server makes of a parameter's text; Spark takes literals only."""
 
 
 class Engine(Protocol):
-    schema: str
+    place: str
 
     def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
         """Raises `ServerOperationError` for what the warehouse refuses."""
 
 
 class SparkEngine:
-    """One folder as a schema of Spark's catalog."""
+    """A folder by its path, or as a schema of Spark's catalog where one is named."""
 
-    def __init__(self, spark: SparkSession, folder: Path, schema: str) -> None:
-        self._spark, self.schema = spark, schema
+    def __init__(self, spark: SparkSession, folder: Path, schema: str = "") -> None:
+        self._spark, self.place = spark, f"spark_catalog.{schema}" if schema else str(folder)
         # Delta's parser does not know parameters; so Spark binds them after it.
         spark.conf.set("spark.sql.legacy.parameterSubstitution.constantsOnly", "true")
-        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {CATALOG}.`{schema}`")
-        for table in folder.glob("*/_delta_log"):
-            name = f"{CATALOG}.`{schema}`.`{table.parent.name}`"
-            spark.sql(f"CREATE TABLE {name} USING delta LOCATION '{table.parent}'")
+        if schema:
+            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.place}")
+            for table in folder.glob("*/_delta_log"):
+                spark.sql(f"CREATE TABLE {self.place}.{table.parent.name} USING delta LOCATION '{table.parent}'")
 
     def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
         try:
@@ -56,16 +55,16 @@ class SparkEngine:
 
 
 class DuckEngine:
-    """One folder as a schema of nobody's."""
+    """A folder as a schema of nobody's."""
 
-    def __init__(self, folder: Path, schema: str = "regroup") -> None:
-        self._folder, self.schema = folder, schema
+    def __init__(self, folder: Path, place: str = "main.regroup") -> None:
+        self._folder, self.place = folder, place
 
     def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
         if text.startswith("DESCRIBE SCHEMA"):
             return pa.table({})
-        if (described := re.fullmatch(r"DESCRIBE HISTORY `(\w+)`\.`(\w+)`\.`(\w+)` LIMIT 1", text)) is not None:
-            (newest,) = self._table(described[3]).history(1)
+        if (described := re.fullmatch(r"DESCRIBE HISTORY `main`\.`regroup`\.`(\w+)` LIMIT 1", text)) is not None:
+            (newest,) = self._table(described[1]).history(1)
             at = pa.array([datetime.fromtimestamp(newest["timestamp"] / 1000, UTC)], pa.timestamp("us", "UTC"))
             return pa.table({"version": pa.array([newest["version"]], pa.int64()), "timestamp": at})
         with duckdb.connect() as connection:
@@ -109,8 +108,8 @@ class Databricks:
 
     def lake(self, fresh_seconds: float = 3600) -> DatabricksLake:
         warehouse = Warehouse(
-            server_hostname="https://workspace.invalid/", http_path="/sql/1.0/warehouses/w", catalog=CATALOG,
-            schema=self.engine.schema, token="a token",
+            server_hostname="https://workspace.invalid/", http_path="/sql/1.0/warehouses/w",
+            tables=self.engine.place, token="a token",
         )  # fmt: skip
         return DatabricksLake(warehouse, fresh_seconds=fresh_seconds, opened=self.connect)
 
