@@ -20,7 +20,15 @@ LOG = logging.getLogger(__name__)
 SESSION = {"TIMEZONE": "UTC", "ANSI_MODE": "true", "STATEMENT_TIMEOUT": "60"}
 GIVE_UP_SECONDS = 30
 """For a request that is tried again; a warehouse that takes longer to start is asked for again by the next page."""
-ABSENT = ("TABLE_OR_VIEW_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST")
+ABSENT = (
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "PATH_NOT_FOUND",
+    "DELTA_TABLE_NOT_FOUND",
+    "DELTA_MISSING_DELTA_TABLE",
+    "DELTA_PATH_DOES_NOT_EXIST",
+    "DELTA_TABLE_ONLY_OPERATION",
+)
+"""Conditions that a table or a folder without one may raise."""
 UNUSED_SECONDS = 300.0
 """A connection that was not used for so long is opened anew: the warehouse may have ended its session."""
 
