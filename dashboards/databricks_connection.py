@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from threading import Lock
 from time import monotonic
@@ -84,9 +85,7 @@ def options(warehouse: Warehouse) -> dict[str, Any]:
     """For `databricks.sql.connect`. Never print or store what this returns."""
     who: dict[str, Any] = {"access_token": warehouse.token}
     if warehouse.client_id:
-        url = f"https://{warehouse.host}/oidc/v1/token"
-        principal = ServicePrincipal(url, warehouse.client_id, warehouse.client_secret)
-        who = {"credentials_provider": lambda: principal.headers}
+        who = {"credentials_provider": lambda: _principal(warehouse).headers}
     return who | {
         "server_hostname": warehouse.host,
         "http_path": warehouse.http_path,
@@ -95,6 +94,13 @@ def options(warehouse: Warehouse) -> dict[str, Any]:
         "enable_telemetry": False,
         "_retry_stop_after_attempts_duration": GIVE_UP_SECONDS,
     }
+
+
+@cache
+def _principal(warehouse: Warehouse) -> ServicePrincipal:
+    """One for all connections: they share its token."""
+    url = f"https://{warehouse.host}/oidc/v1/token"
+    return ServicePrincipal(url, warehouse.client_id, warehouse.client_secret)
 
 
 class Connections:
@@ -118,7 +124,7 @@ class Connections:
                 try:
                     return self._answer(connection, text, parameters)
                 except Exception as error:
-                    if _is_answer(error):
+                    if is_answer(error):
                         raise
                     LOG.info("a connection to Databricks SQL had ended: %s", type(error).__name__)
             return self._answer(self._opened(self._warehouse), text, parameters)
@@ -129,11 +135,13 @@ class Connections:
 
     def _kept(self) -> Any | None:
         with self._lock:
-            while self._idle:
-                since, connection = self._idle.pop()
-                if monotonic() - since < UNUSED_SECONDS:
-                    return connection
-                _close(connection)
+            newest = self._idle.pop() if self._idle else None
+            if newest is None or monotonic() - newest[0] < UNUSED_SECONDS:
+                return None if newest is None else newest[1]
+            # None was used later than the newest.
+            unused, self._idle = [newest, *self._idle], []
+        for _, connection in unused:
+            _close(connection)
         return None
 
     def _answer(self, connection: Any, text: str, parameters: Mapping[str, Any]) -> pa.Table:
@@ -142,7 +150,7 @@ class Connections:
                 cursor.execute(text, parameters=dict(parameters) or None)
                 answer: pa.Table = cursor.fetchall_arrow()
         except Exception as error:
-            if _is_answer(error):
+            if is_answer(error):
                 self._keep(connection)
             else:
                 _close(connection)
@@ -171,7 +179,7 @@ def sentence(error: Exception, warehouse: Warehouse) -> str:
         )
     if any(name in told for name in ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "NO_SUCH_NAMESPACE", "CATALOG_NOT_FOUND")):
         return f"This workspace has no schema {warehouse.place}: check where the tables are said to be."
-    if _is_answer(error):
+    if is_answer(error):
         return "Databricks SQL could not answer this page; the log has what it said."
     if code in ("401", "403"):
         return f"Databricks refuses who asks (HTTP {code}): check token, or client_id and client_secret."
@@ -183,7 +191,7 @@ def sentence(error: Exception, warehouse: Warehouse) -> str:
     )
 
 
-def _is_answer(error: Exception) -> bool:
+def is_answer(error: BaseException | None) -> bool:
     """The warehouse understood the statement and refused it: it would say the same again."""
     return any(kind.__name__ == "ServerOperationError" for kind in type(error).__mro__)
 

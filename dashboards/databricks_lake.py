@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dashboards.answers import Answers
-from dashboards.databricks_connection import Connections, Warehouse, connect
+from dashboards.databricks_connection import Connections, Warehouse, connect, is_answer
 from dashboards.databricks_sql import bound, statement
 from dashboards.databricks_versions import Version, Versions
 from dashboards.lake import CELLS, TABLES, LakeError, Parameter, Rows, Tables, frozen, milliseconds
@@ -54,7 +54,9 @@ class DatabricksLake:
         known = self._versions.get()
         try:
             return self._asked(known, *question)
-        except LakeError:
+        except LakeError as error:
+            if not is_answer(error.__cause__):
+                raise
             # A version that was vacuumed, or a table that was made anew, is no reason to tell anybody.
             newer = self._versions.renewed()
             if all(newer.get(name) == known.get(name) for name in tables):

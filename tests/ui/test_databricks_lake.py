@@ -5,14 +5,23 @@ from __future__ import annotations
 import inspect
 import json
 import shutil
+import ssl
 import sys
 import threading
 from base64 import b64decode
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 from databricks import sql as connector
 from databricks.sql import client, exc
 from databricks.sql import session as connector_session
@@ -151,6 +160,58 @@ def test_what_goes_wrong_is_one_sentence_on_the_page(databricks, monkeypatch, no
     assert str(error) in caplog.text
 
 
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory) -> Path:
+    """Of 127.0.0.1, and its key, in one file."""
+    key, name = (
+        ec.generate_private_key(ec.SECP256R1()),
+        x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "workspace")]),
+    )
+    began = datetime.now(UTC) - timedelta(minutes=5)
+    host = x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))])
+    made = (
+        x509.CertificateBuilder(
+            name, name, key.public_key(), x509.random_serial_number(), began, began + timedelta(days=1)
+        )
+        .add_extension(host, critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path_factory.mktemp("workspace") / "certificate.pem"
+    secret = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    file.write_bytes(secret + made.public_bytes(serialization.Encoding.PEM))
+    return file
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(401, "HTTP 401"), (403, "HTTP 403"), (404, "no SQL warehouse"), (503, "may be starting"), (0, "may be starting")]
+)  # fmt: skip
+def test_the_real_connector_is_refused_in_these_ways(certificate, status, said) -> None:
+    handler = type("Handler", (Tokens,), {"asked": [], "status": status})
+    secured = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    secured.load_cert_chain(certificate)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        server.socket = secured.wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        local = {"_port": server.server_port, "_tls_trusted_ca_file": str(certificate)}
+        if not status:
+            server.shutdown()
+            server.server_close()
+        found = replace(known(token=SECRET), server_hostname="127.0.0.1")
+        quick = {"_retry_stop_after_attempts_duration": 1}
+        connections = Connections(found, lambda known: connector.connect(**options(known) | local | quick))
+        with pytest.raises(LakeError, match=said) as caught:
+            connections.ask("SELECT 1", {})
+        assert SECRET not in str(caught.value)
+        if status:
+            assert {("/sql/1.0/warehouses/1", "Bearer", SECRET)} == {
+                (a["path"], a["kind"], a["who"]) for a in handler.asked
+            }
+            server.shutdown()
+
+
 def test_after_an_error_the_tables_are_read_again(databricks, monkeypatch) -> None:
     lake, answer = databricks.lake(fresh_seconds=0), databricks.engine.answer
     monkeypatch.setattr(databricks.engine, "answer", lambda *_: fail(OSError("gone")))
@@ -173,9 +234,10 @@ class Tokens(BaseHTTPRequestHandler):
     status: int
 
     def do_POST(self) -> None:
-        body = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        body = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode("latin-1"))
         kind, _, who = self.headers["Authorization"].partition(" ")
-        self.asked.append(body | {"path": self.path, "kind": kind, "who": b64decode(who).decode()})
+        known = b64decode(who).decode() if kind == "Basic" else who
+        self.asked.append(body | {"path": self.path, "kind": kind, "who": known})
         told = json.dumps({"access_token": f"token {len(self.asked)}", "expires_in": 3600}).encode()
         self.send_response(self.status)
         self.send_header("Content-Length", str(len(told)))
