@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib.metadata import requires
+from importlib.metadata import packages_distributions, requires
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -97,15 +97,21 @@ def test_what_the_app_installs_is_locked_and_has_all_that_the_pages_import() -> 
     assert "pyarrow" in str(requires("databricks-sql-connector"))
 
 
-def test_the_pages_import_nothing_else() -> None:
+def test_all_that_the_pages_import_is_locked_and_nothing_of_the_jobs_is() -> None:
     code = (
-        "import sys; before = set(sys.modules); import dashboards.databricks_app, dashboards.databricks_lake, databricks.sql;"
-        "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
+        "import sys, dashboards.databricks_app, dashboards.databricks_lake, databricks.sql;"
+        "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    imported = set(done.stdout.split())
+    imported = set(done.stdout.split()) - sys.stdlib_module_names
     assert {"dashboards", "schemas", "databricks", "sqlglot"} <= imported
-    assert not {"jobs", "pipelines", "pyspark", "delta", "confluent_kafka", "kafka", "great_expectations"} & imported
+    assert not {"jobs", "pipelines", "pyspark", "delta", "confluent_kafka", "kafka"} & imported
+    source = [file.read_text() for folder in ("dashboards", "schemas") for file in (ROOT / folder).rglob("*.py")]
+    named = {found for text in source for found in re.findall(r"^\s*(?:from|import) (\w+)", text, re.MULTILINE)}
+    installed, lock = packages_distributions(), (ROOT / "requirements-databricks.lock").read_text()
+    for name in named & set(installed) - {"dashboards", "schemas"}:
+        pins = [f"{re.sub('[-_.]+', '-', each.lower())}==" for each in installed[name]]
+        assert any(f"\n{pin}" in f"\n{lock}" for pin in pins), name
 
 
 @pytest.fixture
