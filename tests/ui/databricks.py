@@ -36,10 +36,13 @@ class Engine(Protocol):
 
 
 class SparkEngine:
-    """A folder by its path, or as a schema of Spark's catalog where one is named."""
+    """A folder by its path, or all of it as a schema of Spark's catalog, which does everything and is slower:
+    without one, the folder itself tells its versions, and Spark reads the newest.
+    """
 
     def __init__(self, spark: SparkSession, folder: Path, schema: str = "") -> None:
-        self._spark, self.place = spark, f"spark_catalog.{schema}" if schema else str(folder)
+        self._spark, self._folder, self._schema = spark, folder, schema
+        self.place = f"spark_catalog.{schema}" if schema else str(folder)
         # Delta's parser does not know parameters; so Spark binds them after it.
         spark.conf.set("spark.sql.legacy.parameterSubstitution.constantsOnly", "true")
         if schema:
@@ -48,6 +51,11 @@ class SparkEngine:
                 spark.sql(f"CREATE TABLE {self.place}.{table.parent.name} USING delta LOCATION '{table.parent}'")
 
     def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
+        if not self._schema:
+            if (described := re.fullmatch(r"DESCRIBE HISTORY delta\.`.*/(\w+)` LIMIT 1", text)) is not None:
+                return _newest(self._folder, described[1])
+            text = text.replace(" VERSION AS OF 0", "")
+            assert "VERSION" not in text
         try:
             return self._spark.sql(text, args=parameters).toArrow()
         except PySparkException as error:
@@ -64,9 +72,7 @@ class DuckEngine:
         if text.startswith("DESCRIBE SCHEMA"):
             return pa.table({})
         if (described := re.fullmatch(r"DESCRIBE HISTORY `main`\.`regroup`\.`(\w+)` LIMIT 1", text)) is not None:
-            (newest,) = self._table(described[1]).history(1)
-            at = pa.array([datetime.fromtimestamp(newest["timestamp"] / 1000, UTC)], pa.timestamp("us", "UTC"))
-            return pa.table({"version": pa.array([newest["version"]], pa.int64()), "timestamp": at})
+            return _newest(self._folder, described[1])
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("CREATE MACRO from_texts(text) AS from_json(text, '[\"VARCHAR\"]')")
@@ -76,16 +82,10 @@ class DuckEngine:
             except duckdb.Error as error:
                 raise ServerOperationError(str(error)) from None
 
-    def _table(self, name: str) -> deltalake.DeltaTable:
-        path = str(self._folder / name)
-        if not deltalake.DeltaTable.is_deltatable(path):
-            raise ServerOperationError(f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `{name}` cannot be found.")
-        return deltalake.DeltaTable(path)
-
     def _reworded(self, node: exp.Expr, connection: duckdb.DuckDBPyConnection) -> exp.Expr:
         if isinstance(node, exp.Table) and node.catalog:
             version = int(node.args["version"].expression.name)
-            table = self._table(node.name)
+            table = _table(self._folder, node.name)
             if version > table.version():
                 raise ServerOperationError(f"[DELTA_VERSION_NOT_FOUND] Cannot time travel to version {version}.")
             table.load_as_version(version)
@@ -96,6 +96,19 @@ class DuckEngine:
         if isinstance(node, exp.Quantile):
             return exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]])
         return node
+
+
+def _table(folder: Path, name: str) -> deltalake.DeltaTable:
+    path = str(folder / name)
+    if not deltalake.DeltaTable.is_deltatable(path):
+        raise ServerOperationError(f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `{name}` cannot be found.")
+    return deltalake.DeltaTable(path)
+
+
+def _newest(folder: Path, name: str) -> pa.Table:
+    (newest,) = _table(folder, name).history(1)
+    at = pa.array([datetime.fromtimestamp(newest["timestamp"] / 1000, UTC)], pa.timestamp("us", "UTC"))
+    return pa.table({"version": pa.array([newest["version"]], pa.int64()), "timestamp": at})
 
 
 class Databricks:
