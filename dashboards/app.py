@@ -10,6 +10,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
@@ -25,7 +26,7 @@ from dashboards.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access, gua
 from dashboards.components import aria, empty
 from dashboards.compression import compress
 from dashboards.exports import add_rows
-from dashboards.lake import Lake, LocalLake
+from dashboards.lake import Lake, LakeError, LocalLake, WarmLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
 from dashboards.ranges import keyed
 from dashboards.readers import ReadersLake
@@ -244,10 +245,12 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
             made_from,
             freshness(span, now, state.cluster),
         )
-    except Exception:
+    except Exception as why:
         error = uuid4().hex[:8]
         LOG.exception("page %s failed", error)
         text = f"This page could not be made; the log says why under {error}. It is tried again every few seconds."
+        if isinstance(why, LakeError):
+            text = str(why)
         ways = (
             html.A("Try again", href="", className="button"),
             dcc.Link("Health", href=state.href("health")),
@@ -288,7 +291,7 @@ def target(click: Any, links: Any) -> Any:
     return href if isinstance(href, str) and href.startswith(("/group?", "/rebalance?", "/storms?")) else no_update
 
 
-def make_server(warehouse: Path, *, host: str = "127.0.0.1", port: int = 8050, access: Access | None = None) -> Server:
+def make_server(lake: WarmLake, *, host: str = "127.0.0.1", port: int = 8050, access: Access | None = None) -> Server:
     """A server that is bound and not yet running; port 0 takes a free one (`effective_port`).
 
     Raises:
@@ -296,11 +299,16 @@ def make_server(warehouse: Path, *, host: str = "127.0.0.1", port: int = 8050, a
     """
     # A browser asks for all files of a page at once: that some wait is no fault worth a line.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    lake = LocalLake(warehouse)
     app = create_app(lake, access=access).server
-    Thread(target=lake.warm, daemon=True).start()
+    Thread(target=_warm, args=(lake,), daemon=True).start()
     server: Server = create_server(app, host=host, port=port, threads=8, ident=None)
     return server
+
+
+def _warm(lake: WarmLake) -> None:
+    # The pages say it as well, whenever they are asked for.
+    with suppress(LakeError):
+        lake.warm()
 
 
 def refusal(host: str, port: int, error: OSError) -> str:
@@ -308,7 +316,7 @@ def refusal(host: str, port: int, error: OSError) -> str:
     return f"The pages cannot listen on {host}:{port} ({error.strerror}): choose another with --port, or --port 0."
 
 
-def serve(*, warehouse: Path, host: str, port: int, access: Access) -> int:
+def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
     """Print the address and serve until Ctrl-C or SIGTERM, which end the process; 2, and why on stderr, if the address
     cannot be had.
     """
@@ -316,7 +324,7 @@ def serve(*, warehouse: Path, host: str, port: int, access: Access) -> int:
         sys.stderr.write(f"{why}\n")
         return 2
     try:
-        server = make_server(warehouse, host=host, port=port, access=access)
+        server = make_server(lake, host=host, port=port, access=access)
     except OSError as error:
         sys.stderr.write(f"{refusal(host, port, error)}\n")
         return 2
@@ -356,7 +364,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    return serve(warehouse=args.warehouse, host=args.host, port=args.port, access=access)
+    return serve(LocalLake(args.warehouse), host=args.host, port=args.port, access=access)
 
 
 if __name__ == "__main__":

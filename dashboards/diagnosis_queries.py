@@ -8,7 +8,7 @@ NEWEST = """
 WITH newest AS (
     SELECT cluster, group_id, max(as_of) AS as_of FROM diagnoses
     WHERE contains(lower(group_id), lower($q))
-      AND (len($groups) = 0 OR list_contains(CAST($groups AS VARCHAR[]), group_id))
+      AND (array_length(CAST($groups AS VARCHAR[])) = 0 OR list_contains(CAST($groups AS VARCHAR[]), group_id))
     GROUP BY cluster, group_id
 )
 SELECT diagnoses.* FROM diagnoses JOIN newest USING (cluster, group_id, as_of)

@@ -66,7 +66,8 @@ LIMIT $cap
 MARKS = """
 SELECT * FROM marks
 WHERE marked_at >= $start AND marked_at < $end AND ($cluster = '' OR cluster = $cluster)
-  AND (group_id IS NULL OR len($groups) = 0 OR list_contains(CAST($groups AS VARCHAR[]), group_id))
+  AND (group_id IS NULL OR array_length(CAST($groups AS VARCHAR[])) = 0
+       OR list_contains(CAST($groups AS VARCHAR[]), group_id))
 ORDER BY marked_at DESC, cluster, kind, text
 LIMIT $cap
 """

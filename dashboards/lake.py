@@ -27,11 +27,27 @@ Tables = Sequence[str] | Mapping[str, Between]
 CELLS = 1_000_000
 """Kept answers have at most so many cells: about 100 MB."""
 
-__all__ = ["CELLS", "TABLES", "Lake", "LocalLake", "Parameter", "Row", "Rows", "milliseconds"]
+__all__ = [
+    "CELLS",
+    "TABLES",
+    "Lake",
+    "LakeError",
+    "LocalLake",
+    "Parameter",
+    "Row",
+    "Rows",
+    "WarmLake",
+    "frozen",
+    "milliseconds",
+]
+
+
+class LakeError(Exception):
+    """Tables that are there cannot be read; its words are a sentence for who reads the pages, with the next step."""
 
 
 class Lake(Protocol):
-    """Where tables are. Another warehouse needs these three and nothing else."""
+    """Where tables are. Another warehouse needs these three and nothing else. All raise `LakeError`."""
 
     def versions(self) -> Mapping[str, int]:
         """Version of every table that is there; an absent table or warehouse is no error."""
@@ -53,6 +69,13 @@ class Lake(Protocol):
         where a table has groups; `tables` may tell of which time (`dashboards.zones`). Given `prefixes`, it is asked of
         groups whose ids begin so (`dashboards.sight`).
         """
+
+
+class WarmLake(Lake, Protocol):
+    """One that a server may prepare."""
+
+    def warm(self) -> None:
+        """Learn now what the first question would wait for."""
 
 
 class LocalLake:
@@ -152,10 +175,11 @@ class Question(NamedTuple):
 
     @property
     def key(self) -> tuple[Any, ...]:
-        return self.sql, self.cap, _frozen(self.parameters), self.prefixes
+        return self.sql, self.cap, frozen(self.parameters), self.prefixes
 
 
-def _frozen(parameters: Mapping[str, Parameter]) -> tuple[Any, ...]:
+def frozen(parameters: Mapping[str, Parameter]) -> tuple[Any, ...]:
+    """The same parameters as a key."""
     return tuple(
         (k, v if isinstance(v, str | int | float | datetime) else tuple(v)) for k, v in sorted(parameters.items())
     )

@@ -38,13 +38,13 @@ WITH moved AS (
         AND made.joined_at >= moved.started_at AND made.joined_at <= moved.until_at
 )
 SELECT shaken.cluster, shaken.topic, shaken.partition, shaken.started_at,
-       list(DISTINCT shaken.group_id ORDER BY shaken.group_id) AS groups,
+       list_sort(list(DISTINCT shaken.group_id)) AS groups,
        count(DISTINCT (shaken.group_id, shaken.incarnation, shaken.generation_id)) AS rebalances
 FROM shaken
 JOIN generation_members member ON member.cluster = shaken.cluster AND member.group_id = shaken.group_id
     AND member.incarnation = shaken.incarnation AND member.generation_id = shaken.generation_id
 WHERE member.valid_from_at >= $since
-  AND (list_contains([r.name for r in member.assigned], shaken.topic)
+  AND (list_contains(list_transform(member.assigned, lambda r: r.name), shaken.topic)
        OR (shaken.topic = '__consumer_offsets' AND shaken.source_partition = shaken.partition))
 GROUP BY ALL LIMIT $cap
 """

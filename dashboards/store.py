@@ -74,8 +74,8 @@ LIMIT $cap
 FLEET = """
 WITH ended AS (
     SELECT cluster, group_id, count(*) AS rebalances, max(joined_at) AS last_rebalance_at,
-           percentile_cont(0.95) WITHIN GROUP (ORDER BY coalesce(rebalance_ms, rebalance_ms_min)) AS p95_min,
-           percentile_cont(0.95) WITHIN GROUP (ORDER BY coalesce(rebalance_ms, rebalance_ms_max)) AS p95_max
+           quantile_cont(coalesce(rebalance_ms, rebalance_ms_min), 0.95) AS p95_min,
+           quantile_cont(coalesce(rebalance_ms, rebalance_ms_max), 0.95) AS p95_max
     FROM generations WHERE joined_at >= $start AND joined_at < $end GROUP BY cluster, group_id
 ), cost AS (
     SELECT cluster, group_id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
@@ -100,7 +100,7 @@ WITH ended AS (
            CASE $order WHEN 'group' THEN group_id WHEN 'cluster' THEN cluster WHEN 'state' THEN state END AS word
     FROM listed WHERE rebalances >= $least_rebalances AND lost >= $least_lost
 )
-SELECT *, (SELECT coalesce(sum(rebalances), 0) FROM ended) AS all_rebalances,
+SELECT *, (SELECT CAST(coalesce(sum(rebalances), 0) AS BIGINT) FROM ended) AS all_rebalances,
        (SELECT coalesce(sum(lost_min), 0) FROM cost) AS all_lost_min,
        (SELECT coalesce(sum(lost), 0) FROM cost) AS all_lost,
        (SELECT coalesce(sum(lost_max), 0) FROM cost) AS all_lost_max
@@ -116,7 +116,7 @@ SELECT cluster, group_id, CAST(floor((epoch_ms(joined_at) - $start_ms) / $bin_ms
        count(*) AS rebalances
 FROM generations
 WHERE joined_at >= $start AND joined_at < $end
-  AND (cluster, group_id) IN (SELECT (unnest($clusters), unnest($groups)))
+  AND cluster || chr(10) || group_id IN (SELECT unnest($groups))
 GROUP BY ALL LIMIT $cap
 """
 
@@ -235,8 +235,7 @@ class Store(LagStore):
             CELL_ROWS,
             start_ms=window.start,
             bin_ms=max(1, -(-window.width // bins)),
-            clusters=[cluster for cluster, _ in groups],
-            groups=[group for _, group in groups],
+            groups=[cluster + "\n" + group for cluster, group in groups],
             **within(window),
         )
 

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 
 from dashboards.app import serve
+from dashboards.databricks_connection import Warehouse
+from dashboards.databricks_connection import lake as databricks
+from dashboards.lake import LakeError, LocalLake, WarmLake
+from jobs.errors import UserError
 from jobs.pages import access
 from jobs.settings import Settings
+from jobs.stated import secret
 
 
 def run(settings: Settings, _: argparse.Namespace) -> int:
-    """Serve the warehouse's pages until Ctrl-C.
+    """Serve the pages of the warehouse, or of the settings' [databricks], until Ctrl-C.
 
     Raises:
-        UserError: others than this machine could read them, and nothing guards them.
+        UserError: others than this machine could read them, and nothing guards them; or what reads Databricks SQL is
+            not installed.
     """
-    return serve(warehouse=settings.warehouse, host=settings.host, port=settings.port, access=access(settings))
+    allowed = access(settings)
+    return serve(_lake(settings), host=settings.host, port=settings.port, access=allowed)
+
+
+def _lake(settings: Settings) -> WarmLake:
+    if settings.databricks is None:
+        return LocalLake(settings.warehouse)
+    stated = asdict(settings.databricks)
+    hidden = {key: secret(f"{key} in [databricks]", stated[key]) for key in ("token", "client_secret")}
+    try:
+        return databricks(Warehouse(**stated | hidden))
+    except LakeError as error:
+        raise UserError(str(error)) from None

@@ -19,8 +19,16 @@ from jobs.stated import all_typed, refuse_unknown, secret, typed
 from pipelines.log_layouts import layout, zone
 
 DEFAULT_CLUSTER = "kafka"
-TABLES = ("clusters", "alertmanagers", "webhooks", "readers")
+TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks")
 """Keys that are tables of the file, and neither flags nor environment variables."""
+WANTED = {
+    "server_hostname": "dbc-0123.cloud.databricks.com",
+    "http_path": "/sql/1.0/warehouses/0123",
+    "tables": "/Volumes/main/regroup/warehouse",
+}
+"""What [databricks] has to say, with an example."""
+WAYS_IN = ((True, False, False), (False, True, True))
+"""Of `token`, `client_id` and `client_secret`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +61,20 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Databricks:
+    """A SQL warehouse for `serve` to read through; `tables` is `catalog.schema`, or the folder that the jobs write.
+    Secrets by reference, as `env:NAME`.
+    """
+
+    server_hostname: str
+    http_path: str
+    tables: str
+    token: str = field(default="", repr=False)
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything a job may be told. `clusters` is empty where none was named: `up` then embeds one."""
 
@@ -72,6 +94,7 @@ class Settings:
     identity_header: str = "X-Forwarded-User"
     groups_header: str = "X-Forwarded-Groups"
     readers: Mapping[str, Any] = field(default_factory=dict)
+    databricks: Databricks | None = None
     alertmanagers: tuple[Alertmanager, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
     notify_seconds: float = 10.0
@@ -98,7 +121,7 @@ class Settings:
         clusters = tuple(_cluster(name, table) for name, table in stated.pop("clusters", {}).items())
         managers, hooks = alertmanagers(stated.pop("alertmanagers", [])), webhooks(stated.pop("webhooks", []))
         refuse_same_names((*managers, *hooks))
-        readers = stated.pop("readers", {})
+        readers, databricks = stated.pop("readers", {}), _databricks(stated.pop("databricks", None))
         known = {f.name for f in fields(cls)} - set(TABLES)
         refuse_unknown(stated, known | set(TABLES), f"the settings file {file}")
         values = stated | {key: environment[name] for key in known if (name := f"REGROUP_{key.upper()}") in environment}
@@ -110,9 +133,8 @@ class Settings:
         _refuse_impossible(given)
         # Spark and Delta take a relative path for a table's name.
         warehouse = given.pop("warehouse", Path(".regroup/warehouse")).absolute()
-        return cls(
-            clusters=clusters, alertmanagers=managers, webhooks=hooks, readers=readers, warehouse=warehouse, **given
-        )
+        told = {"alertmanagers": managers, "webhooks": hooks, "readers": readers, "databricks": databricks}
+        return cls(clusters=clusters, warehouse=warehouse, **told, **given)
 
     def only(self, name: str | None = None) -> Cluster:
         """The cluster called `name`, or the only one.
@@ -161,6 +183,23 @@ def _cluster(name: str, stated: Any) -> Cluster:
     cluster = Cluster(name=name, kafka=kafka, logs=logs, **all_typed(Cluster, stated, place))
     _readable(place, cluster.events_layout, cluster.events_zone)
     return cluster
+
+
+def _databricks(stated: Any) -> Databricks | None:
+    if stated is None:
+        return None
+    place = "[databricks]"
+    if not isinstance(stated, dict):
+        raise UserError(f"databricks must be a table: write {place} on a line of its own.")
+    refuse_unknown(stated, {f.name for f in fields(Databricks)}, place)
+    for key, such_as in WANTED.items():
+        if not stated.get(key):
+            raise UserError(f'{place} has no {key}: add {key} = "{such_as}".')
+    if "/" not in str(stated["tables"]) and str(stated["tables"]).count(".") != 1:
+        raise UserError(f"In {place}, tables must be catalog.schema or a folder, but is {stated['tables']!r}.")
+    if tuple(bool(stated.get(key)) for key in ("token", "client_id", "client_secret")) not in WAYS_IN:
+        raise UserError(f'{place} needs token = "env:NAME", or client_id and client_secret of a service principal.')
+    return Databricks(**all_typed(Databricks, stated, place))
 
 
 def _log(place: str, stated: Any) -> LogFile:

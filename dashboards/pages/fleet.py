@@ -137,7 +137,7 @@ def wanted(request: Any) -> Wanted:
     filters = {key: each.get("filter") for key, each in model.items() if isinstance(each, dict)}
     named = filters.get("group")
     return Wanted(
-        skip=first if isinstance(first, int) and 0 <= first < MOST_ROWS else 0,
+        skip=int(first) if isinstance(first, int) and 0 <= first < MOST_ROWS else 0,
         rows=BLOCK_ROWS,
         order=sort["colId"] if sort.get("colId") in ORDERS else "",
         is_descending=sort.get("sort") != "asc",

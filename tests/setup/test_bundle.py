@@ -61,7 +61,7 @@ def job_files() -> list[Path]:
 def test_the_bundle_includes_every_resource_file_and_nothing_is_there_that_it_does_not(bundle) -> None:
     there = {*ROOT.glob("**/*.job.yml"), *ROOT.glob("**/*.app.yml")}
     assert {path for path in there if ".venv" not in path.parts} == set(files())
-    assert set(bundle) == {"bundle", "include", "variables", "artifacts", "targets"}
+    assert set(bundle) == {"bundle", "include", "sync", "variables", "artifacts", "targets"}
     assert all(set(loaded(path)) == {"resources"} and set(loaded(path)["resources"]) <= KINDS for path in files())
 
 

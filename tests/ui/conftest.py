@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from dashboards.lake import LocalLake, WarmLake
 from tests.ui import sample
+from tests.ui.databricks import Databricks, DuckEngine
 
 BROWSER = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -32,6 +34,16 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory, now: int) -> Path:
     folder = tmp_path_factory.mktemp("warehouse")
     sample.write(folder, sample.everyday(now))
     return folder
+
+
+@pytest.fixture(scope="session", params=["folder", "databricks"])
+def lake(request: pytest.FixtureRequest) -> Callable[..., WarmLake]:
+    """Makes a lake over a warehouse's folder: what is promised of one holds of both."""
+    return LocalLake if request.param == "folder" else of_databricks
+
+
+def of_databricks(folder: str | Path, *, fresh_seconds: float = 1.0) -> WarmLake:
+    return Databricks(DuckEngine(Path(folder))).lake(fresh_seconds)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from dash.development.base_component import Component
 from deltalake import write_deltalake
 
 from dashboards.gold_store import GoldStore
-from dashboards.lake import LocalLake
 from dashboards.pages.advice import render
 from dashboards.store import Store
 from dashboards.urlstate import parse
@@ -60,8 +59,8 @@ def advised(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def store(advised) -> Store:
-    return Store(LocalLake(advised))
+def store(advised, lake) -> Store:
+    return Store(lake(advised))
 
 
 def test_the_group_that_would_save_most_comes_first_with_what_to_paste(store) -> None:
@@ -114,8 +113,8 @@ def test_a_browser_shows_the_advice_and_copies_exactly_the_block(browser, advise
     context.close()
 
 
-def test_no_analysis_yet_says_so(tmp_path) -> None:
-    assert "No analysis has run yet" in words(render(Store(LocalLake(tmp_path)), parse("/advice", ""), 0))
+def test_no_analysis_yet_says_so(tmp_path, lake) -> None:
+    assert "No analysis has run yet" in words(render(Store(lake(tmp_path)), parse("/advice", ""), 0))
 
 
 def test_every_group_is_on_one_of_the_pages_and_the_sum_counts_all(store, monkeypatch) -> None:

@@ -56,23 +56,23 @@ def test_nothing_outside_the_assets_is_handed_out(address):
         assert b"create_app" not in body
 
 
-def test_the_page_loads_nothing_from_another_host(tmp_path):
-    index = create_app(LocalLake(tmp_path)).index()
+def test_the_page_loads_nothing_from_another_host(tmp_path, lake):
+    index = create_app(lake(tmp_path)).index()
     assert "http://" not in index
     assert "https://" not in index
 
 
 @pytest.mark.parametrize("path", ["/", "/group", "/rebalance"])
-def test_a_missing_warehouse_is_a_state_and_no_error(tmp_path, now, path):
-    made, _, fresh = page(Store(LocalLake(tmp_path / "absent")), path, "?group=a&generation=1", None, now)
+def test_a_missing_warehouse_is_a_state_and_no_error(tmp_path, now, path, lake):
+    made, _, fresh = page(Store(lake(tmp_path / "absent")), path, "?group=a&generation=1", None, now)
     assert "Nothing here yet" in words(made)
     assert "no data yet" == words(fresh)
 
 
-def test_empty_says_which_of_the_three_kinds(tmp_path, now):
+def test_empty_says_which_of_the_three_kinds(tmp_path, now, lake):
     old = now - 30 * 86_400_000
     sample.write(tmp_path, sample.static(old))
-    store = Store(LocalLake(tmp_path))
+    store = Store(lake(tmp_path))
     assert "Nothing matches the filter" in words(page(store, "/", "?q=zzz&from=all", None, now)[0])
     later = words(page(store, "/", "?from=now-1h", None, now)[0])
     assert "Not observed in this range" in later
@@ -81,9 +81,9 @@ def test_empty_says_which_of_the_three_kinds(tmp_path, now):
     assert "Nothing happened" in words(page(store, "/group", later, None, now)[0])
 
 
-def test_a_group_whose_state_is_not_known_is_never_said_to_be_quiet(tmp_path, now):
+def test_a_group_whose_state_is_not_known_is_never_said_to_be_quiet(tmp_path, now, lake):
     sample.write(tmp_path, sample.unknown(now))
-    store = Store(LocalLake(tmp_path))
+    store = Store(lake(tmp_path))
     (row,) = block(store, parse("/", ""), {}, now)["rowData"]
     assert ("not observed", "not observed", None, None) == (
         row["state"],
@@ -97,18 +97,18 @@ def test_a_group_whose_state_is_not_known_is_never_said_to_be_quiet(tmp_path, no
     assert "No rebalance" not in told
 
 
-def test_old_data_is_shown_whole_by_default_and_said_to_be_old(tmp_path, now):
+def test_old_data_is_shown_whole_by_default_and_said_to_be_old(tmp_path, now, lake):
     sample.write(tmp_path, sample.static(now - 30 * 86_400_000))
-    made, _, fresh = page(Store(LocalLake(tmp_path)), "/", "", None, now)
+    made, _, fresh = page(Store(lake(tmp_path)), "/", "", None, now)
     assert "1 rebalance in 1 group" in words(made)
     assert "Newest record is 30 d 00 h old" in words(fresh)
 
 
-def test_the_page_stays_while_nothing_changed_and_is_made_anew_when_a_table_has(tmp_path, now):
+def test_the_page_stays_while_nothing_changed_and_is_made_anew_when_a_table_has(tmp_path, now, lake):
     import json
 
     sample.write(tmp_path, sample.static(now))
-    store = Store(LocalLake(tmp_path, fresh_seconds=0))
+    store = Store(lake(tmp_path, fresh_seconds=0))
     _, made_from, _ = page(store, "/", "", None, now)
     seen = json.loads(json.dumps(made_from))
     assert "_dash_no_update" in str(page(store, "/", "", seen, now)[0].to_plotly_json())
@@ -152,8 +152,8 @@ def test_a_taken_port_is_one_sentence(address, tmp_path):
     assert 1 == len(done.stderr.splitlines())
 
 
-def test_a_page_without_a_range_stays_while_the_clock_goes_on(warehouse, now):
-    store = Store(LocalLake(warehouse))
+def test_a_page_without_a_range_stays_while_the_clock_goes_on(warehouse, now, lake):
+    store = Store(lake(warehouse))
     for search, path in (
         ("", "/advice"),
         ("?cluster=prod-eu&group=billing-worker&incarnation=0&generation=5", "/rebalance"),
@@ -163,14 +163,14 @@ def test_a_page_without_a_range_stays_while_the_clock_goes_on(warehouse, now):
         assert page(store, path, search, json.loads(json.dumps(made_from)), now + 3_600_000)[0] is no_update
 
 
-def test_what_a_cluster_did_after_its_own_newest_record_is_not_known_whatever_was_read_of_others(tmp_path, now):
+def test_what_a_cluster_did_after_its_own_newest_record_is_not_known_whatever_was_read_of_others(tmp_path, now, lake):
     old = now - 10 * 3_600_000
     ours, theirs = sample.static(now), sample.static(old)
     for rows in theirs.values():
         for row in rows:
             row["cluster"] = "far"
     sample.write(tmp_path, sample.merge({}, ours, theirs))
-    store = Store(LocalLake(tmp_path))
+    store = Store(lake(tmp_path))
     assert {"prod-eu", "far"} == set(store.span().until)
     assert store.span("far").last_at <= old < store.span("prod-eu").last_at
     made, _, fresh = page(store, "/group", "?cluster=far&group=pricing-static&from=now-1h", None, now)

@@ -8,7 +8,6 @@ from dash.development.base_component import Component
 from deltalake import write_deltalake
 
 from dashboards.diagnoses import panel
-from dashboards.lake import LocalLake
 from dashboards.pages.advice import render
 from dashboards.store import Store
 from dashboards.urlstate import Window, parse
@@ -39,7 +38,7 @@ def evidence(part) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory) -> Store:
+def store(tmp_path_factory, lake) -> Store:
     """One group that is restarted and has a member whose session expires; a day later it is only restarted."""
     folder = tmp_path_factory.mktemp("diagnosed")
     group = EagerGroup()
@@ -53,7 +52,7 @@ def store(tmp_path_factory) -> Store:
     for table in (ADVICE, DIAGNOSES):
         rows = [as_stored(row, table) for row in found[table.name]]
         write_deltalake(f"{folder}/{table.name}", pa.Table.from_struct_array(pa.array(rows, type=row_type(table))))
-    return Store(LocalLake(folder))
+    return Store(lake(folder))
 
 
 def test_what_is_wrong_comes_before_what_is_normal_and_each_has_its_evidence(store) -> None:
@@ -78,7 +77,7 @@ def test_advice_says_why_beside_what_to_change(store) -> None:
     assert "Of 11 rebalances" in text
 
 
-def test_a_warehouse_that_was_analysed_before_there_were_diagnoses_shows_none(tmp_path) -> None:
-    old = Store(LocalLake(tmp_path))
+def test_a_warehouse_that_was_analysed_before_there_were_diagnoses_shows_none(tmp_path, lake) -> None:
+    old = Store(lake(tmp_path))
     assert old.diagnoses().rows == []
     assert old.diagnosis("kafka", GROUP, Window(START, START + DAY, is_live=False)) == []

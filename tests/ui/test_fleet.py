@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from dashboards.lake import LocalLake
 from dashboards.pages.fleet import BLOCK_ROWS, HEATMAP_ROWS, block, render
 from dashboards.store import ORDERS, Store
 from dashboards.urlstate import parse
@@ -26,8 +25,8 @@ def crowded(tmp_path_factory, now):
 
 
 @pytest.fixture
-def store(crowded):
-    return Store(LocalLake(crowded))
+def store(crowded, lake):
+    return Store(lake(crowded))
 
 
 def asked(store, now, search="?from=now-1h", **request):

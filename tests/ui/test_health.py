@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from dashboards.lake import LocalLake
 from dashboards.pages.health import render
 from dashboards.store import Store
 from dashboards.urlstate import parse
@@ -16,8 +15,9 @@ from tests.ui.test_reassignments import words
 MINUTE = 60_000
 
 
-def page(warehouse, now: int) -> str:
-    return words(render(Store(LocalLake(warehouse)), parse("/health", ""), now))
+@pytest.fixture
+def page(lake):
+    return lambda warehouse, now: words(render(Store(lake(warehouse)), parse("/health", ""), now))
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def troubled(tmp_path, now):
     return tmp_path
 
 
-def test_what_was_missed_refused_or_unreadable_is_counted_and_told(troubled, now) -> None:
+def test_what_was_missed_refused_or_unreadable_is_counted_and_told(troubled, now, page) -> None:
     text = page(troubled, now)
     for said in (
         "3 min 00 s old: either nothing has been written since, or nobody reads", "2 records in quarantine",
@@ -56,17 +56,17 @@ def test_what_was_missed_refused_or_unreadable_is_counted_and_told(troubled, now
         assert said in text, said
 
 
-def test_every_table_is_listed_also_the_ones_that_are_not_there(troubled, now) -> None:
+def test_every_table_is_listed_also_the_ones_that_are_not_there(troubled, now, page) -> None:
     text = page(troubled, now)
     assert "group_health | not there yet" in text
     assert "generations | not there yet" not in text
 
 
-def test_before_anything_was_read_it_says_what_to_run(tmp_path, now) -> None:
+def test_before_anything_was_read_it_says_what_to_run(tmp_path, now, page) -> None:
     assert "Nothing has been read yet" in page(tmp_path, now)
 
 
-def test_what_a_replayed_log_and_its_polls_told_is_not_called_absent(troubled, now) -> None:
+def test_what_a_replayed_log_and_its_polls_told_is_not_called_absent(troubled, now, page) -> None:
     key = {"cluster": sample.CLUSTER}
     event = key | {"source_id": "broker-1.log", "line_no": 1}
     seen = key | {"observed_at": now, "source": "poll", "kind": "group_list", "subject": "", "body": "{}"}

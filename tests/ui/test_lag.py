@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 from dashboards.lag import Behind, behind, told
-from dashboards.lake import LocalLake
 from dashboards.pages import group, rebalance
 from dashboards.store import Store
 from dashboards.urlstate import parse
@@ -62,7 +61,7 @@ def test_the_sentence_tells_the_first_the_farthest_and_the_last_look() -> None:
     assert "" == told(looks, T + 100_000, T + 200_000)
 
 
-def test_the_pages_of_a_group_and_of_its_rebalance_say_it_where_the_poll_looked(tmp_path, now) -> None:
+def test_the_pages_of_a_group_and_of_its_rebalance_say_it_where_the_poll_looked(tmp_path, now, lake) -> None:
     rows = sample.everyday(now)
     made = next(g for g in rows["generations"] if (g["group_id"], g["generation_id"]) == ("billing-worker", 5))
     at, topic = made["joined_at"], next(s["name"] for s in rows["stalls"] if s["group_id"] == "billing-worker")
@@ -80,7 +79,7 @@ def test_the_pages_of_a_group_and_of_its_rebalance_say_it_where_the_poll_looked(
         for after, end in ((-15_000, 510), (0, 740), (15_000, 900))
     ]  # fmt: skip
     sample.write(tmp_path, rows | {"offset_commits": [commit], "admin_observations": seen})
-    store = Store(LocalLake(tmp_path))
+    store = Store(lake(tmp_path))
     asked = f"?cluster={sample.CLUSTER}&group=billing-worker"
     text = words(group.render(store, parse("/group", f"{asked}&from=all"), now))
     assert "How far behind" in text

@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 
 from dashboards.access import Access
 from dashboards.app import create_app, main
-from dashboards.lake import TABLES, LocalLake
+from dashboards.lake import TABLES
 from dashboards.readers import Readers, ReadersLake
 from dashboards.sight import MASKED, WHOLE
 from dashboards.urlstate import PATHS, group_hash
@@ -94,9 +94,9 @@ def _gold(table, team: str, about: dict) -> dict:
 
 
 @pytest.fixture(scope="module")
-def client(shared):
+def client(shared, lake):
     access = Access.of(proxies="127.0.0.0/8", readers=ALLOWED)
-    return create_app(LocalLake(shared), access=access).server.test_client()
+    return create_app(lake(shared), access=access).server.test_client()
 
 
 def headers(name: str, *groups: str) -> dict[str, str]:
@@ -190,10 +190,10 @@ def test_a_reader_may_be_named_by_a_group_that_the_proxy_tells(client, who):
     assert all(f"{team}-client" in told and f"{team}-explanation" in told for team in TEAMS)
 
 
-def test_of_a_storm_that_hit_others_too_nothing_but_its_size_is_told(shared):
+def test_of_a_storm_that_hit_others_too_nothing_but_its_size_is_told(shared, lake):
     def storms(*prefixes):
         sql = "SELECT storm_id, group_ids, groups, explanation, len(differences) AS differing FROM storms ORDER BY 1 LIMIT $cap"
-        return [tuple(row.values()) for row in LocalLake(shared).query(sql, ["storms"], 9, {}, prefixes).rows]
+        return [tuple(row.values()) for row in lake(shared).query(sql, ["storms"], 9, {}, prefixes).rows]
 
     assert [("of-alpha", ["alpha-1"], 2, "alpha-why", 1), ("of-both", ["alpha-1"], 2, None, 0)] == storms("alpha-")
     assert [] == storms()
@@ -215,20 +215,20 @@ def test_every_table_is_restricted_or_knows_no_group():
 
 
 @pytest.mark.parametrize("prefix", ["'", "%", "_", "alpha-' OR 'a'='a", "$cap", "\\", "", "ALPHA-"])
-def test_a_prefix_is_compared_as_it_is(shared, prefix):
+def test_a_prefix_is_compared_as_it_is(shared, prefix, lake):
     sql = "SELECT count(*) AS n FROM groups LIMIT $cap"
-    lake = ReadersLake(LocalLake(shared), lambda: Readers({"r": [prefix]}).prefixes(["r"]))
+    lake = ReadersLake(lake(shared), lambda: Readers({"r": [prefix]}).prefixes(["r"]))
     assert [{"n": 4 if prefix == "" else 0}] == lake.query(sql, ["groups"], 1, {}).rows
 
 
-def test_nobody_named_means_that_everybody_sees_everything(shared):
-    told = create_app(LocalLake(shared)).server.test_client().get("/search?q=1", base_url="http://127.0.0.1").json
+def test_nobody_named_means_that_everybody_sees_everything(shared, lake):
+    told = create_app(lake(shared)).server.test_client().get("/search?q=1", base_url="http://127.0.0.1").json
     assert {"alpha-1", "beta-1"} <= {group["label"] for group in told["groups"]}
 
 
-def test_the_tokens_reader_is_called_token(shared):
+def test_the_tokens_reader_is_called_token(shared, lake):
     access = Access.of(token="a-token-of-some-length", readers={"token": ["beta-"]})
-    client = create_app(LocalLake(shared), access=access).server.test_client()
+    client = create_app(lake(shared), access=access).server.test_client()
     bearer = {"Authorization": "Bearer a-token-of-some-length"}
     told = client.get("/search?q=a", headers=bearer).json
     assert {"beta-1"} == {group["label"] for group in told["groups"] if "x" not in group["label"]}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from dash.development.base_component import Component
 
-from dashboards.lake import LocalLake
 from dashboards.pages.reassignments import render, size
 from dashboards.store import Store
 from dashboards.urlstate import Window, parse
@@ -21,8 +20,8 @@ def words(part) -> str:
 
 
 @pytest.fixture
-def store(warehouse) -> Store:
-    return Store(LocalLake(warehouse))
+def store(warehouse, lake) -> Store:
+    return Store(lake(warehouse))
 
 
 def test_running_ones_come_first_with_the_rebalances_of_the_groups_that_read_the_topic(store, now) -> None:
@@ -43,18 +42,18 @@ def test_what_is_bounded_stalled_or_unknown_says_so(store, now) -> None:
     assert "inferred" not in text
 
 
-def test_none_in_range_says_what_would_have_seen_one(store, now, tmp_path) -> None:
+def test_none_in_range_says_what_would_have_seen_one(store, now, tmp_path, lake) -> None:
     assert "No reassignment seen" in words(render(store, parse("/reassignments", "?from=1&to=2"), now))
-    empty = Store(LocalLake(tmp_path))
+    empty = Store(lake(tmp_path))
     assert "No poll and no controller's log" in words(render(empty, parse("/reassignments", ""), now))
 
 
-def test_polling_alone_does_not_make_what_was_read_look_newer(tmp_path, now) -> None:
+def test_polling_alone_does_not_make_what_was_read_look_newer(tmp_path, now, lake) -> None:
     rows = sample.merge({}, sample.static(now - HOUR), sample.coverage(now - HOUR))
     polled = {"source": "poll", "source_partition": -1, "from_at": now - HOUR, "to_at": now}
     rows["coverage"].append(rows["coverage"][0] | polled)
     sample.write(tmp_path, rows)
-    assert now - HOUR >= Store(LocalLake(tmp_path)).span().last_at
+    assert now - HOUR >= Store(lake(tmp_path)).span().last_at
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 B"), (999, "999 B"), (80_193_886, "80.2 MB"), (2.5e13, "25.0 TB")])

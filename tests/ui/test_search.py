@@ -8,7 +8,6 @@ import time
 import pytest
 
 from dashboards.app import create_app
-from dashboards.lake import LocalLake
 from dashboards.search import Search
 from tests.ui import sample
 from tests.ui.conftest import Watched, serving
@@ -65,16 +64,16 @@ def test_no_id_makes_it_slow():
     assert time.thread_time() - began < 2
 
 
-def test_a_new_group_is_found_once_the_table_has_it(tmp_path, now):
+def test_a_new_group_is_found_once_the_table_has_it(tmp_path, now, lake):
     sample.write(tmp_path, sample.static(now))
-    search = Search(LocalLake(tmp_path, fresh_seconds=0))
+    search = Search(lake(tmp_path, fresh_seconds=0))
     assert 0 == search.find("nightly")[1]
     sample.write(tmp_path, {"groups": sample.nightly(now)["groups"]})
     assert ["nightly-report"] == [hit.group for hit in search.find("nightly")[0]]
 
 
-def test_the_answer_is_json_with_addresses_that_keep_the_range(warehouse):
-    client = create_app(LocalLake(warehouse)).server.test_client()
+def test_the_answer_is_json_with_addresses_that_keep_the_range(warehouse, lake):
+    client = create_app(lake(warehouse)).server.test_client()
     answer = client.get("/search?q=billing&from=now-6h&v=1", base_url="http://127.0.0.1")
     assert "application/json" == answer.mimetype
     assert {"Content-Security-Policy", "X-Content-Type-Options"} <= set(answer.headers.keys())
@@ -135,11 +134,11 @@ def test_a_browser_shows_strangers_ids_as_text_and_follows_them_with_the_mouse(t
         assert [] == watched.wrong
 
 
-def test_ten_thousand_ids_take_less_than_fifty_milliseconds_of_the_processor(tmp_path, now):
+def test_ten_thousand_ids_take_less_than_fifty_milliseconds_of_the_processor(tmp_path, now, lake):
     template = sample.nightly(now)["groups"][0]
     ids = [f"team-{n % 97}.service-{n % 31}.consumer-{n:05d}" for n in range(10_000)]
     sample.write(tmp_path, {"groups": [template | {"group_id": each} for each in ids]})
-    client = create_app(LocalLake(tmp_path)).server.test_client()
+    client = create_app(lake(tmp_path)).server.test_client()
     client.get("/search?q=a", base_url="http://127.0.0.1")
     took = []
     for n in range(40):

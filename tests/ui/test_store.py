@@ -9,7 +9,6 @@ import shutil
 import pytest
 
 from dashboards import store as store_module
-from dashboards.lake import LocalLake
 from dashboards.store import Store
 from dashboards.urlstate import Window, group_hash
 from tests.ui import sample
@@ -18,8 +17,8 @@ HOUR = 3_600_000
 
 
 @pytest.fixture
-def store(warehouse):
-    return Store(LocalLake(warehouse, fresh_seconds=0))
+def store(warehouse, lake):
+    return Store(lake(warehouse, fresh_seconds=0))
 
 
 @pytest.fixture
@@ -27,24 +26,24 @@ def hour(now):
     return Window(now - HOUR, now + 1000, is_live=True)
 
 
-def test_a_warehouse_that_is_not_there_answers_with_nothing(tmp_path, hour):
-    store = Store(LocalLake(tmp_path / "absent"))
+def test_a_warehouse_that_is_not_there_answers_with_nothing(tmp_path, hour, lake):
+    store = Store(lake(tmp_path / "absent"))
     assert ({}, False, None) == (store.versions(), store.is_ready, store.span())
     assert ([], False) == store.fleet(hour)
     assert (None, None) == (store.group("c", "g"), store.rebalance("c", "g", 0, 1))
     assert 0 == store.totals(hour)["rebalances"]
 
 
-def test_empty_tables_answer_with_nothing(tmp_path, hour):
+def test_empty_tables_answer_with_nothing(tmp_path, hour, lake):
     sample.write(tmp_path, {})
-    store = Store(LocalLake(tmp_path))
+    store = Store(lake(tmp_path))
     assert (True, None) == (store.is_ready, store.span())
     assert ([], []) == (store.fleet(hour).rows, store.cells(hour, 10, [("c", "g")]))
 
 
-def test_a_table_that_disappears_is_a_state_and_one_that_returns_is_read_anew(tmp_path, now, hour):
+def test_a_table_that_disappears_is_a_state_and_one_that_returns_is_read_anew(tmp_path, now, hour, lake):
     sample.write(tmp_path, sample.static(now))
-    store = Store(LocalLake(tmp_path, fresh_seconds=0))
+    store = Store(lake(tmp_path, fresh_seconds=0))
     assert 1 == len(store.fleet(hour).rows)
     shutil.rmtree(tmp_path / "groups")
     assert ([], None) == (store.fleet(hour).rows, store.span())
@@ -52,7 +51,7 @@ def test_a_table_that_disappears_is_a_state_and_one_that_returns_is_read_anew(tm
     assert ["nightly-report"] == [g["group_id"] for g in store.fleet(hour).rows]
 
 
-def test_a_gap_lasts_from_what_was_read_before_to_what_was_read_after(tmp_path, now, hour):
+def test_a_gap_lasts_from_what_was_read_before_to_what_was_read_after(tmp_path, now, hour, lake):
     rows = sample.churny(now)
     partition = rows["generations"][0]["source_partition"]
     read = [
@@ -69,7 +68,7 @@ def test_a_gap_lasts_from_what_was_read_before_to_what_was_read_after(tmp_path, 
     ]  # fmt: skip
     sample.write(tmp_path, rows)
     group = rows["groups"][0]
-    found = Store(LocalLake(tmp_path)).gaps(group["cluster"], group["group_id"], hour).rows
+    found = Store(lake(tmp_path)).gaps(group["cluster"], group["group_id"], hour).rows
     assert [{"from_at": now - 2_000_000, "to_at": now - 500_000, "gap_reason": "deleted before it was read"}] == found
 
 
@@ -109,11 +108,11 @@ def test_a_range_begins_with_the_generation_in_force(store, hour, now):
     assert [8, 7, 6] == [g["generation_id"] for g in store.generations("prod-eu", "billing-worker", late).rows]
 
 
-def test_the_generation_in_force_may_be_days_old(tmp_path, now):
+def test_the_generation_in_force_may_be_days_old(tmp_path, now, lake):
     rows = sample.static(now)
     newest = max(rows["generations"], key=lambda g: g["joined_at"])
     sample.write(tmp_path, rows)
-    store, key = Store(LocalLake(tmp_path)), (newest["cluster"], newest["group_id"])
+    store, key = Store(lake(tmp_path)), (newest["cluster"], newest["group_id"])
     for days in (1, 3, 300):
         later = Window(now + days * 24 * HOUR, now + (days + 1) * 24 * HOUR, is_live=False)
         assert [newest["generation_id"]] == [g["generation_id"] for g in store.generations(*key, later).rows]
@@ -133,10 +132,10 @@ def test_a_search_is_a_plain_substring_in_any_case(store, hour):
         assert [] == store.fleet(hour, text).rows
 
 
-def test_hostile_ids_are_found_as_they_are_and_only_they(tmp_path, now, hour):
+def test_hostile_ids_are_found_as_they_are_and_only_they(tmp_path, now, hour, lake):
     ids = ["'; DROP TABLE groups; --", '" OR ""="', "$group", "${x}", "a\nb", "ünï", "x" * 3000, "", " "]
     sample.write(tmp_path, sample.hostile(now, ids))
-    store = Store(LocalLake(tmp_path))
+    store = Store(lake(tmp_path))
     for text in ids:
         assert text == store.group("prod-eu", text)["group_id"]
         assert 2 == len(store.generations("prod-eu", text, hour).rows)
@@ -145,9 +144,9 @@ def test_hostile_ids_are_found_as_they_are_and_only_they(tmp_path, now, hour):
     assert len(ids) == store.span().groups
 
 
-def test_answers_change_with_the_table_and_not_without(tmp_path, now, hour):
+def test_answers_change_with_the_table_and_not_without(tmp_path, now, hour, lake):
     sample.write(tmp_path, sample.static(now))
-    store = Store(LocalLake(tmp_path, fresh_seconds=0))
+    store = Store(lake(tmp_path, fresh_seconds=0))
     before, first = dict(store.versions()), store.fleet(hour)
     assert store.fleet(hour) is first
     sample.write(tmp_path, sample.nightly(now))
@@ -155,15 +154,15 @@ def test_answers_change_with_the_table_and_not_without(tmp_path, now, hour):
     assert 2 == len(store.fleet(hour).rows)
 
 
-def test_an_answer_is_capped_and_says_so(warehouse, hour, monkeypatch):
+def test_an_answer_is_capped_and_says_so(warehouse, hour, monkeypatch, lake):
     monkeypatch.setattr(store_module, "FLEET_ROWS", 3)
-    found = Store(LocalLake(warehouse)).fleet(hour)
+    found = Store(lake(warehouse)).fleet(hour)
     assert (3, True) == (len(found.rows), found.is_capped)
 
 
-def test_reading_writes_nothing(warehouse, hour):
+def test_reading_writes_nothing(warehouse, hour, lake):
     before = sorted((p, p.stat().st_mtime_ns) for p in warehouse.rglob("*"))
-    store = Store(LocalLake(warehouse))
+    store = Store(lake(warehouse))
     store.fleet(hour)
     store.rebalance("prod-eu", "billing-worker", 0, 5)
     assert before == sorted((p, p.stat().st_mtime_ns) for p in warehouse.rglob("*"))

@@ -8,7 +8,6 @@ import pytest
 from dash.development.base_component import Component
 
 from dashboards import marks
-from dashboards.lake import LocalLake
 from dashboards.pages.storms import render
 from dashboards.store import Store
 from dashboards.urlstate import Window, parse
@@ -41,8 +40,8 @@ def figures(part) -> list:
 
 
 @pytest.fixture
-def store(warehouse) -> Store:
-    return Store(LocalLake(warehouse))
+def store(warehouse, lake) -> Store:
+    return Store(lake(warehouse))
 
 
 def shown(store, search: str, now: int) -> str:
@@ -99,20 +98,20 @@ def test_its_moments_and_the_marks_stand_on_the_axis_with_words(store, now) -> N
     assert any("the whole cluster" in (a.hovertext or "") for a in figure.layout.annotations)
 
 
-def test_each_kind_of_nothing_is_told_apart(store, now, tmp_path) -> None:
-    assert "No analysis has run yet" in shown(Store(LocalLake(tmp_path / "none")), "", now)
+def test_each_kind_of_nothing_is_told_apart(store, now, tmp_path, lake) -> None:
+    assert "No analysis has run yet" in shown(Store(lake(tmp_path / "none")), "", now)
     assert "Not observed in this range" in shown(store, "?from=1&to=2", now)
     sample.write(tmp_path / "calm", sample.merge({}, sample.static(now), sample.coverage(now)))
-    assert "1 rebalance in this range, as many as" in shown(Store(LocalLake(tmp_path / "calm")), "?from=now-1h", now)
+    assert "1 rebalance in this range, as many as" in shown(Store(lake(tmp_path / "calm")), "?from=now-1h", now)
     assert "No storm goes by this id" in shown(store, "?storm=gone", now)
 
 
-def test_marks_are_those_of_the_window_and_of_the_group_asked_for(store, now) -> None:
+def test_marks_are_those_of_the_window_and_of_the_group_asked_for(store, now, lake) -> None:
     view = Window(now - HOUR, now + 1, is_live=True)
     assert ["v2.31", "v7", "broker 3 gets new disks"] == [m["text"] for m in store.marks(view)]
     assert ["v2.31", "broker 3 gets new disks"] == [m["text"] for m in store.marks(view, "prod-eu", ["billing-worker"])]
     assert [] == store.marks(view, "elsewhere")
-    assert [] == Store(LocalLake("/nowhere")).marks(view)
+    assert [] == Store(lake("/nowhere")).marks(view)
 
 
 def test_a_start_that_is_only_bounded_is_told_as_bounds(store, now) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from dashboards.app import page
 from dashboards.figures.clock import MOST, STEPS, time_axis
-from dashboards.lake import LocalLake
 from dashboards.store import Store
 from dashboards.text import clock, instant, zoned
 from dashboards.urlstate import LATEST, parse
@@ -69,17 +68,17 @@ def test_a_moment_that_no_calendar_has_is_a_notice(search):
     assert ("", None, 1) == (found.start, found.zoom, len(found.notices))
 
 
-def test_a_range_of_all_calendars_can_be_shown(tmp_path, now):
+def test_a_range_of_all_calendars_can_be_shown(tmp_path, now, lake):
     sample.write(tmp_path, sample.static(now))
-    store = Store(LocalLake(tmp_path))
+    store = Store(lake(tmp_path))
     for path in ("/", "/group", "/storms", "/reassignments"):
         search = f"?cluster=prod-eu&group=pricing-static&from=0&to={LATEST}&tz=Pacific/Kiritimati"
         assert "went wrong" not in words(page(store, path, search, None, now)[0]), path
 
 
-def test_a_page_says_every_instant_in_its_zone(tmp_path, now):
+def test_a_page_says_every_instant_in_its_zone(tmp_path, now, lake):
     sample.write(tmp_path, sample.static(now))
-    store = Store(LocalLake(tmp_path))
+    store = Store(lake(tmp_path))
     for path in ("/", "/group", "/rebalance", "/storms", "/reassignments", "/advice", "/health"):
         search = "?cluster=prod-eu&group=pricing-static&generation=1&tz=Asia%2FKolkata"
         made, _, fresh = page(store, path, search, None, now)

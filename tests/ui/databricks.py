@@ -1,0 +1,175 @@
+"""A Databricks SQL warehouse for tests: the connector's calls, answered from the Delta tables of a folder.
+
+By Spark, as Databricks SQL is Spark SQL in ANSI mode; or, in a tenth of the time, by DuckDB, into whose words sqlglot
+puts the statement. Parameters become what the connector itself makes of them: a text and a type.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Protocol, Self
+
+import deltalake
+import duckdb
+import pyarrow as pa
+import sqlglot
+from databricks.sql.exc import ServerOperationError
+from databricks.sql.parameters.native import dbsql_parameter_from_primitive
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from sqlglot import exp
+
+from dashboards.databricks_connection import Warehouse
+from dashboards.databricks_lake import DatabricksLake
+
+READ = {"STRING": str, "INT": int, "BIGINT": int, "DOUBLE": float, "TIMESTAMP": datetime.fromisoformat}
+"""What the server makes of a parameter's text; Spark takes literals only."""
+
+
+class Engine(Protocol):
+    place: str
+
+    def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
+        """Raises `ServerOperationError` for what the warehouse refuses."""
+
+
+class SparkEngine:
+    """A folder by its path, or all of it as a schema of Spark's catalog, which does everything and is slower:
+    without one, the folder itself tells its versions, and Spark reads the newest.
+    """
+
+    def __init__(self, spark: SparkSession, folder: Path, schema: str = "") -> None:
+        self._spark, self._folder, self._schema = spark, folder, schema
+        self.place = f"spark_catalog.{schema}" if schema else str(folder)
+        # Delta's parser does not know parameters; so Spark binds them after it.
+        spark.conf.set("spark.sql.legacy.parameterSubstitution.constantsOnly", "true")
+        if schema:
+            spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.place}")
+            for table in folder.glob("*/_delta_log"):
+                spark.sql(f"CREATE TABLE {self.place}.{table.parent.name} USING delta LOCATION '{table.parent}'")
+
+    def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
+        if not self._schema:
+            if (described := re.fullmatch(r"DESCRIBE HISTORY delta\.`.*/(\w+)` LIMIT 1", text)) is not None:
+                return _newest(self._folder, described[1])
+            text = text.replace(" VERSION AS OF 0", "")
+            assert "VERSION" not in text
+        try:
+            return self._spark.sql(text, args=parameters).toArrow()
+        except PySparkException as error:
+            raise ServerOperationError(str(error)) from None
+
+
+class DuckEngine:
+    """A folder as a schema of nobody's."""
+
+    def __init__(self, folder: Path, place: str = "main.regroup") -> None:
+        self._folder, self.place = folder, place
+
+    def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
+        if text.startswith("DESCRIBE SCHEMA"):
+            return pa.table({})
+        if (described := re.fullmatch(r"DESCRIBE HISTORY `main`\.`regroup`\.`(\w+)` LIMIT 1", text)) is not None:
+            return _newest(self._folder, described[1])
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("CREATE MACRO from_texts(text) AS from_json(text, '[\"VARCHAR\"]')")
+            tree = sqlglot.parse_one(text, read="databricks").transform(self._reworded, connection)
+            try:
+                return connection.sql(tree.sql("duckdb"), params=parameters).to_arrow_table()
+            except duckdb.Error as error:
+                raise ServerOperationError(str(error)) from None
+
+    def _reworded(self, node: exp.Expr, connection: duckdb.DuckDBPyConnection) -> exp.Expr:
+        if isinstance(node, exp.Table) and node.catalog:
+            version = int(node.args["version"].expression.name)
+            table = _table(self._folder, node.name)
+            if version > table.version():
+                raise ServerOperationError(f"[DELTA_VERSION_NOT_FOUND] Cannot time travel to version {version}.")
+            table.load_as_version(version)
+            connection.register(f"{node.name} {version}", table.to_pyarrow_dataset())
+            return exp.to_table(f'"{node.name} {version}"')
+        if isinstance(node, exp.FromJson):
+            return exp.Anonymous(this="from_texts", expressions=[node.this])
+        if isinstance(node, exp.Quantile):
+            return exp.Anonymous(this="quantile_cont", expressions=[node.this, node.args["quantile"]])
+        return node
+
+
+def _table(folder: Path, name: str) -> deltalake.DeltaTable:
+    path = str(folder / name)
+    if not deltalake.DeltaTable.is_deltatable(path):
+        raise ServerOperationError(f"[TABLE_OR_VIEW_NOT_FOUND] The table or view `{name}` cannot be found.")
+    return deltalake.DeltaTable(path)
+
+
+def _newest(folder: Path, name: str) -> pa.Table:
+    (newest,) = _table(folder, name).history(1)
+    at = pa.array([datetime.fromtimestamp(newest["timestamp"] / 1000, UTC)], pa.timestamp("us", "UTC"))
+    return pa.table({"version": pa.array([newest["version"]], pa.int64()), "timestamp": at})
+
+
+class Databricks:
+    """Opens connections of an engine. `asked` has every statement with its parameters, in order."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+        self.opened: list[Connection] = []
+
+    def lake(self, fresh_seconds: float = 3600) -> DatabricksLake:
+        warehouse = Warehouse(
+            server_hostname="https://workspace.invalid/", http_path="/sql/1.0/warehouses/w",
+            tables=self.engine.place, token="a token",
+        )  # fmt: skip
+        return DatabricksLake(warehouse, fresh_seconds=fresh_seconds, opened=self.connect)
+
+    def connect(self, _: Warehouse) -> Connection:
+        self.opened.append(Connection(self))
+        return self.opened[-1]
+
+    @property
+    def questions(self) -> list[tuple[str, dict[str, Any]]]:
+        """What was asked of rows."""
+        return [each for each in self.asked if not each[0].startswith("DESCRIBE")]
+
+
+class Connection:
+    """As much of `databricks.sql.client.Connection` as the pages call."""
+
+    def __init__(self, of: Databricks) -> None:
+        self._of = of
+        self.is_closed = False
+
+    def cursor(self) -> Cursor:
+        return Cursor(self._of)
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Cursor:
+    def __init__(self, of: Databricks) -> None:
+        self._of = of
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute(self, operation: str, parameters: dict[str, Any] | None = None) -> Cursor:
+        given = parameters or {}
+        self._of.asked.append((operation, given))
+        self._answer = self._of.engine.answer(operation, {name: _received(value) for name, value in given.items()})
+        return self
+
+    def fetchall_arrow(self) -> pa.Table:
+        return self._answer
+
+
+def _received(value: Any) -> Any:
+    sent = dbsql_parameter_from_primitive(value).as_tspark_param(named=False)
+    return READ[sent.type](sent.value.stringValue)
