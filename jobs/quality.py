@@ -1,8 +1,8 @@
 """`regroup quality`: whether the rows of silver and gold keep the rules of `schemas.rules`, version by version.
 
-Of a table whose last check passed, only rows in files that came since are looked at; but keys are compared with those of
-all rows, and references followed from all rows, so that no row goes unchecked because it came earlier. A table in which
-something failed is looked at whole until everything passes.
+Of a table whose last check passed, only rows in files that came since are looked at; but keys are compared with those
+of all rows, and references followed from all rows, so that no row goes unchecked because it came earlier. A table in
+which something failed is looked at whole until everything passes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from duckdb import DuckDBPyConnection
 from dashboards.lake import LocalLake, Row
 from jobs import small_table
 from jobs.errors import UserError
+from jobs.quality_docs import Looked, escaped, write_docs
 from jobs.quality_rows import Version, batches, engine, lone, show
-from jobs.quality_suite import Suite, write_docs
+from jobs.quality_suite import Suite
 from jobs.settings import Settings
 from schemas.operations import QUALITY_RESULTS
 from schemas.rules import CHECKED, Kind, Rule, rules_of
@@ -112,7 +113,7 @@ class Quality:
 
     def docs(self, folder: Path) -> Path:
         """Great Expectations' pages of all rows of all tables; returns the first page."""
-        told = []
+        found = []
         for table in self.there():
             suite, rules = Suite(table, rules_of(table.name)), rules_of(table.name)
             version = Version.of(self.warehouse, table)
@@ -120,13 +121,12 @@ class Quality:
             with engine() as connection:
                 version, alone = self._opened(connection, version, rules)
                 self._look(connection, version, None)
-                told += [suite.look(batch) for batch in batches(connection, table, rules, alone)]
-        return write_docs(folder, told)
+                told = [suite.look(escaped(batch)) for batch in batches(connection, table, rules, alone)]
+            found.append(Looked(suite=suite, version=version.version, told=told))
+        return write_docs(folder, found)
 
-    def _opened(
-        self, connection: DuckDBPyConnection, version: Version, rules: Sequence[Rule]
-    ) -> tuple[Version, Alone]:
-        """The table and what it refers to in vain, which may only be about to come: then both are opened again later."""
+    def _opened(self, connection: DuckDBPyConnection, version: Version, rules: Sequence[Rule]) -> tuple[Version, Alone]:
+        """The table and what it refers to in vain, which may be about to come: then both are opened again later."""
         alone = self._alone(connection, version, rules)
         if not alone:
             return version, {}
@@ -147,9 +147,7 @@ class Quality:
                     found[rule.name] = missing
         return found
 
-    def _passed(
-        self, table: Table, known: Sequence[Row], rules: Sequence[Rule], version: Version
-    ) -> Version | None:
+    def _passed(self, table: Table, known: Sequence[Row], rules: Sequence[Rule], version: Version) -> Version | None:
         """The version of which all rows are known to keep these rules."""
         if not known or _rules(known) != {(rule.name, rule.sentence) for rule in rules}:
             return None
@@ -173,7 +171,9 @@ class Quality:
         kept = f"{len(rows) - len(broken)} of {len(rows)} rules kept, {rows[0]['rows_checked']:,} rows looked at"
         self.say(f"{table.name} version {rows[0]['version']}: {kept}")
         for row in broken:
-            self.say(f"  broken by {row['rows_failed']:,}: {row['rule']}. {row['sentence']} {'; '.join(row['examples'])}")
+            self.say(
+                f"  broken by {row['rows_failed']:,}: {row['rule']}. {row['sentence']} {'; '.join(row['examples'])}"
+            )
 
 
 def _is_checked(version: Version, known: Sequence[Row], rules: Sequence[Rule]) -> bool:

@@ -149,7 +149,7 @@ def _derived(rule: Rule) -> str | None:
         case Kind.COUNT:
             return f'len(looked."{rule.columns[1]}")'
         case Kind.EACH_OF:
-            known = ", ".join(f"'{value}'" for value in rule.values)
+            known = ", ".join(f"'{value}'" for value in rule.known)
             return f'len(list_filter(looked."{rule.columns[0]}", lambda x: x IS NULL OR x NOT IN ({known})))'
         case _:
             return None

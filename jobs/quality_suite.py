@@ -10,12 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import great_expectations as gx
-import great_expectations.expectations as gxe
 import pandas as pd
+from great_expectations.data_context.types.base import ProgressBarsConfig
+from great_expectations.expectations import core as gxe
+from great_expectations.expectations.expectation import Expectation
+from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.expectations.row_conditions import Column
 
 from jobs.quality_rows import beside
@@ -25,8 +27,7 @@ from schemas.tables import Table
 
 EXAMPLES = 5
 EXAMPLE_LENGTH = 300
-SEVERITIES = {RuleSeverity.ERROR: "critical", RuleSeverity.WARNING: "warning"}
-SITE = "regroup"
+SEVERITIES = {RuleSeverity.ERROR: FailureSeverity.CRITICAL, RuleSeverity.WARNING: FailureSeverity.WARNING}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class Suite:
     def __init__(self, table: Table, rules: Sequence[Rule]) -> None:
         self.table = table
         self.verdicts = {rule.name: Verdict(rule=rule) for rule in rules}
-        self._suite = gx.ExpectationSuite(table.name, expectations=[expectation(rule) for rule in rules])
+        self.suite = gx.ExpectationSuite(table.name, expectations=[expectation(rule) for rule in rules])
 
     def look(self, rows: pd.DataFrame) -> Any:
         """Take in a batch; returns what Great Expectations says of it.
@@ -57,7 +58,7 @@ class Suite:
         Raises:
             RuntimeError: it could not evaluate a rule.
         """
-        told = _batch_definition().get_batch({"dataframe": rows}).validate(self._suite, result_format=self._format())
+        told = _batch_definition().get_batch({"dataframe": rows}).validate(self.suite, result_format=self._format())
         for each in told.results:
             self._take(each, len(rows))
         return told
@@ -83,59 +84,59 @@ class Suite:
                 verdict.examples.append(example)
 
 
-def expectation(rule: Rule) -> gxe.Expectation:
+def expectation(rule: Rule) -> Expectation:
     """The rule as Great Expectations has it. Rows in which something is NULL break only rules of presence."""
-    told = {"meta": {"rule": rule.name}, "notes": f"{rule.name}. {rule.sentence}", "severity": SEVERITIES[rule.severity]}
+    kind, asked = _asked(rule)
     if rule.when is not None:
-        told["row_condition"] = _condition(rule.when)
+        asked["row_condition"] = _condition(rule.when)
+    notes = f"{rule.name}. {rule.sentence}"
+    return kind(**asked, meta={"rule": rule.name}, notes=notes, severity=SEVERITIES[rule.severity])
+
+
+def _asked(rule: Rule) -> tuple[type[Expectation], dict[str, Any]]:
     first, *others = rule.columns
-    match rule.kind:
-        case Kind.UNIQUE | Kind.REFERENCE:
-            return gxe.ExpectColumnValuesToBeBetween(column=beside(rule), min_value=1, max_value=1, **told)
-        case Kind.PRESENT:
-            return gxe.ExpectColumnValuesToNotBeNull(column=first, **told)
-        case Kind.ABSENT:
-            return gxe.ExpectColumnValuesToBeNull(column=first, **told)
-        case Kind.ONE_OF:
-            return gxe.ExpectColumnValuesToBeInSet(column=first, value_set=list(rule.values), **told)
-        case Kind.EACH_OF:
-            return gxe.ExpectColumnValuesToBeBetween(column=beside(rule), min_value=0, max_value=0, **told)
-        case Kind.RANGE:
-            return gxe.ExpectColumnValuesToBeBetween(column=first, min_value=rule.low, max_value=rule.high, **told)
-        case Kind.ORDER:
-            pair = {"column_A": others[0], "column_B": first, "ignore_row_if": "either_value_is_missing"}
-            return gxe.ExpectColumnPairValuesAToBeGreaterThanB(**pair, or_equal=True, **told)
-        case Kind.SPAN | Kind.COUNT:
-            pair = {"column_A": first, "column_B": beside(rule), "ignore_row_if": "either_value_is_missing"}
-            return gxe.ExpectColumnPairValuesToBeEqual(**pair, **told)
-
-
-def write_docs(folder: Path, told: Sequence[Any]) -> Path:
-    """Great Expectations' own pages of what `Suite.look` returned, for a person with a browser; returns the first."""
-    raise NotImplementedError
+    between, told = gxe.ExpectColumnValuesToBeBetween, {"column": beside(rule)}
+    both = {"ignore_row_if": "either_value_is_missing"}
+    kinds: dict[Kind, tuple[type[Expectation], dict[str, Any]]] = {
+        Kind.UNIQUE: (between, told | {"min_value": 1, "max_value": 1}),
+        Kind.REFERENCE: (between, told | {"min_value": 1, "max_value": 1}),
+        Kind.EACH_OF: (between, told | {"min_value": 0, "max_value": 0}),
+        Kind.RANGE: (between, {"column": first, "min_value": rule.low, "max_value": rule.high}),
+        Kind.PRESENT: (gxe.ExpectColumnValuesToNotBeNull, {"column": first}),
+        Kind.ABSENT: (gxe.ExpectColumnValuesToBeNull, {"column": first}),
+        Kind.ONE_OF: (gxe.ExpectColumnValuesToBeInSet, {"column": first, "value_set": list(rule.known)}),
+        Kind.ORDER: (
+            gxe.ExpectColumnPairValuesAToBeGreaterThanB,
+            both | {"column_A": others[0] if others else first, "column_B": first, "or_equal": True},
+        ),
+        Kind.SPAN: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
+        Kind.COUNT: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
+    }
+    return kinds[rule.kind]
 
 
 def _condition(when: When) -> Any:
     column = Column(when.column)
-    if not when.values:
+    if not when.among:
         return column.is_not_null()
-    if isinstance(when.values[0], bool):
-        return column == when.values[0]
-    return column.is_in([str(value) for value in when.values])
+    if isinstance(when.among[0], bool):
+        return column == when.among[0]
+    return column.is_in([str(value) for value in when.among])
 
 
 @cache
-def _context() -> Any:
+def context() -> Any:
+    """Great Expectations' own, which tells nobody of anything."""
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
-    context = gx.get_context(mode="ephemeral")
-    context.enable_analytics(False)  # noqa: FBT003 - their signature
-    context.variables.progress_bars = {"globally": False}
-    return context
+    made = gx.get_context(mode="ephemeral")
+    made.enable_analytics(False)  # noqa: FBT003 - their signature
+    made.variables.progress_bars = ProgressBarsConfig(globally=False)
+    return made
 
 
 @cache
 def _batch_definition() -> Any:
-    asset = _context().data_sources.add_pandas("rows").add_dataframe_asset("batch")
+    asset = context().data_sources.add_pandas("rows").add_dataframe_asset("batch")
     return asset.add_batch_definition_whole_dataframe("whole")
 
 
