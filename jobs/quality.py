@@ -16,6 +16,7 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
+from dashboards.health_store import HealthStore
 from dashboards.lake import LocalLake, Row
 from jobs import small_table
 from jobs.errors import UserError
@@ -30,15 +31,6 @@ from schemas.tables import Table
 
 SETTLE_SECONDS = 10.0
 """Tables that belong together are written one after the other: so long after, all of them are."""
-
-MOST = 5_000
-STANDING = """
-SELECT r.table_name, r.rule, r.table_id, r.version, r.severity, r.sentence, r.passed, r.rows_failed, r.examples
-FROM quality_results r
-JOIN (SELECT table_name, max(checked_at) AS checked_at FROM quality_results GROUP BY table_name) newest
-  ON r.table_name = newest.table_name AND r.checked_at = newest.checked_at
-ORDER BY r.table_name, r.rule LIMIT $cap
-"""
 
 Alone = dict[str, set[tuple[object, ...]]]
 Say = Callable[[str], None]
@@ -161,7 +153,7 @@ class Quality:
         show(connection, "looked", version.table, version.files - since.files if since else version.files)
 
     def _standing(self) -> list[Row]:
-        return LocalLake(self.warehouse, fresh_seconds=0).query(STANDING, (QUALITY_RESULTS.name,), MOST, {}).rows
+        return HealthStore(LocalLake(self.warehouse, fresh_seconds=0)).results()
 
     def _tell(self, table: Table, found: Iterable[Row]) -> None:
         rows = list(found)
