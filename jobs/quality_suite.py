@@ -6,7 +6,7 @@ Great Expectations works on pandas frames in memory, in a context that no file o
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -47,8 +47,9 @@ class Verdict:
 class Suite:
     """The rules of one table, held against one batch of its rows after the other."""
 
-    def __init__(self, table: Table, rules: Sequence[Rule]) -> None:
+    def __init__(self, table: Table, rules: Sequence[Rule], *, examples: int = EXAMPLES) -> None:
         self.table = table
+        self._examples = examples
         self.verdicts = {rule.name: Verdict(rule=rule) for rule in rules}
         self.suite = gx.ExpectationSuite(table.name, expectations=[expectation(rule) for rule in rules])
 
@@ -66,7 +67,7 @@ class Suite:
     def _format(self) -> dict[str, Any]:
         return {
             "result_format": "SUMMARY",
-            "partial_unexpected_count": EXAMPLES,
+            "partial_unexpected_count": self._examples,
             "unexpected_index_column_names": list(self.table.key),
             "return_unexpected_index_query": False,
         }
@@ -79,8 +80,8 @@ class Suite:
         verdict.checked += rows
         verdict.failed += told.result["unexpected_count"]
         for place in told.result.get("partial_unexpected_index_list") or ():
-            example = _example(self.table, place)
-            if len(verdict.examples) < EXAMPLES and example not in verdict.examples:
+            example = example_of(self.table, place)
+            if len(verdict.examples) < self._examples and example not in verdict.examples:
                 verdict.examples.append(example)
 
 
@@ -124,9 +125,8 @@ def _condition(when: When) -> Any:
     return column.is_in([str(value) for value in when.among])
 
 
-@cache
 def context() -> Any:
-    """Great Expectations' own, which tells nobody of anything."""
+    """A new one of Great Expectations', which tells nobody of anything."""
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     made = gx.get_context(mode="ephemeral")
     made.enable_analytics(False)  # noqa: FBT003 - their signature
@@ -140,7 +140,8 @@ def _batch_definition() -> Any:
     return asset.add_batch_definition_whole_dataframe("whole")
 
 
-def _example(table: Table, place: dict[str, Any]) -> str:
+def example_of(table: Table, place: Mapping[str, Any]) -> str:
+    """The key of a row, as it is told."""
     kinds = {column.name: column.type for column in table.columns}
     said = ", ".join(f"{name} = {_value(kinds[name], place.get(name))}" for name in table.key)
     return said if len(said) <= EXAMPLE_LENGTH else f"{said[: EXAMPLE_LENGTH - 1]}…"
