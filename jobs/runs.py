@@ -20,7 +20,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from jobs import small_table
 from jobs.errors import UserError
@@ -40,6 +40,12 @@ class _Run:
     started_at: int
     part_of: str | None
     is_over: bool = False
+
+
+class _Word(NamedTuple):
+    run: _Run
+    outcome: JobOutcome = JobOutcome.RUNNING
+    error: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -85,7 +91,7 @@ class Runs:
                 for job in jobs
             ]
             self._runs += new
-            self._tell(new, JobOutcome.RUNNING)
+            self._tell([_Word(run) for run in new])
 
     def end(self, outcome: JobOutcome, error: str | None = None) -> None:
         """`job` ended so, and with it its parts, which were stopped then. Only the first end counts."""
@@ -94,8 +100,7 @@ class Runs:
             running = [run for run in self._runs if not run.is_over]
             for run in running:
                 run.is_over = True
-            self._tell([run for run in running if run.part_of], JobOutcome.STOPPED)
-            self._tell([run for run in running if not run.part_of], outcome, error)
+            self._tell([_Word(r, JobOutcome.STOPPED) if r.part_of else _Word(r, outcome, error) for r in running])
 
     @contextmanager
     def failing(self, part: str) -> Iterator[None]:
@@ -108,7 +113,7 @@ class Runs:
                 self._has_failed = True
                 for run in failed:
                     run.is_over = True
-                self._tell(failed, JobOutcome.FAILED, self._sentence(error))
+                self._tell([_Word(run, JobOutcome.FAILED, self._sentence(error)) for run in failed])
             raise
 
     @contextmanager
@@ -132,15 +137,15 @@ class Runs:
     def _go_on_telling(self) -> None:
         while not self._over.wait(self.heartbeat_ms / 1000 if self._told_ms else FIRST_SECONDS):
             with self._lock:
-                self._tell([run for run in self._runs if not run.is_over], JobOutcome.RUNNING)
+                self._tell([_Word(run) for run in self._runs if not run.is_over])
 
-    def _tell(self, runs: Sequence[_Run], outcome: JobOutcome, error: str | None = None) -> None:
+    def _tell(self, words: Sequence[_Word]) -> None:
         # A warehouse that is not there is no place to tell of a job that may have been given a wrong name.
-        if not runs or not self.warehouse.is_dir():
+        if not words or not self.warehouse.is_dir():
             return
         now = max(_now_ms(), self._told_ms + 1)
         try:
-            small_table.append(self.warehouse, JOB_RUNS, [_row(run, now, outcome, error) for run in runs])
+            small_table.append(self.warehouse, JOB_RUNS, [_row(word, now) for word in words])
         except Exception as failure:  # noqa: BLE001 - a full disk, a read-only folder, a broken log: all the same here
             if not self._has_complained:
                 self._has_complained = True
@@ -155,7 +160,8 @@ class Runs:
         return text.split("\n", 1)[0][:ERROR_LENGTH]
 
 
-def _row(run: _Run, told_at: int, outcome: JobOutcome, error: str | None) -> dict[str, Any]:
+def _row(word: _Word, told_at: int) -> dict[str, Any]:
+    run, outcome, error = word
     return {
         "job": run.job,
         "run_id": run.run_id,

@@ -88,8 +88,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
                     analyze(spark, settings)
                 due = time.monotonic() + settings.analyze_seconds
         say("Stopping")
-        runs.end(JobOutcome.STOPPED)
         _silence(spark)
+        runs.end(JobOutcome.STOPPED)
         stack.pop_all().close()
         sys.stdout.flush()
         # A batch under way is abandoned as by a crash, which loses nothing; Spark would report it as errors.
