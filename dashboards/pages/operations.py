@@ -23,28 +23,12 @@ SILENT_MS = 2 * HEARTBEAT_MS + 60_000
 LOST = "did not say how it ended"
 WRONG = (LOST, JobOutcome.FAILED)
 RUN_HEAD = (
-    "Job",
-    "Outcome",
-    "Started (UTC)",
-    "Ended (UTC)",
-    "For",
-    "Last heard of (UTC)",
-    "Why",
-    "Part of",
-    "Version",
-    "Host",
-)
+    "Job", "Outcome", "Why", "Started (UTC)", "Ended (UTC)", "For", "Last heard of (UTC)", "Part of", "Version", "Host",
+)  # fmt: skip
 RULE_HEAD = ("Table", "Rule", "What is wrong", "Weight", "Rows", "Of", "Examples")
 CHECK_HEAD = (
-    "Table",
-    "Checked",
-    "Version now",
-    "Version checked",
-    "Checked at (UTC)",
-    "Rules kept",
-    "Rules broken",
-    "Rows looked at",
-)
+    "Table", "Rules are", "Version now", "Version checked", "Checked at (UTC)", "Kept", "Broken", "Rows looked at",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +42,7 @@ class Operations:
 
     @classmethod
     def of(cls, health: HealthStore, now: int) -> Self:
-        versions = {name: version for name, version, _ in health.tables()}
-        return cls(runs=health.runs(), results=health.results(), versions=versions, now=now)
+        return cls(runs=health.runs(now), results=health.results(), versions=health.versions(), now=now)
 
     @property
     def wrong(self) -> list[Row]:
@@ -75,6 +58,12 @@ class Operations:
         """Tables with rules that are there and were never held against them."""
         checked = {row["table_name"] for row in self.results}
         return [table.name for table in CHECKED if table.name in self.versions and table.name not in checked]
+
+    @property
+    def changed(self) -> int:
+        """How many tables are not, or not any more, the version that was checked."""
+        checked = {row["table_name"]: row["version"] for row in self.results}
+        return sum(self.versions.get(name) != version for name, version in checked.items())
 
     def outcome(self, run: Row) -> str:
         """What the run said last, unless it must have ended since without a word."""
@@ -100,13 +89,15 @@ class Operations:
             rules = "every rule that was checked is kept"
         if self.results and self.unchecked:
             rules += f", {count(len(self.unchecked), 'table')} never checked"
+        if self.changed:
+            rules += f", {count(self.changed, 'table')} changed since"
         return [jobs, rules]
 
     def tiles(self) -> list[Component]:
         jobs = {run["job"] for run in self.runs}
         checked = {row["table_name"] for row in self.results}
         rules = f"{len(self.broken):,}" if self.results else "unknown"
-        note = f"{count(len(checked), 'table')} checked, {len(self.unchecked):,} never"
+        note = f"{count(len(checked), 'table')} checked, {self.changed:,} changed since, {len(self.unchecked):,} never"
         return [
             tile("Failed or silent", f"{len(self.wrong):,}" if jobs else "unknown", f"of {count(len(jobs), 'job')}",
                  loud=bool(self.wrong)),
@@ -134,11 +125,11 @@ class Operations:
         return [
             visible(run["job"], 40),
             visible(outcome, 40),
+            visible(run["error"], 300),
             instant(run["started_at"])[:19],
             instant(run["ended_at"])[:19],
             ABSENT if end is None else duration(max(0, end - run["started_at"])),
             instant(run["told_at"])[:19],
-            visible(run["error"], 300),
             visible(run["part_of"], 40),
             visible(run["regroup_version"], 40),
             visible(run["host"], 60),

@@ -159,7 +159,10 @@ def test_a_broken_rule_is_told_with_its_rows_and_their_keys(troubled, now) -> No
 def test_rows_newer_than_the_last_check_are_not_called_checked(troubled, now) -> None:
     small_table.append(troubled, QUALITY_RESULTS, [result(now, "groups")])
     sample.write(troubled, {"groups": []})
-    assert "groups | kept, newer rows not checked yet | 1 | " in page(troubled, now)
+    text = page(troubled, now)
+    assert "groups | kept, newer rows not checked yet | 1 | " in text
+    assert "1 table checked, 1 changed since" in text
+    assert "never checked, 1 table changed since." in text
 
 
 def test_a_failed_job_is_told_before_anything_was_read(tmp_path, now) -> None:
