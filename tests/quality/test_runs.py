@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from deltalake import DeltaTable
@@ -159,6 +160,18 @@ def test_many_runs_do_not_become_many_files(there) -> None:
     table = DeltaTable(str(there / JOB_RUNS.name))
     assert small_table.MOST_FILES + 2 == table.to_pyarrow_table().num_rows
     assert 3 > len(table.file_uris())
+
+
+def test_jobs_that_begin_at_once_are_all_recorded(there) -> None:
+    def run(number: int) -> None:
+        with Runs(warehouse=there, job=f"job {number}", say=print):
+            pass
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(run, range(12)))
+    assert {f"job {n}": ["running", "succeeded"] for n in range(12)} == {
+        f"job {n}": outcomes(there, f"job {n}") for n in range(12)
+    }
 
 
 @pytest.mark.parametrize("command", cli.RECORDED)
