@@ -73,6 +73,15 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "
     return html.Div(html.Table([header, html.Tbody(body)]), className="scroll", tabIndex=0)
 
 
+def table_panel(
+    title: str, text: str, head: Sequence[str], rows: Iterable[Sequence[Cell]], nothing: str = "Nothing."
+) -> Component:
+    """A table with its title and its words."""
+    return html.Section(
+        [html.H2(title), html.P(text, className="quiet"), table(head, rows, empty=nothing)], className="panel"
+    )
+
+
 def marks_table(marks: Sequence[Row]) -> Component:
     """Every mark that a figure flags."""
     rows = [

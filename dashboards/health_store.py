@@ -1,13 +1,20 @@
-"""What the Health page asks of the tables: sources, gaps, quarantine and refused calls."""
+"""What the Health page asks of the tables: sources, gaps, quarantine, refused calls, job runs and broken rules."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from dashboards.gold_store import moment
 from dashboards.lake import Lake, Row, Rows
 
 SOURCE_ROWS = 500
 GAP_ROWS = 200
 REASON_ROWS = 200
 REFUSAL_ROWS = 50
+RUN_ROWS = 200
+RUN_DAYS = 90
+RULE_ROWS = 5_000
+DAY_MS = 86_400_000
 
 SOURCES = """
 SELECT cluster, source, count(DISTINCT source_partition) AS partitions,
@@ -39,6 +46,25 @@ FROM admin_observations WHERE kind = 'error'
 GROUP BY ALL ORDER BY observed_at DESC, call, subject LIMIT $cap
 """
 
+RUNS = """
+SELECT job, run_id, started_at, told_at, ended_at, outcome, error, part_of, regroup_version, host,
+       lead(started_at) OVER (PARTITION BY job ORDER BY started_at, run_id) AS next_started_at,
+       row_number() OVER (PARTITION BY job ORDER BY started_at DESC, run_id DESC) AS place
+FROM (
+    SELECT *, row_number() OVER (PARTITION BY job, run_id ORDER BY told_at DESC) AS newest
+    FROM job_runs WHERE told_at >= $since
+) told
+WHERE newest = 1 ORDER BY place, job LIMIT $cap
+"""
+
+RESULTS = """
+SELECT r.table_name, r.rule, r.table_id, r.version, r.checked_at, r.severity, r.sentence, r.passed, r.rows_checked,
+       r.rows_failed, r.examples
+FROM quality_results r
+JOIN (SELECT table_name, max(checked_at) AS checked_at FROM quality_results GROUP BY table_name) latest
+  ON r.table_name = latest.table_name AND r.checked_at = latest.checked_at
+ORDER BY r.table_name, r.rule LIMIT $cap
+"""
 
 # A replayed capture leaves what its log and its polls told, and no spans of theirs.
 TOLD = {
@@ -73,6 +99,21 @@ class HealthStore:
     def refusals(self) -> list[Row]:
         """Calls that failed or were refused, each with when that was told last."""
         return self._lake.query(REFUSALS, ("admin_observations",), REFUSAL_ROWS, {}).rows
+
+    def runs(self, now: int) -> list[Row]:
+        """The newest word of the last runs of each job that was heard of in the last 90 days, its last run (`place` 1)
+        first; `next_started_at` is when the job's next run began.
+        """
+        since = moment(now - now % DAY_MS - RUN_DAYS * DAY_MS)
+        return self._lake.query(RUNS, ("job_runs",), RUN_ROWS, {"since": since}).rows
+
+    def results(self) -> list[Row]:
+        """Of every table that was checked, what each rule gave the last time."""
+        return self._lake.query(RESULTS, ("quality_results",), RULE_ROWS, {}).rows
+
+    def versions(self) -> Mapping[str, int]:
+        """Version of every table that is there."""
+        return self._lake.versions()
 
     def tables(self) -> list[tuple[str, int, int | None]]:
         """Name, version and when it last changed of every table that is there."""

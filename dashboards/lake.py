@@ -19,9 +19,10 @@ from dashboards.sight import seen
 from dashboards.zones import ALWAYS, SPANS, Between, Zones
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
+from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
-TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD)
+TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
 Parameter = str | int | float | datetime | Sequence[str]
 Tables = Sequence[str] | Mapping[str, Between]
 CELLS = 1_000_000

@@ -42,9 +42,10 @@ def changed(columns: Sequence[str], time: str, gone: Iterable[str], come: Iterab
 
 
 def _rows(columns: Sequence[str], paths: Iterable[str]) -> pa.Table:
-    parts = [pq.ParquetFile(_local(path)).read(columns=list(columns)) for path in paths]
+    parts = [pq.ParquetFile(local(path)).read(columns=list(columns)) for path in paths]
     return pa.concat_tables(parts) if parts else pa.table({name: pa.array([], pa.null()) for name in columns})
 
 
-def _local(uri: str) -> str:
+def local(uri: str) -> str:
+    """The path of a file that Delta names."""
     return unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri

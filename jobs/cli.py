@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 from jobs.errors import UserError
 from jobs.settings import Settings
-from schemas.states import MarkKind
+from schemas.states import JobOutcome, MarkKind
 
 Command = Callable[[Settings, argparse.Namespace], int]
 
@@ -21,6 +22,7 @@ COMMANDS = {
     "poll": ("jobs.poll", "run"),
     "analyze": ("jobs.analyze", "run"),
     "notify": ("jobs.notify", "run"),
+    "quality": ("jobs.quality", "run"),
     "replay": ("jobs.replay", "run"),
     "rebuild": ("jobs.build", "run_rebuild"),
     "serve": ("jobs.serve", "run"),
@@ -31,6 +33,9 @@ COMMANDS = {
     "doctor": ("jobs.doctor", "run"),
     "bench": ("jobs.bench", "run"),
 }
+RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "replay", "rebuild")
+"""Commands that leave a run in `job_runs`; `up` does so itself, for its parts as well."""
+
 SCENARIOS = "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, storms, outage"
 FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 
@@ -40,12 +45,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = parser().parse_args(arguments)
     try:
         flags = {name: getattr(args, name, None) for name in FLAGS}
-        return _command(args.command)(Settings.load(args.config, flags=flags), args)
+        return _run(Settings.load(args.config, flags=flags), args)
     except UserError as error:
         print(f"regroup {args.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def _run(settings: Settings, args: argparse.Namespace) -> int:
+    command = _command(args.command)
+    if args.command not in RECORDED:
+        return command(settings, args)
+    # Like the command itself, imported on use.
+    runs = import_module("jobs.runs")
+    say = partial(print, file=sys.stderr, flush=True)
+    recorded = runs.Runs(warehouse=settings.warehouse, job=args.command, say=say, secrets=settings.secrets())
+    with recorded, recorded.until_terminated():
+        code = command(settings, args)
+        if code:
+            recorded.end(JobOutcome.FAILED, f"It ended with exit code {code}.")
+    return code
 
 
 def parser() -> argparse.ArgumentParser:
@@ -83,6 +103,13 @@ def parser() -> argparse.ArgumentParser:
     analyze.add_argument("--once", action="store_true", help="stop when everything that is there has been analysed")
     notify = add("notify", "raise alerts, and tell Alertmanagers and webhooks until they are resolved", kafka)
     notify.add_argument("--once", action="store_true", help="evaluate once, send what is due and stop")
+    quality = add("quality", "check that the rows of silver and gold keep their rules, each version of a table once")
+    quality.add_argument(
+        "--once",
+        action="store_true",
+        help="check what is new and stop: 1 where the newest version of a table breaks a rule",
+    )
+    quality.add_argument("--data-docs", type=Path, metavar="DIR", help="write Great Expectations' pages of all rows")
     _replay(add("replay", "rebuild all tables from a capture folder; needs no Kafka"))
     add("rebuild", "make silver and gold again from all of bronze")
     capture = add("capture", "record a capture folder to attach to an incident or replay elsewhere", kafka)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from dashboards.lake import LocalLake
-from jobs import alert_table
+from jobs import alert_table, small_table
 from jobs.alert_facts import Reading, Watch
 from jobs.alert_links import dashboard_url
 from jobs.delivery import Delivery, Due
@@ -27,6 +27,7 @@ from jobs.topic_watch import TopicWatch
 from pipelines.gold.alerts.alert import Facts, Limits
 from pipelines.gold.alerts.incidents import carried, key_of
 from pipelines.gold.alerts.rules import evaluate
+from schemas.gold import ALERTS
 from schemas.silver import GROUPS
 
 Row = Mapping[str, Any]
@@ -112,7 +113,7 @@ class Notifier:
         self.delivery = Delivery(settings=settings, say=say)
         self._server: MetricsServer | None = None
         self._unread: dict[str, str] = {}
-        alert_table.create(settings.warehouse)
+        small_table.create(settings.warehouse, ALERTS)
 
     @property
     def metrics_address(self) -> str | None:

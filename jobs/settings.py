@@ -7,8 +7,10 @@ of a start without a file. A Kafka client option may name a secret instead of ho
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -20,6 +22,7 @@ from pipelines.log_layouts import layout, zone
 
 DEFAULT_CLUSTER = "kafka"
 TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks")
+SECRET = re.compile(r"password|secret|token|jaas|pem$")
 """Keys that are tables of the file, and neither flags nor environment variables."""
 WANTED = {
     "server_hostname": "dbc-0123.cloud.databricks.com",
@@ -83,6 +86,7 @@ class Settings:
     quiet_ms: int = 10_000
     trigger_seconds: float = 5.0
     analyze_seconds: float = 60.0
+    quality_seconds: float = 600.0
     worth_resource_seconds: float = 10.0
     worth_ratio: float = 0.1
     cores: int = 2
@@ -135,6 +139,18 @@ class Settings:
         warehouse = given.pop("warehouse", Path(".regroup/warehouse")).absolute()
         told = {"alertmanagers": managers, "webhooks": hooks, "readers": readers, "databricks": databricks}
         return cls(clusters=clusters, warehouse=warehouse, **told, **given)
+
+    def secrets(self) -> tuple[str, ...]:
+        """What passwords, tokens and keys are, as far as they are there: to keep them out of what is told."""
+        told = [(key, value) for cluster in self.clusters for key, value in cluster.kafka.items() if SECRET.search(key)]
+        told += [("pages_token", self.pages_token), *((hook.name, hook.secret) for hook in self.webhooks)]
+        if self.databricks:
+            told += [("token", self.databricks.token), ("client_secret", self.databricks.client_secret)]
+        found = []
+        for key, value in told:
+            with suppress(UserError):
+                found.append(secret(key, value))
+        return tuple(value for value in found if value)
 
     def only(self, name: str | None = None) -> Cluster:
         """The cluster called `name`, or the only one.

@@ -30,12 +30,14 @@ from jobs.lab.scenarios import DEFAULT, chosen
 from jobs.notify import Notifier, Notifying
 from jobs.pages import access, free_port
 from jobs.processes import Supervised
+from jobs.runs import Runs
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
 from jobs.storms import update_storms
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.states import JobOutcome
 from schemas.tables import Table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,6 +57,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         if not settings.clusters:
             settings = _embedded(settings, args.lab, stack, say)
         settings.warehouse.mkdir(parents=True, exist_ok=True)
+        runs = stack.enter_context(Runs(warehouse=settings.warehouse, job="up", say=say, secrets=settings.secrets()))
         address = _pages(settings, stack)
         settings = replace(settings, dashboard_url=settings.dashboard_url or address)
         say(f"Pages: {address} (they fill as history is read)")
@@ -64,35 +67,45 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         say(f"Spark and the tables in {settings.warehouse} are ready")
         stopped = _on_signal()
         building = threading.Lock()
-        queries = ingest.start(spark, settings, on_batch=_built(spark, settings, say, building, notifying.wake))
-        polls = _polls(spark, settings, stopped, say, building)
+        runs.start("ingest", "build", "analyze")
+        built = _built(spark, settings, say, building, notifying.wake, runs)
+        with runs.failing("ingest"):
+            queries = ingest.start(spark, settings, on_batch=built)
+        if polls := _polls(spark, settings, stopped, say, building):
+            runs.start("poll")
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
-        _notify(notifying, settings, stopped, stack, say)
+        _notify(notifying, settings, stopped, stack, say, runs)
         due = time.monotonic() + settings.analyze_seconds / 2
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
-                ingest.wait(queries)
+                with runs.failing("ingest"):
+                    ingest.wait(queries)
             for following in polls:
-                following.raise_failure()
+                with runs.failing("poll"):
+                    following.raise_failure()
             if time.monotonic() >= due:
-                with building:
+                with building, runs.failing("analyze"):
                     analyze(spark, settings)
                 due = time.monotonic() + settings.analyze_seconds
         say("Stopping")
         _silence(spark)
+        runs.end(JobOutcome.STOPPED)
         stack.pop_all().close()
         sys.stdout.flush()
         # A batch under way is abandoned as by a crash, which loses nothing; Spark would report it as errors.
         os._exit(0)
 
 
-def _notify(notifying: Notifying, settings: Settings, stopped: threading.Event, stack: ExitStack, say: _Stages) -> None:
+def _notify(
+    notifying: Notifying, settings: Settings, stopped: threading.Event, stack: ExitStack, say: _Stages, runs: Runs
+) -> None:
     """Notify of this warehouse, unless another process does."""
     try:
         stack.enter_context(hold(settings.warehouse, "notify"))
     except UserError as error:
         say(f"Going on without alerts: {error}")
     else:
+        runs.start("notify")
         notifying.start(stopped)
 
 
@@ -192,6 +205,7 @@ def _built(
     say: _Stages,
     building: AbstractContextManager[object],
     on_built: Callable[[], None],
+    runs: Runs,
 ) -> ingest.OnBatch:
     """`building` is held: polls build reassignments too, and the groups of topics that they name."""
     rows = 0
@@ -199,7 +213,7 @@ def _built(
     def build(new: Mapping[Table, DataFrame]) -> None:
         nonlocal rows
         history = {table: frame for table, frame in new.items() if table in HISTORY}
-        with building:
+        with building, runs.failing("build"):
             if ADMIN_OBSERVATIONS in new:
                 update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])
             rebuild_touched_reassignments(spark, settings.warehouse, new)

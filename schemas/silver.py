@@ -16,12 +16,12 @@ GENERATIONS = Table(
         incarnation          | INT       | 0, 1, ...: +1 each time the id starts anew
         generation_id        | INT       | Generation, or group epoch
         joined_at            | TIMESTAMP | End of the join phase (generation bump); KIP-848: the epoch bump
-        outcome              | STRING    | completed, empty, overtaken or open
-        group_type           | STRING    | consumer, connect, streams, schema_registry, share or other
-        group_protocol       | STRING    | classic, consumer (KIP-848), streams (KIP-1071) or share (KIP-932)
+        outcome              | STRING    | schemas.states.Outcome: completed, empty, overtaken or open
+        group_type           | STRING    | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
+        group_protocol       | STRING    | schemas.states.GroupProtocol: classic, consumer (KIP-848), streams (KIP-1071) or share (KIP-932)
         protocol_type        | STRING    | As in the record: consumer, connect, sr, ...
         assignor             | STRING    | As in the record: range, cooperative-sticky, sessioned, uniform, ...
-        rebalance_mode       | STRING    | eager, cooperative, incremental, none or unknown: from what members owned
+        rebalance_mode       | STRING    | schemas.states.RebalanceMode: eager, cooperative, incremental, none or unknown, from what members owned
         leader_member_id     | STRING    | Leader as of synced_at; NULL when empty
         coordinator_id       | INT       | Coordinating broker, when a log line or poll tells
         member_count         | INT       | Members
@@ -155,8 +155,8 @@ GROUPS = Table(
         cluster                 | STRING    | Name the operator gave this Kafka cluster
         group_id                | STRING    | Group
         incarnation             | INT       | Life of the group id
-        group_type              | STRING    | consumer, connect, streams, schema_registry, share or other
-        group_protocol          | STRING    | classic, consumer, streams or share; NULL for a group that only commits
+        group_type              | STRING    | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
+        group_protocol          | STRING    | schemas.states.GroupProtocol; NULL for a group that only commits
         assignor                | STRING    | As in the last generation
         state                   | STRING    | schemas.states.GroupState, as far as records and log lines tell
         state_since_at          | TIMESTAMP | Since when

@@ -219,3 +219,19 @@ class AlertSeverity(StrEnum):
 
     PAGE = "page"
     TICKET = "ticket"
+
+
+class JobOutcome(StrEnum):
+    """What a job says of its run; `RUNNING` only holds as long as it goes on saying so."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+class RuleSeverity(StrEnum):
+    """A broken rule makes figures wrong, or only leaves something out."""
+
+    ERROR = "error"
+    WARNING = "warning"

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dash import html
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, empty, table, tile
+from dashboards.components import Cell, empty, table_panel, tile
 from dashboards.health_store import GAP_ROWS, HealthStore
 from dashboards.lake import Row
+from dashboards.pages.operations import Operations
 from dashboards.store import Store
 from dashboards.text import ABSENT, count, duration, instant, visible
 from dashboards.urlstate import State
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
+from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
 STALE_MS = 60_000
@@ -20,11 +22,12 @@ SOURCE_HEAD = (
     "Cluster", "Source", "Newest record (UTC)", "Age", "First record (UTC)", "Partitions", "Read", "Of no interest",
     "Quarantined", "Gaps",
 )  # fmt: skip
-LAYERS = (("bronze", BRONZE), ("silver", (*SILVER, *REASSIGNMENT_TABLES)), ("gold", GOLD))
+LAYERS = (("bronze", BRONZE), ("silver", (*SILVER, *REASSIGNMENT_TABLES)), ("gold", GOLD), ("operations", OPERATIONS))
 JOBS = {
     "bronze": "ingest, poll",
     "silver": "build",
     "gold": "analyze, notify",
+    "operations": "every job, quality",
 }
 OPTIONAL = {
     "log": (
@@ -41,34 +44,38 @@ OPTIONAL = {
 def render(store: Store, _: State, now: int) -> list[Component]:
     health = HealthStore(store.lake)
     sources = health.sources()
+    operations = Operations.of(health, now)
     head = html.Div([html.H1("Health of Regroup")], className="head")
     if not sources:
         text = "Nothing has been read yet: run “regroup up”, “regroup ingest” or “regroup replay”."
-        return [head, empty("missing", "Nothing here yet", text)]
+        return [head, empty("missing", "Nothing here yet", text), *(operations.panels() if operations.runs else ())]
     quarantined = health.quarantine()
     gaps = health.gaps()
     missed = gaps.rows[0]["total"] if gaps.rows else 0
     refusals = health.refusals()
     return [
         head,
-        html.P(_summary(sources, quarantined, missed, refusals, now), className="summary"),
-        html.Div(_tiles(sources, quarantined, missed, refusals, now), className="tiles"),
-        _panel(
+        html.P(_summary(sources, quarantined, missed, refusals, operations), className="summary"),
+        html.Div([*_tiles(sources, quarantined, missed, refusals, now), *operations.tiles()], className="tiles many"),
+        table_panel(
             "Sources", "What was read, per topic, log file and poll.", SOURCE_HEAD, [_source(s, now) for s in sources]
         ),
         *(html.P(text, className="notice") for text in _absent(health, sources)),
         _gaps(gaps.rows, missed),
         _quarantine(quarantined),
         _refusals(refusals),
+        *operations.panels(),
         _tables(health, now),
     ]
 
 
-def _summary(sources: list[Row], quarantined: list[Row], missed: int, refusals: list[Row], now: int) -> str:
+def _summary(
+    sources: list[Row], quarantined: list[Row], missed: int, refusals: list[Row], operations: Operations
+) -> str:
     newest = max((s["last_at"] for s in sources if s["last_at"] is not None), default=None)
     fresh = "when the newest record was written is not known"
     if newest is not None:
-        age = now - newest
+        age = operations.now - newest
         fresh = f"the newest record is {duration(max(0, age))} old"
         if age > STALE_MS:
             fresh += ": either nothing has been written since, or nobody reads"
@@ -80,6 +87,7 @@ def _summary(sources: list[Row], quarantined: list[Row], missed: int, refusals: 
         f"{count(len(refusals), 'call')} to brokers failed or was refused"
         if refusals
         else "no call to a broker refused",
+        *operations.summary(),
     ]
     return "; ".join(parts) + "."
 
@@ -125,7 +133,7 @@ def _absent(health: HealthStore, sources: list[Row]) -> list[str]:
 
 def _gaps(rows: list[Row], total: int) -> Component:
     more = f" The first {GAP_ROWS:,} of {total:,}." if total > GAP_ROWS else ""
-    return _panel(
+    return table_panel(
         "Gaps",
         f"Spans that were not read: what happened in them is unknown, and drawn so.{more}",
         ("Cluster", "Source", "Partition", "From offset", "To offset", "Why"),
@@ -146,7 +154,7 @@ def _gaps(rows: list[Row], total: int) -> Component:
 
 
 def _quarantine(rows: list[Row]) -> Component:
-    return _panel(
+    return table_panel(
         "Quarantine",
         "Records and lines that could not be read, kept raw in the table quarantine.",
         ("Cluster", "Source", "Reason", "Records", "Last (UTC)", "Of the last one"),
@@ -166,7 +174,7 @@ def _quarantine(rows: list[Row]) -> Component:
 
 
 def _refusals(rows: list[Row]) -> Component:
-    return _panel(
+    return table_panel(
         "Calls to brokers that failed or were refused",
         "Told once, when it began; “regroup doctor” asks again and says which permission is missing.",
         ("Cluster", "Call", "About", "What the broker said", "Told (UTC)"),
@@ -200,17 +208,9 @@ def _tables(health: HealthStore, now: int) -> Component:
                     JOBS[layer],
                 ]
             )
-    return _panel(
+    return table_panel(
         "Tables",
         "When each table changed last. A job that finds nothing new writes nothing.",
         ("Layer", "Table", "Version", "Changed (UTC)", "Ago", "Made by"),
         rows,
-    )
-
-
-def _panel(
-    title: str, text: str, head: tuple[str, ...], rows: list[list[Cell]], nothing: str = "Nothing."
-) -> Component:
-    return html.Section(
-        [html.H2(title), html.P(text, className="quiet"), table(head, rows, empty=nothing)], className="panel"
     )

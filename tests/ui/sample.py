@@ -20,6 +20,7 @@ from deltalake import write_deltalake
 
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from schemas.gold import DIFFERENCES, MARKS, STORMS
+from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
 
@@ -56,7 +57,7 @@ def schema(table: Table) -> pa.Schema:
 
 
 def write(warehouse: Path, rows: Rows, mode: str = "append") -> None:
-    known = (*SILVER, *REASSIGNMENT_TABLES, STORMS, MARKS)
+    known = (*SILVER, *REASSIGNMENT_TABLES, STORMS, MARKS, *OPERATIONS)
     for table in (*known, COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS, OFFSET_COMMITS, COORDINATOR_EVENTS):
         shape = schema(table)
         data = [
@@ -337,8 +338,16 @@ def hostile(now: int, ids: Iterable[str]) -> Rows:
         h.rebalance(t, [a], "first_member", by=a, reason=text)
         h.rebalance(t + 300_000, [a, b], "member_joined", by=b, slowest=a, reason=text)
         h.event(t + 400_000, "settings_changed", b, detail=text)
-        merge(out, h.end(now, first_seen=t))
+        merge(out, h.end(now, first_seen=t), operations(now, text))
     return out
+
+
+def operations(now: int, text: str) -> Rows:
+    """A job that failed for this reason, and a rule that its row broke."""
+    run = {"job": text, "run_id": text, "told_at": now, "started_at": now, "ended_at": now, "outcome": "failed"}
+    rule = {"table_name": text, "checked_at": now, "rule": text, "table_id": text, "version": 0, "severity": "error"}
+    failed = {"sentence": text, "passed": False, "rows_checked": 2, "rows_failed": 1, "examples": [text]}
+    return {"job_runs": [run | {"error": text, "host": text}], "quality_results": [rule | failed]}
 
 
 def merge(into: Rows, *more: Rows) -> Rows:

@@ -9,6 +9,8 @@ import pytest
 from dashboards.pages.health import render
 from dashboards.store import Store
 from dashboards.urlstate import parse
+from jobs import small_table
+from schemas.operations import HEARTBEAT_MS, JOB_RUNS, QUALITY_RESULTS
 from tests.ui import sample
 from tests.ui.test_reassignments import words
 
@@ -74,3 +76,98 @@ def test_what_a_replayed_log_and_its_polls_told_is_not_called_absent(troubled, n
     text = page(troubled, now)
     assert "No coordinator's log has been read" not in text
     assert "Nobody polls the brokers" not in text
+
+
+HOSTILE = "</td><script>alert(1)</script>\u202e"
+
+
+def run(now: int, job: str, outcome: str, *, began: float, told: float, run_id: str = "1", error: str | None = None):
+    """Minutes before now that it began and was heard of last."""
+    at = now - int(told * MINUTE)
+    return {
+        "job": job, "run_id": run_id, "told_at": at, "started_at": now - int(began * MINUTE), "outcome": outcome,
+        "ended_at": None if outcome == "running" else at, "error": error, "regroup_version": "0.1.0", "host": "h",
+    }  # fmt: skip
+
+
+def result(now: int, table: str, rule: str = "key is unique", *, failed: int = 0, at: int = 0, **more):
+    return {
+        "table_name": table, "checked_at": now - at, "rule": rule, "table_id": "t", "version": 0, "severity": "error",
+        "sentence": f"{rule} is not so.", "passed": failed == 0, "rows_checked": 900, "rows_failed": failed,
+        "examples": [HOSTILE] if failed else [],
+    } | more  # fmt: skip
+
+
+def test_a_run_that_went_wrong_comes_first_and_is_counted(troubled, now) -> None:
+    small_table.append(troubled, JOB_RUNS, [
+        run(now, "analyze", "running", began=50, told=2),
+        run(now, "build", "running", began=30, told=30), run(now, "build", "succeeded", began=30, told=1),
+        run(now, "notify", "failed", began=90, told=80, error=HOSTILE),
+    ])  # fmt: skip
+    text = page(troubled, now)
+    assert "1 job failed or fell silent in the last run" in text
+    assert "Failed or silent | 1 | of 3 jobs" in text
+    assert text.index("notify | failed") < text.index("build | succeeded")
+    assert "analyze | running" in text
+    assert "alert(1)</script>⟨202E⟩" in text
+
+
+def test_a_killed_run_is_not_called_running(troubled, now) -> None:
+    silent = 3 * HEARTBEAT_MS / MINUTE
+    small_table.append(troubled, JOB_RUNS, [
+        run(now, "ingest", "running", began=600, told=silent),
+        run(now, "build", "running", began=9, told=9, run_id="killed"),
+        run(now, "build", "running", began=4, told=1, run_id="again"),
+    ])  # fmt: skip
+    text = page(troubled, now)
+    assert 2 == text.count("did not say how it ended")
+    assert "build | running" in text
+    assert "Failed or silent | 1 | of 2 jobs" in text
+
+
+def test_a_run_that_still_speaks_is_not_called_lost_because_another_began(troubled, now) -> None:
+    small_table.append(troubled, JOB_RUNS, [
+        run(now, "ingest", "running", began=60, told=1, run_id="one cluster"),
+        run(now, "ingest", "running", began=30, told=2, run_id="another"),
+    ])  # fmt: skip
+    assert "did not say how it ended" not in page(troubled, now)
+
+
+def test_jobs_that_left_no_run_and_tables_never_checked_are_not_called_healthy(troubled, now) -> None:
+    text = page(troubled, now)
+    assert "no job has left a run; no table was held against its rules" in text
+    assert "Failed or silent | unknown" in text
+    assert "Rules broken | unknown" in text
+    assert "generations | never checked" in text
+    assert "how the jobs fare is not known" in text
+
+
+def test_a_broken_rule_is_told_with_its_rows_and_their_keys(troubled, now) -> None:
+    small_table.append(troubled, QUALITY_RESULTS, [
+        result(now, "stalls", failed=7, at=5 * MINUTE), result(now, "stalls"), result(now, "groups", "old rule"),
+        result(now, "generations", failed=3), result(now, "generations", "evidence is known"),
+    ])  # fmt: skip
+    text = page(troubled, now)
+    assert "1 rule broken" in text
+    assert "tables never checked" in text
+    assert "generations | key is unique | key is unique is not so. | error | 3 | 900" in text
+    assert "alert(1)</script>⟨202E⟩" in text
+    assert "generations | broken | " in text
+    assert "stalls | kept | " in text
+
+
+def test_rows_newer_than_the_last_check_are_not_called_checked(troubled, now) -> None:
+    small_table.append(troubled, QUALITY_RESULTS, [result(now, "groups")])
+    sample.write(troubled, {"groups": []})
+    text = page(troubled, now)
+    assert "groups | kept, newer rows not checked yet | 1 | " in text
+    assert "1 table checked, 1 changed since" in text
+    assert "never checked, 1 table changed since." in text
+
+
+def test_a_failed_job_is_told_before_anything_was_read(tmp_path, now) -> None:
+    small_table.append(tmp_path, JOB_RUNS, [run(now, "ingest", "failed", began=2, told=1, error="No broker.")])
+    text = page(tmp_path, now)
+    assert "Nothing has been read yet" in text
+    assert "ingest | failed" in text
+    assert "No broker." in text

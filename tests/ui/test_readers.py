@@ -208,6 +208,15 @@ def test_that_something_could_not_be_read_is_told_to_everybody(client):
     assert "no call to a broker refused" not in told
 
 
+def test_that_a_job_failed_or_a_rule_is_broken_is_told_to_everybody_but_not_by_whose_group(tmp_path, now):
+    sample.write(tmp_path, sample.operations(now, "beta-1"))
+    lake = LocalLake(tmp_path)
+    for table, told, hidden in (("job_runs", "outcome", "error"), ("quality_results", "rows_failed", "examples")):
+        sql = f"SELECT * FROM {table} LIMIT $cap"
+        (row,) = lake.query(sql, [table], 9, {}, ("alpha-",)).rows
+        assert (row[told] in ("failed", 1), row[hidden]) == (True, None)
+
+
 def test_every_table_is_restricted_or_knows_no_group():
     for table in TABLES:
         has_groups = "group_id" in table.names or table.name in (*MASKED, "storms", "alerts")

@@ -1,0 +1,192 @@
+"""The part of the Health page that is about Regroup's own jobs, and about the rules that its tables must keep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Self
+
+from dash.development.base_component import Component
+
+from dashboards.components import Cell, table_panel, tile
+from dashboards.health_store import HealthStore
+from dashboards.lake import Row
+from dashboards.text import ABSENT, count, duration, instant, visible
+from schemas.operations import HEARTBEAT_MS
+from schemas.rules import CHECKED
+from schemas.states import JobOutcome, RuleSeverity
+
+SILENT_MS = 2 * HEARTBEAT_MS + 60_000
+"""A job that has not said for so long that it runs missed two times to say so."""
+
+LOST = "did not say how it ended"
+WRONG = (LOST, JobOutcome.FAILED)
+RUN_HEAD = (
+    "Job", "Outcome", "Why", "Started (UTC)", "Ended (UTC)", "For", "Last heard of (UTC)", "Part of", "Version", "Host",
+)  # fmt: skip
+RULE_HEAD = ("Table", "Rule", "What is wrong", "Weight", "Rows", "Of", "Examples")
+CHECK_HEAD = (
+    "Table", "Rules are", "Version now", "Version checked", "Checked at (UTC)", "Kept", "Broken", "Rows looked at",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operations:
+    """What jobs told of their runs, what the last checks gave, and the version of each table as it is now."""
+
+    runs: Sequence[Row]
+    results: Sequence[Row]
+    versions: Mapping[str, int]
+    now: int
+
+    @classmethod
+    def of(cls, health: HealthStore, now: int) -> Self:
+        return cls(runs=health.runs(now), results=health.results(), versions=health.versions(), now=now)
+
+    @property
+    def wrong(self) -> list[Row]:
+        """Jobs whose last run failed, or of which nobody knows how it ended."""
+        return [run for run in self.runs if run["place"] == 1 and self.outcome(run) in WRONG]
+
+    @property
+    def broken(self) -> list[Row]:
+        return [row for row in self.results if not row["passed"]]
+
+    @property
+    def unchecked(self) -> list[str]:
+        """Tables with rules that are there and were never held against them."""
+        checked = {row["table_name"] for row in self.results}
+        return [table.name for table in CHECKED if table.name in self.versions and table.name not in checked]
+
+    @property
+    def changed(self) -> int:
+        """How many tables are not, or not any more, the version that was checked."""
+        checked = {row["table_name"]: row["version"] for row in self.results}
+        return sum(self.versions.get(name) != version for name, version in checked.items())
+
+    def outcome(self, run: Row) -> str:
+        """What the run said last, unless it must have ended since without a word."""
+        if run["outcome"] != JobOutcome.RUNNING:
+            return str(run["outcome"])
+        next_at = run["next_started_at"]
+        is_followed = next_at is not None and next_at > run["told_at"]
+        return LOST if is_followed or self.now - run["told_at"] > SILENT_MS else str(run["outcome"])
+
+    def summary(self) -> list[str]:
+        """One part of a sentence about the jobs, one about the rules."""
+        if not self.runs:
+            jobs = "no job has left a run"
+        elif self.wrong:
+            jobs = f"{count(len(self.wrong), 'job')} failed or fell silent in the last run"
+        else:
+            jobs = "no job's last run failed"
+        if not self.results:
+            rules = "no table was held against its rules"
+        elif self.broken:
+            rules = f"{count(len(self.broken), 'rule')} broken"
+        else:
+            rules = "every rule that was checked is kept"
+        if self.results and self.unchecked:
+            rules += f", {count(len(self.unchecked), 'table')} never checked"
+        if self.changed:
+            rules += f", {count(self.changed, 'table')} changed since"
+        return [jobs, rules]
+
+    def tiles(self) -> list[Component]:
+        jobs = {run["job"] for run in self.runs}
+        checked = {row["table_name"] for row in self.results}
+        rules = f"{len(self.broken):,}" if self.results else "unknown"
+        note = f"{count(len(checked), 'table')} checked, {self.changed:,} changed since, {len(self.unchecked):,} never"
+        return [
+            tile("Failed or silent", f"{len(self.wrong):,}" if jobs else "unknown", f"of {count(len(jobs), 'job')}",
+                 loud=bool(self.wrong)),
+            tile("Rules broken", rules, note, loud=bool(self.broken)),
+        ]  # fmt: skip
+
+    def panels(self) -> list[Component]:
+        return [self._runs(), *self._quality()]
+
+    def _runs(self) -> Component:
+        shown = [run for run in self.runs if run["place"] == 1 or (run["place"] == 2 and self.outcome(run) in WRONG)]
+        shown.sort(key=lambda run: (self.outcome(run) not in WRONG, run["place"], -run["started_at"], run["job"]))
+        return table_panel(
+            "Job runs",
+            "The last run of each job, and the one before where that went wrong; what went wrong comes first. A job "
+            f"that runs says so every {duration(HEARTBEAT_MS)}.",
+            RUN_HEAD,
+            [self._run(run) for run in shown],
+            nothing="No job has left a run here: how the jobs fare is not known.",
+        )
+
+    def _run(self, run: Row) -> list[Cell]:
+        outcome = self.outcome(run)
+        end = {LOST: None, JobOutcome.RUNNING: self.now}.get(outcome, run["ended_at"])
+        return [
+            visible(run["job"], 40),
+            visible(outcome, 40),
+            visible(run["error"], 300),
+            instant(run["started_at"])[:19],
+            instant(run["ended_at"])[:19],
+            ABSENT if end is None else duration(max(0, end - run["started_at"])),
+            instant(run["told_at"])[:19],
+            visible(run["part_of"], 40),
+            visible(run["regroup_version"], 40),
+            visible(run["host"], 60),
+        ]
+
+    def _quality(self) -> list[Component]:
+        broken = sorted(
+            self.broken, key=lambda row: (row["severity"] != RuleSeverity.ERROR, row["table_name"], row["rule"])
+        )
+        checks = table_panel(
+            "Data quality",
+            "Whether the rows of each table keep the rules that the table promises; “regroup quality” checks every new "
+            "version.",
+            CHECK_HEAD,
+            [*self._never(), *self._checked()],
+            nothing="There is no table of silver or gold yet.",
+        )
+        if not broken:
+            return [checks]
+        text = "What the rows that break them say cannot be relied on. Examples are keys of such rows."
+        return [table_panel("Broken rules", text, RULE_HEAD, [_rule(row) for row in broken]), checks]
+
+    def _never(self) -> list[list[Cell]]:
+        return [
+            [name, "never checked", self.versions[name], ABSENT, ABSENT, ABSENT, ABSENT, ABSENT]
+            for name in self.unchecked
+        ]
+
+    def _checked(self) -> list[list[Cell]]:
+        found: list[list[Cell]] = []
+        for name, group in groupby(self.results, key=lambda row: row["table_name"]):
+            rows = list(group)
+            broken, version, now = sum(not row["passed"] for row in rows), rows[0]["version"], self.versions.get(name)
+            state = "broken" if broken else "kept" if version == now else "kept, newer rows not checked yet"
+            found.append(
+                [
+                    visible(name, 60),
+                    state,
+                    "not there" if now is None else now,
+                    int(version),
+                    instant(rows[0]["checked_at"])[:19],
+                    len(rows) - broken,
+                    broken,
+                    int(rows[0]["rows_checked"]),
+                ]
+            )
+        return sorted(found, key=lambda cells: cells[1] != "broken")
+
+
+def _rule(row: Row) -> list[Cell]:
+    examples = row["examples"] or []
+    return [
+        visible(row["table_name"], 60),
+        visible(row["rule"], 120),
+        visible(row["sentence"], 300),
+        visible(row["severity"], 20),
+        int(row["rows_failed"]),
+        int(row["rows_checked"]),
+        "; ".join(visible(example, 300) for example in examples) or ABSENT,
+    ]

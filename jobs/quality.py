@@ -1,0 +1,197 @@
+"""`regroup quality`: whether the rows of silver and gold keep the rules of `schemas.rules`, version by version.
+
+Of a table whose last check passed, only rows in files that came since are looked at; but keys are compared with those
+of all rows, and references followed from all rows, so that no row goes unchecked because it came earlier. A table in
+which something failed is looked at whole until everything passes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+
+from dashboards.health_store import HealthStore
+from dashboards.lake import LocalLake, Row
+from jobs import small_table
+from jobs.errors import UserError
+from jobs.quality_docs import Looked, escaped, write_docs
+from jobs.quality_rows import Version, batches, engine, lone, show
+from jobs.quality_suite import Suite
+from jobs.settings import Settings
+from schemas.operations import QUALITY_RESULTS
+from schemas.rules import CHECKED, Kind, Rule, rules_of
+from schemas.states import RuleSeverity
+from schemas.tables import Table
+
+SETTLE_SECONDS = 10.0
+"""Tables that belong together are written one after the other: so long after, all of them are."""
+
+Alone = dict[str, set[tuple[object, ...]]]
+Say = Callable[[str], None]
+
+
+def run(settings: Settings, args: argparse.Namespace) -> int:
+    """Check until stopped; with `--once` once, and then 1 where the newest version of a table breaks a rule.
+
+    Raises:
+        UserError: there is nothing to check.
+    """
+    quality = Quality(warehouse=settings.warehouse, say=print)
+    if not quality.there():
+        raise UserError(
+            f"The warehouse {settings.warehouse} has no table of silver or gold yet: run `./regroup build` or "
+            "`./regroup replay` first, or name another with --warehouse."
+        )
+    if args.data_docs is not None:
+        print(f"Data docs: {quality.docs(args.data_docs)}")
+    while True:
+        quality.round()
+        if args.once:
+            return 1 if quality.is_broken() else 0
+        time.sleep(settings.quality_seconds)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """Checks the tables of one warehouse. `settle_seconds`: how long a missing row may still come."""
+
+    warehouse: Path
+    say: Say
+    settle_seconds: float = SETTLE_SECONDS
+
+    def there(self) -> list[Table]:
+        """Those of the tables that have rules and are there."""
+        return [table for table in CHECKED if Version.of(self.warehouse, table) is not None]
+
+    def round(self) -> list[Row]:
+        """Check every version that was not, keep the results and tell them; returns them."""
+        standing = self._standing()
+        told: list[Row] = []
+        for table in self.there():
+            known = [row for row in standing if row["table_name"] == table.name]
+            found = self.check(table, known)
+            self._tell(table, found)
+            told += found
+        if told:
+            small_table.append(self.warehouse, QUALITY_RESULTS, told)
+        return told
+
+    def is_broken(self) -> bool:
+        """Whether a version that was checked last breaks a rule that makes figures wrong."""
+        return any(not row["passed"] and row["severity"] == RuleSeverity.ERROR for row in self._standing())
+
+    def check(self, table: Table, known: Sequence[Row] = (), rules: Sequence[Rule] | None = None) -> list[Row]:
+        """Rows of `quality_results` for the newest version of a table, by what is `known` of the last one that was
+        checked; none where that is this one.
+        """
+        rules = rules_of(table.name) if rules is None else rules
+        version = Version.of(self.warehouse, table)
+        if version is None or _is_checked(version, known, rules):
+            return []
+        suite = Suite(table, rules)
+        with engine() as connection:
+            version, alone = self._opened(connection, version, rules)
+            since = None if alone else self._passed(table, known, rules, version)
+            self._look(connection, version, since)
+            for batch in batches(connection, table, rules, alone):
+                suite.look(batch)
+        return _results(version, suite)
+
+    def docs(self, folder: Path) -> Path:
+        """Great Expectations' pages of all rows of all tables; returns the first page."""
+        found = []
+        for table in self.there():
+            suite, rules = Suite(table, rules_of(table.name)), rules_of(table.name)
+            version = Version.of(self.warehouse, table)
+            assert version is not None
+            with engine() as connection:
+                version, alone = self._opened(connection, version, rules)
+                self._look(connection, version, None)
+                told = [suite.look(escaped(batch)) for batch in batches(connection, table, rules, alone)]
+            found.append(Looked(suite=suite, version=version.version, told=told))
+        return write_docs(folder, found)
+
+    def _opened(self, connection: DuckDBPyConnection, version: Version, rules: Sequence[Rule]) -> tuple[Version, Alone]:
+        """The table and what it refers to in vain, which may be about to come: then both are opened again later."""
+        alone = self._alone(connection, version, rules)
+        if not alone:
+            return version, {}
+        time.sleep(self.settle_seconds)
+        version = Version.of(self.warehouse, version.table) or version
+        still = self._alone(connection, version, rules)
+        return version, {name: both for name, found in still.items() if (both := found & alone.get(name, set()))}
+
+    def _alone(self, connection: DuckDBPyConnection, version: Version, rules: Sequence[Rule]) -> Alone:
+        show(connection, "whole", version.table, version.files)
+        found: Alone = {}
+        for rule in rules:
+            if rule.kind is Kind.REFERENCE:
+                other = next(table for table in CHECKED if table.name == rule.other)
+                there = Version.of(self.warehouse, other)
+                show(connection, "other", other, there.files if there else ())
+                if missing := lone(connection, rule, "whole", "other"):
+                    found[rule.name] = missing
+        return found
+
+    def _passed(self, table: Table, known: Sequence[Row], rules: Sequence[Rule], version: Version) -> Version | None:
+        """The version of which all rows are known to keep these rules."""
+        if not known or _rules(known) != {(rule.name, rule.sentence) for rule in rules}:
+            return None
+        if known[0]["table_id"] != version.table_id or not all(row["passed"] for row in known):
+            return None
+        return Version.of(self.warehouse, table, known[0]["version"])
+
+    @staticmethod
+    def _look(connection: DuckDBPyConnection, version: Version, since: Version | None) -> None:
+        show(connection, "whole", version.table, version.files)
+        show(connection, "looked", version.table, version.files - since.files if since else version.files)
+
+    def _standing(self) -> list[Row]:
+        return HealthStore(LocalLake(self.warehouse, fresh_seconds=0)).results()
+
+    def _tell(self, table: Table, found: Iterable[Row]) -> None:
+        rows = list(found)
+        if not rows:
+            return
+        broken = [row for row in rows if not row["passed"]]
+        kept = f"{len(rows) - len(broken)} of {len(rows)} rules kept, {rows[0]['rows_checked']:,} rows looked at"
+        self.say(f"{table.name} version {rows[0]['version']}: {kept}")
+        for row in broken:
+            self.say(
+                f"  broken by {row['rows_failed']:,}: {row['rule']}. {row['sentence']} {'; '.join(row['examples'])}"
+            )
+
+
+def _is_checked(version: Version, known: Sequence[Row], rules: Sequence[Rule]) -> bool:
+    same = (known[0]["table_id"], known[0]["version"]) == (version.table_id, version.version) if known else False
+    return same and _rules(known) == {(rule.name, rule.sentence) for rule in rules}
+
+
+def _rules(known: Sequence[Row]) -> set[tuple[str, str]]:
+    return {(row["rule"], row["sentence"]) for row in known}
+
+
+def _results(version: Version, suite: Suite) -> list[dict[str, Any]]:
+    at = time.time_ns() // 1_000_000
+    return [
+        {
+            "table_name": version.table.name,
+            "checked_at": at,
+            "rule": name,
+            "table_id": version.table_id,
+            "version": version.version,
+            "severity": verdict.rule.severity.value,
+            "sentence": verdict.rule.sentence,
+            "passed": verdict.passed,
+            "rows_checked": verdict.checked,
+            "rows_failed": verdict.failed,
+            "examples": verdict.examples,
+        }
+        for name, verdict in suite.verdicts.items()
+    ]

@@ -1,0 +1,77 @@
+"""Small tables, made and written without Spark: a second of its commits would be a second of every page's delay.
+
+They are not clustered, which deltalake could not write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from deltalake import DeltaTable, Field, Schema, write_deltalake
+from deltalake.exceptions import DeltaError
+
+from jobs.delta_io import PROPERTIES, refuse_newer, table_path
+from pipelines.arrow_types import microseconds, row_type
+from schemas.tables import Table
+
+MOST_FILES = 100
+"""A table that is only appended to has a file for each time; beyond so many they are made into one."""
+
+KEPT_HOURS = 1
+"""Files that were made into one stay for so long: somebody may be reading them."""
+
+
+def create(warehouse: Path, table: Table) -> None:
+    """Make the table unless it is there.
+
+    Raises:
+        UserError: it was written by a newer Regroup.
+    """
+    path = table_path(warehouse, table)
+    if DeltaTable.is_deltatable(path):
+        refuse_newer(path)
+        return
+    fields = Schema.from_arrow(pa.schema(list(row_type(table)))).fields
+    told = [
+        Field(field.name, field.type, nullable=column.name not in table.key, metadata={"comment": column.comment})
+        for field, column in zip(fields, table.columns, strict=True)
+    ]
+    DeltaTable.create(
+        path,
+        Schema(told),
+        mode="ignore",
+        description=table.comment,
+        configuration=dict(PROPERTIES),
+        raise_if_key_not_exists=False,
+    )
+
+
+def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add rows, instants as milliseconds, in one commit, whoever else adds some at the same time; the table is made if
+    need be.
+
+    Raises:
+        UserError: it was written by a newer Regroup.
+    """
+    try:
+        create(warehouse, table)
+    except DeltaError:
+        # Somebody else made it just now; else what follows says what is wrong.
+        create(warehouse, table)
+    path = table_path(warehouse, table)
+    write_deltalake(path, stored(table, rows), mode="append")
+    written = DeltaTable(path)
+    if len(written.file_uris()) > MOST_FILES:
+        # Somebody else may do so as well: then once is enough.
+        with suppress(DeltaError):
+            written.optimize.compact()
+            written.vacuum(KEPT_HOURS, dry_run=False, enforce_retention_duration=False)
+
+
+def stored(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Rows of milliseconds as the table stores them."""
+    return pa.Table.from_pylist([microseconds(row, table) for row in rows], schema=pa.schema(list(row_type(table))))

@@ -1,0 +1,369 @@
+"""What the rows of silver and gold promise, as a list of rules that a machine can check.
+
+Most rules follow from the tables' definitions: keys, vocabularies, numbers that count or measure something. The others
+are written here, each with what is wrong where it is broken. NULL breaks no rule but those of presence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import combinations
+
+from schemas import states
+from schemas.gold import ADVICE, ALERTS, DIAGNOSES, GOLD, GROUP_HEALTH, MARKS, STORMS
+from schemas.silver import (
+    GENERATION_MEMBERS,
+    GENERATIONS,
+    GROUP_EVENTS,
+    GROUPS,
+    REASSIGNMENT_SAMPLES,
+    REASSIGNMENT_TABLES,
+    REASSIGNMENTS,
+    REBALANCES,
+    SILVER,
+    STALLS,
+)
+from schemas.states import Outcome, ReassignmentState, RuleSeverity
+from schemas.tables import Table
+
+CHECKED = (*SILVER, *REASSIGNMENT_TABLES, *GOLD)
+
+
+class Kind(StrEnum):
+    """What a rule's `columns` are, in this order.
+
+    `UNIQUE`: together they differ in every row. `PRESENT`, `ABSENT`: one column, not NULL or NULL. `ONE_OF`, `EACH_OF`:
+    a column, or a column of lists, of values that are `known`. `RANGE`: a number between `low` and `high`. `ORDER`:
+    the first is at most the second. `SPAN`: a number of milliseconds, from when, until when. `COUNT`: a number, and the
+    list that has so many elements. `REFERENCE`: together they are those of a row of `other`.
+    """
+
+    UNIQUE = "unique"
+    PRESENT = "present"
+    ABSENT = "absent"
+    ONE_OF = "one_of"
+    EACH_OF = "each_of"
+    RANGE = "range"
+    ORDER = "order"
+    SPAN = "span"
+    COUNT = "count"
+    REFERENCE = "reference"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """Rows that a rule is about: those whose `column` is one `among` these; with none named, those that have any."""
+
+    column: str
+    among: tuple[str | bool, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A promise of each row of `table`. `name` is unique there; `sentence` says what is wrong where it is broken."""
+
+    table: str
+    name: str
+    kind: Kind
+    columns: tuple[str, ...]
+    sentence: str
+    severity: RuleSeverity = RuleSeverity.ERROR
+    known: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    when: When | None = None
+    other: str = ""
+    other_columns: tuple[str, ...] = ()
+
+
+STATED = re.compile(r"schemas\.states\.(\w+)")
+EVIDENCE = ("evidence", "trigger_evidence")
+COUNTED = ("INT", "BIGINT", "DOUBLE")
+LEAST: dict[str, float | None] = {
+    "index": -1,  # a connector itself
+    "previous_generation_id": -1,  # a member that comes new
+    "leader": -1,  # Kafka's number for "no leader"
+    "rank": 1,
+    "saving": None,
+    "saving_measured": None,
+    "saving_ratio": None,
+    "last_committed_offset": None,  # whatever a client committed
+    "first_committed_offset": None,
+}
+"""Numbers that may be less than 0, or must be more."""
+
+
+def _derived(table: Table) -> Iterator[Rule]:
+    """What the definition of a table promises."""
+    key = ", ".join(table.key)
+    yield Rule(
+        table=table.name,
+        name="key is unique",
+        kind=Kind.UNIQUE,
+        columns=table.key,
+        sentence=f"Two rows have the same {key}: what they tell is counted twice.",
+    )
+    for column in table.columns:
+        if column.name in table.key:
+            yield _present(table, column.name, f"A row has no {column.name}, so nobody can tell what it is about.")
+        if values := _vocabulary(column.name, column.comment):
+            yield Rule(
+                table=table.name,
+                name=f"{column.name} is known",
+                kind=Kind.ONE_OF,
+                columns=(column.name,),
+                known=values,
+                sentence=f"{column.name} has a value that pages, alerts and queries do not know.",
+            )
+        low = LEAST.get(column.name, 0)
+        if column.type in COUNTED and low is not None:
+            yield _range(table, column.name, low, None, f"{column.name} is less than {low:g}, which nothing can be.")
+
+
+def _vocabulary(name: str, comment: str) -> tuple[str, ...]:
+    stated = STATED.search(comment)
+    if stated is None and name not in EVIDENCE:
+        return ()
+    kind: type[StrEnum] = getattr(states, stated[1] if stated else "Evidence")
+    return tuple(kind)
+
+
+def _present(table: Table, column: str, sentence: str, when: When | None = None) -> Rule:
+    return _stands(table, column, sentence, when, Kind.PRESENT, "is there")
+
+
+def _absent(table: Table, column: str, sentence: str, when: When) -> Rule:
+    return _stands(table, column, sentence, when, Kind.ABSENT, "is absent")
+
+
+def _stands(table: Table, column: str, sentence: str, when: When | None, kind: Kind, verb: str) -> Rule:
+    name = f"{column} {verb}{_where(when)}"
+    return Rule(table=table.name, name=name, kind=kind, columns=(column,), sentence=sentence, when=when)
+
+
+def _where(when: When | None) -> str:
+    if when is None:
+        return ""
+    said = ", ".join(str(value).lower() for value in when.among)
+    return f" where {when.column} is {said or 'there'}"
+
+
+def _range(table: Table, column: str, low: float | None, high: float | None, sentence: str) -> Rule:
+    limits = f"{column} >= {low:g}" if high is None else f"{low:g} <= {column} <= {high:g}"
+    return Rule(
+        table=table.name, name=limits, kind=Kind.RANGE, columns=(column,), low=low, high=high, sentence=sentence
+    )
+
+
+def _order(table: Table, *chain: str, sentence: str) -> Iterator[Rule]:
+    """Each column of the chain is at most each that follows: those in between may be NULL."""
+    for pair in combinations(chain, 2):
+        yield Rule(table=table.name, name=" <= ".join(pair), kind=Kind.ORDER, columns=pair, sentence=sentence)
+
+
+def _span(table: Table, length: str, begin: str, end: str) -> Rule:
+    sentence = f"{length} is not the time from {begin} to {end}: pages show two different lengths."
+    columns = (length, begin, end)
+    return Rule(
+        table=table.name, name=f"{length} = {end} - {begin}", kind=Kind.SPAN, columns=columns, sentence=sentence
+    )
+
+
+def _count(table: Table, number: str, elements: str) -> Rule:
+    sentence = f"{number} does not count what stands in {elements}."
+    columns = (number, elements)
+    return Rule(
+        table=table.name, name=f"{number} counts {elements}", kind=Kind.COUNT, columns=columns, sentence=sentence
+    )
+
+
+def _reference(table: Table, other: Table, sentence: str, *columns: str, named: tuple[str, ...] = ()) -> Rule:
+    """`named`: the other table's columns where they are called otherwise. A group that no list has spoils no figure."""
+    return Rule(
+        table=table.name,
+        name=f"{columns[-1]} is in {other.name}",
+        kind=Kind.REFERENCE,
+        columns=columns,
+        other=other.name,
+        other_columns=named or columns,
+        sentence=sentence,
+        severity=RuleSeverity.WARNING if other is GROUPS else RuleSeverity.ERROR,
+    )
+
+
+def _each_of(table: Table, column: str, values: tuple[str, ...]) -> Rule:
+    return Rule(
+        table=table.name,
+        name=f"each of {column} is known",
+        kind=Kind.EACH_OF,
+        columns=(column,),
+        known=values,
+        sentence=f"{column} has an element that pages, alerts and queries do not know.",
+    )
+
+
+GROUP = ("cluster", "group_id")
+LIFE = (*GROUP, "incarnation")
+DONE = When(column="outcome", among=(Outcome.COMPLETED, Outcome.EMPTY))
+NOT_DONE = When(column="outcome", among=(Outcome.OVERTAKEN, Outcome.OPEN))
+ENDED = When(column="state", among=(ReassignmentState.COMPLETED, ReassignmentState.CANCELLED))
+UNDER_WAY = When(column="state", among=(ReassignmentState.RUNNING, ReassignmentState.STALLED))
+LOST = ("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max")
+OUT_OF_BOUNDS = "An estimate lies outside its own bounds, so that one of them is wrong."
+TIMES_CROSSED = "A rebalance ends before it begins, or a phase of it does: its length and its cost are wrong."
+
+
+def _written() -> Iterator[Rule]:
+    """What the tables' definitions cannot say."""
+    yield from _of_generations()
+    yield from _of_members()
+    yield from _of_stalls()
+    yield from _of_groups()
+    yield from _of_reassignments()
+    yield from _of_gold()
+
+
+def _of_generations() -> Iterator[Rule]:
+    table = GENERATIONS
+    yield from _order(table, "prepared_at_earliest", "prepared_at", "prepared_at_latest", sentence=OUT_OF_BOUNDS)
+    yield from _order(table, "prepared_at", "joined_at", "completed_at", sentence=TIMES_CROSSED)
+    yield from _order(table, "joined_at", "synced_at", sentence=TIMES_CROSSED)
+    yield from _order(table, "rebalance_ms_min", "rebalance_ms", "rebalance_ms_max", sentence=OUT_OF_BOUNDS)
+    yield from _order(table, "static_member_count", "member_count", sentence="More members are static than there are.")
+    yield from _order(
+        table, "resources_moved", "resources_assigned", sentence="More resources moved than anybody was given."
+    )
+    yield _span(table, "join_ms", "prepared_at", "joined_at")
+    yield _span(table, "sync_ms", "joined_at", "synced_at")
+    yield _span(table, "rebalance_ms", "prepared_at", "completed_at")
+    for column in ("joined_at", "outcome", "group_type", "group_protocol", "trigger", "evidence", "member_count"):
+        yield _present(table, column, f"A generation has no {column}, which is known of each.")
+    for column in ("completed_at", "rebalance_ms_min", "rebalance_ms_max"):
+        yield _present(table, column, f"A rebalance has completed and has no {column}: sums leave it out.", DONE)
+    yield _absent(table, "completed_at", "A rebalance has an end though it never completed.", NOT_DONE)
+    yield _reference(table, GROUPS, "A generation's group is not listed, so no page leads to it.", *GROUP)
+
+
+def _of_members() -> Iterator[Rule]:
+    table = GENERATION_MEMBERS
+    yield from _order(table, "valid_from_at", "valid_to_at", sentence="A member left a generation before it was in it.")
+    yield from _order(table, "rejoined_at_earliest", "rejoined_at_latest", sentence=OUT_OF_BOUNDS)
+    yield _present(table, "valid_from_at", "It is not known from when on a member held, so no time finds it.")
+    yield _reference(table, GENERATIONS, "Members stand in a generation that there is not.", *LIFE, "generation_id")
+
+
+def _of_stalls() -> Iterator[Rule]:
+    """Compaction may take a generation that a stop names, and records between its commits: neither is promised."""
+    table = STALLS
+    yield from _order(table, "stopped_at_earliest", "stopped_at_latest", sentence=OUT_OF_BOUNDS)
+    yield from _order(table, "resumed_at_earliest", "resumed_at_latest", sentence=OUT_OF_BOUNDS)
+    yield from _order(
+        table, "stopped_at_earliest", "resumed_at_latest", sentence="A resource had an owner again before it had none."
+    )
+    yield from _order(table, "stopped_ms_min", "stopped_ms", "stopped_ms_max", sentence=OUT_OF_BOUNDS)
+    for column in ("stopped_at_earliest", "stopped_at_latest", "cause", "evidence", "generation_id"):
+        yield _present(table, column, f"A stop has no {column}, which is known of each.")
+    resumed = When(column="resumed_at_latest")
+    for column in ("stopped_ms_min", "stopped_ms", "stopped_ms_max", "resumed_at_earliest", "resumed_generation_id"):
+        yield _present(table, column, f"A stop has ended and has no {column}: sums leave it out.", resumed)
+
+
+def _of_groups() -> Iterator[Rule]:
+    yield _present(GROUP_EVENTS, "evidence", "It is not said how an event is known.")
+    yield _reference(GROUP_EVENTS, GROUPS, "An event's group is not listed, so no page leads to it.", *GROUP)
+    for column in ("state", "first_seen_at", "is_deleted", "evidence"):
+        yield _present(GROUPS, column, f"A group has no {column}, which is known of each.")
+    yield from _order(GROUPS, "first_seen_at", "last_record_at", sentence="A group's last record is before its first.")
+    table = REBALANCES
+    yield from _order(table, "started_at_earliest", "started_at_latest", "ended_at", sentence=TIMES_CROSSED)
+    yield from _order(
+        table, "first_generation_id", "last_generation_id", sentence="An episode's generations are in the wrong order."
+    )
+    yield from _order(table, *LOST, sentence=OUT_OF_BOUNDS)
+    yield _each_of(table, "triggers", tuple(states.Trigger))
+    for column in ("first_generation_id", "last_generation_id"):
+        yield _reference(
+            table, GENERATIONS, "An episode has generations that there are not.", *LIFE, column,
+            named=(*LIFE, "generation_id"),
+        )  # fmt: skip
+
+
+def _of_reassignments() -> Iterator[Rule]:
+    table = REASSIGNMENTS
+    ends_first = "A reassignment ends before it begins."
+    yield from _order(table, "started_at_earliest", "started_at", sentence=OUT_OF_BOUNDS)
+    yield from _order(table, "started_at", "completed_at", sentence=ends_first)
+    yield from _order(table, "completed_at_earliest", "completed_at", sentence=OUT_OF_BOUNDS)
+    yield _each_of(table, "sources", ("poll", "broker_log", "controller_log"))
+    yield _present(table, "completed_at", "A reassignment has ended, and it is not said when.", ENDED)
+    yield _absent(table, "completed_at", "A reassignment is under way though it has an end.", UNDER_WAY)
+    stalled = When(column="state", among=(ReassignmentState.STALLED,))
+    yield _present(table, "stalled_since_at", "A reassignment is stalled, and it is not said since when.", stalled)
+    for each in REASSIGNMENT_TABLES:
+        yield from _order(each, "bytes_done", "bytes_total", sentence="More bytes have arrived than there are.")
+        yield _range(each, "progress", 0, 1, "Progress is not between nothing and all.")
+    yield _reference(
+        REASSIGNMENT_SAMPLES, table, "A sample is of a partition that never moved.", "cluster", "topic", "partition"
+    )
+
+
+def _of_gold() -> Iterator[Rule]:
+    health = GROUP_HEALTH
+    yield from _order(health, *LOST, sentence=OUT_OF_BOUNDS)
+    yield from _order(health, "rebalance_ms_p50", "rebalance_ms_p95", "rebalance_ms_max", sentence=OUT_OF_BOUNDS)
+    yield _range(health, "availability", 0, 1, "Availability is not between never and always.")
+    yield _range(health, "unstable_ms", 0, 3_600_000, "A group was unstable for longer than the hour has.")
+    predicted = ("lost_predicted_low", "lost_predicted", "lost_predicted_high")
+    yield from _order(ADVICE, *predicted, sentence=OUT_OF_BOUNDS)
+    yield from _order(ADVICE, "window_start_at", "window_end_at", sentence="A window ends before it begins.")
+    for column in ("is_recommended", "rank", "status"):
+        yield _present(ADVICE, column, f"An advice has no {column}, so nobody can rank it.")
+    yield from _order(DIAGNOSES, "window_start_at", "as_of", sentence="A window ends before it begins.")
+    yield from _order(DIAGNOSES, "first_at", "last_at", sentence="The last rebalance of a cause is before its first.")
+    yield _range(DIAGNOSES, "share", 0, 1, "A cause explains less than nothing or more than all.")
+    for table in (GROUP_HEALTH, ADVICE, DIAGNOSES):
+        yield _reference(table, GROUPS, f"A row of {table.name} is about a group that is not listed.", *GROUP)
+    yield from _of_storms()
+    for column in ("severity", "raised_at"):
+        yield _present(ALERTS, column, f"An alert has no {column}, so receivers cannot sort it.")
+    yield from _order(ALERTS, "raised_at", "last_sent_at", sentence="An alert was sent before it was raised.")
+    yield _present(MARKS, "text", "A mark says nothing.")
+
+
+def _of_storms() -> Iterator[Rule]:
+    table = STORMS
+    yield from _order(table, "started_at", "detected_at", sentence="A storm was seen before it began.")
+    yield from _order(table, "started_at", "ended_at", sentence="A storm ends before it begins.")
+    yield from _order(table, *LOST, sentence=OUT_OF_BOUNDS)
+    yield from _order(
+        table, "unexplained_rebalances", "rebalances", sentence="More rebalances are unexplained than there were."
+    )
+    yield _count(table, "groups", "group_ids")
+    yield _range(table, "score", 0, 1, "A cause accounts for less than nothing or more than all.")
+    yield _present(table, "is_open", "It is not said whether a storm goes on.")
+    yield _present(
+        table, "ended_at", "A storm is over, and it is not said when.", When(column="is_open", among=(False,))
+    )
+    yield _absent(table, "ended_at", "A storm has an end though it goes on.", When(column="is_open", among=(True,)))
+
+
+def _all() -> Iterator[Rule]:
+    written = {(rule.table, rule.name): rule for rule in _written()}
+    bounded = {(rule.table, rule.columns) for rule in written.values() if rule.kind is Kind.RANGE}
+    for table in CHECKED:
+        for rule in _derived(table):
+            is_narrower = rule.kind is Kind.RANGE and (rule.table, rule.columns) in bounded
+            if (rule.table, rule.name) not in written and not is_narrower:
+                yield rule
+    yield from written.values()
+
+
+RULES = tuple(_all())
+"""Every rule of every table."""
+
+
+def rules_of(table: str) -> tuple[Rule, ...]:
+    return tuple(rule for rule in RULES if rule.table == table)

@@ -1,0 +1,30 @@
+"""A small warehouse of a few tables whose rows keep every rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from jobs import small_table
+from jobs.quality import Quality
+from schemas.gold import STORMS
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
+from tests.quality.breaking import made
+
+
+@pytest.fixture
+def sound(warehouse: Path) -> Path:
+    for table in (GROUPS, GENERATIONS, GENERATION_MEMBERS, STORMS):
+        small_table.append(warehouse, table, made(table).clean[:2])
+    return warehouse
+
+
+@pytest.fixture
+def said() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def quality(sound: Path, said: list[str]) -> Quality:
+    return Quality(warehouse=sound, say=said.append, settle_seconds=0)
