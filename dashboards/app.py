@@ -117,11 +117,18 @@ def create_app(
     add_runbooks(app.server)
     add_search(app.server, Search(lake))
     add_rows(app.server, store, now)
+    app.server.register_error_handler(LakeError, _unreadable)
     compress(app.server)
     guard(app.server, access)
     refuse_malformed(app.server, app.callback_map)
     harden(app.server, app.csp_hashes())
     return app
+
+
+def _unreadable(error: LakeError) -> Response:
+    """What a search, an export or a grid's rows are told; a page has a place to say it in."""
+    LOG.warning("%s", error)
+    return Response(f"{error}\n", status=503, mimetype="text/plain")
 
 
 def _shell() -> Component:

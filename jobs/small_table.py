@@ -21,6 +21,7 @@ from schemas.tables import Table
 MOST_FILES = 100
 """A table that is only appended to has a file for each time; beyond so many they are made into one."""
 
+TRIES = 4
 KEPT_HOURS = 1
 """Files that were made into one stay for so long: somebody may be reading them."""
 
@@ -57,13 +58,16 @@ def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
     Raises:
         UserError: it was written by a newer Regroup.
     """
-    try:
-        create(warehouse, table)
-    except DeltaError:
-        # Somebody else made it just now; else what follows says what is wrong.
-        create(warehouse, table)
-    path = table_path(warehouse, table)
-    write_deltalake(path, stored(table, rows), mode="append")
+    path, new = table_path(warehouse, table), stored(table, rows)
+    for left in reversed(range(TRIES)):
+        try:
+            create(warehouse, table)
+            write_deltalake(path, new, mode="append")
+            break
+        except DeltaError:
+            # Somebody else made the table just now; if not, the last try says what is wrong.
+            if not left:
+                raise
     written = DeltaTable(path)
     if len(written.file_uris()) > MOST_FILES:
         # Somebody else may do so as well: then once is enough.

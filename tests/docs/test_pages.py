@@ -18,7 +18,7 @@ def test_every_key_of_the_keyboard_is_told_in_the_words_of_the_help():
 
 def test_every_key_of_the_address_is_told():
     source = (ROOT / "dashboards" / "urlstate.py").read_text()
-    read = set(re.findall(r'values(?:\.get\(|, )"(\w+)"', source))
+    read = set(re.findall(r'(?:values(?:\.get\(|, )|key == )"(\w+)"', source))
     told = set(
         re.findall(
             r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", TOLD.partition("| key | does |")[0], re.MULTILINE))

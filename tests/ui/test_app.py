@@ -12,7 +12,7 @@ import pytest
 from dash import no_update
 
 from dashboards.app import create_app, page, target
-from dashboards.lake import LocalLake
+from dashboards.lake import LakeError, LocalLake
 from dashboards.pages.fleet import block
 from dashboards.store import Store
 from dashboards.urlstate import parse
@@ -114,6 +114,19 @@ def test_the_page_stays_while_nothing_changed_and_is_made_anew_when_a_table_has(
     assert "_dash_no_update" in str(page(store, "/", "", seen, now)[0].to_plotly_json())
     sample.write(tmp_path, sample.nightly(now))
     assert "2 groups" in words(page(store, "/", "", seen, now)[0])
+
+
+@pytest.mark.parametrize("path", ["/search?q=a", "/rows?request={}"])
+def test_who_asks_for_what_cannot_be_read_is_told_why_without_a_traceback(tmp_path, path) -> None:
+    class Asleep(LocalLake):
+        def versions(self):
+            raise LakeError("The SQL warehouse is stopped: start it.")
+
+        def query(self, *_, **__):
+            raise LakeError("The SQL warehouse is stopped: start it.")
+
+    answer = create_app(Asleep(tmp_path)).server.test_client().get(path, base_url="http://127.0.0.1")
+    assert (503, "The SQL warehouse is stopped: start it.\n") == (answer.status_code, answer.text)
 
 
 def test_a_failure_is_one_sentence_without_its_cause(tmp_path, now, caplog):

@@ -98,7 +98,7 @@ def result(now: int, table: str, rule: str = "key is unique", *, failed: int = 0
     } | more  # fmt: skip
 
 
-def test_a_run_that_went_wrong_comes_first_and_is_counted(troubled, now) -> None:
+def test_a_run_that_went_wrong_comes_first_and_is_counted(troubled, now, page) -> None:
     small_table.append(troubled, JOB_RUNS, [
         run(now, "analyze", "running", began=50, told=2),
         run(now, "build", "running", began=30, told=30), run(now, "build", "succeeded", began=30, told=1),
@@ -112,7 +112,7 @@ def test_a_run_that_went_wrong_comes_first_and_is_counted(troubled, now) -> None
     assert "alert(1)</script>⟨202E⟩" in text
 
 
-def test_a_killed_run_is_not_called_running(troubled, now) -> None:
+def test_a_killed_run_is_not_called_running(troubled, now, page) -> None:
     silent = 3 * HEARTBEAT_MS / MINUTE
     small_table.append(troubled, JOB_RUNS, [
         run(now, "ingest", "running", began=600, told=silent),
@@ -125,7 +125,7 @@ def test_a_killed_run_is_not_called_running(troubled, now) -> None:
     assert "Failed or silent | 1 | of 2 jobs" in text
 
 
-def test_a_run_that_still_speaks_is_not_called_lost_because_another_began(troubled, now) -> None:
+def test_a_run_that_still_speaks_is_not_called_lost_because_another_began(troubled, now, page) -> None:
     small_table.append(troubled, JOB_RUNS, [
         run(now, "ingest", "running", began=60, told=1, run_id="one cluster"),
         run(now, "ingest", "running", began=30, told=2, run_id="another"),
@@ -133,7 +133,7 @@ def test_a_run_that_still_speaks_is_not_called_lost_because_another_began(troubl
     assert "did not say how it ended" not in page(troubled, now)
 
 
-def test_jobs_that_left_no_run_and_tables_never_checked_are_not_called_healthy(troubled, now) -> None:
+def test_jobs_that_left_no_run_and_tables_never_checked_are_not_called_healthy(troubled, now, page) -> None:
     text = page(troubled, now)
     assert "no job has left a run; no table was held against its rules" in text
     assert "Failed or silent | unknown" in text
@@ -142,7 +142,7 @@ def test_jobs_that_left_no_run_and_tables_never_checked_are_not_called_healthy(t
     assert "how the jobs fare is not known" in text
 
 
-def test_a_broken_rule_is_told_with_its_rows_and_their_keys(troubled, now) -> None:
+def test_a_broken_rule_is_told_with_its_rows_and_their_keys(troubled, now, page) -> None:
     small_table.append(troubled, QUALITY_RESULTS, [
         result(now, "stalls", failed=7, at=5 * MINUTE), result(now, "stalls"), result(now, "groups", "old rule"),
         result(now, "generations", failed=3), result(now, "generations", "evidence is known"),
@@ -156,7 +156,7 @@ def test_a_broken_rule_is_told_with_its_rows_and_their_keys(troubled, now) -> No
     assert "stalls | kept | " in text
 
 
-def test_rows_newer_than_the_last_check_are_not_called_checked(troubled, now) -> None:
+def test_rows_newer_than_the_last_check_are_not_called_checked(troubled, now, page) -> None:
     small_table.append(troubled, QUALITY_RESULTS, [result(now, "groups")])
     sample.write(troubled, {"groups": []})
     text = page(troubled, now)
@@ -165,7 +165,7 @@ def test_rows_newer_than_the_last_check_are_not_called_checked(troubled, now) ->
     assert "never checked, 1 table changed since." in text
 
 
-def test_a_failed_job_is_told_before_anything_was_read(tmp_path, now) -> None:
+def test_a_failed_job_is_told_before_anything_was_read(tmp_path, now, page) -> None:
     small_table.append(tmp_path, JOB_RUNS, [run(now, "ingest", "failed", began=2, told=1, error="No broker.")])
     text = page(tmp_path, now)
     assert "Nothing has been read yet" in text

@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 
 from dashboards.access import Access
 from dashboards.app import create_app, main
-from dashboards.lake import TABLES
+from dashboards.lake import TABLES, LocalLake
 from dashboards.readers import Readers, ReadersLake
 from dashboards.sight import MASKED, WHOLE
 from dashboards.urlstate import PATHS, group_hash
