@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -51,6 +53,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def program() -> None:
+    """`main` as the whole of a process, which ends with its code.
+
+    Databricks calls it in a process that lives on and takes no notice of what is returned: there a failure is raised.
+    """
+    code = main()
+    if "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        if code:
+            sys.exit(code)
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Threads that serve Spark's JVM keep DuckDB from being taken apart, and it complains of that at length.
+    atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter does first
+    os._exit(code)
 
 
 def _run(settings: Settings, args: argparse.Namespace) -> int:
@@ -159,4 +178,4 @@ def _command(name: str) -> Command:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    program()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from jobs import cli
 from jobs.cli import main, parser
 from jobs.errors import UserError
 from jobs.settings import Settings
@@ -108,3 +110,12 @@ def test_a_secret_is_a_reference_and_is_never_printed(tmp_path, monkeypatch) -> 
     cluster = Settings.load(file, {}).only()
     assert "hunter2" == cluster.client()["sasl.password"]
     assert "hunter2" not in repr(cluster)
+
+
+@pytest.mark.parametrize(("code", "raised"), [(0, None), (1, 1), (2, 2)])
+def test_a_job_that_failed_on_databricks_fails_there(monkeypatch, code, raised) -> None:
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18")
+    monkeypatch.setattr(cli, "main", lambda: code)
+    with pytest.raises(SystemExit) if raised else nullcontext() as ended:
+        cli.program()
+    assert raised == (ended.value.code if ended else None)
