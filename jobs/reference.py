@@ -1,0 +1,164 @@
+"""Two documents from the source: `python -m jobs.reference` writes docs/tables.md and docs/settings.md."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, Field, fields
+from pathlib import Path
+from typing import Any
+
+from jobs.receivers import Alertmanager, Webhook
+from jobs.settings import TABLES as SECTIONS
+from jobs.settings import Cluster, Databricks, LogFile, Settings
+from schemas.bronze import BRONZE
+from schemas.gold import GOLD
+from schemas.operations import OPERATIONS
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.tables import SCHEMA_VERSION, Table
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+LAYERS: Mapping[str, tuple[Iterable[Table], str]] = {
+    "Bronze": (BRONZE, "What was read, append only. Made by `ingest`, `poll` and `replay`."),
+    "Silver": ((*SILVER, *REASSIGNMENT_TABLES), "Each group's history and each reassignment's. Made by `build`."),
+    "Gold": (GOLD, "What to do about it. Made by `analyze` and `notify`."),
+    "Operations": (OPERATIONS, "How Regroup itself fares. Made by every job and by `quality`."),
+}
+
+TOP = {
+    "warehouse": "folder of the Delta tables",
+    "quiet_ms": "pause between two rebalances of a group that ends their episode, in milliseconds",
+    "trigger_seconds": "time between two batches of `ingest`, `build` and `up`",
+    "analyze_seconds": "time between two runs of `analyze`, alone or within `up`",
+    "quality_seconds": "time between two runs of `quality`",
+    "worth_resource_seconds": "resource-seconds of a window below which no advice is worth following",
+    "worth_ratio": "part of what is lost that advice must save to be worth following",
+    "cores": "threads of the local Spark",
+    "driver_memory": "memory of the local Spark",
+    "host": "address the pages listen on; other than loopback needs `pages_token` or `trusted_proxies`",
+    "port": "port the pages listen on",
+    "pages_token": "token that readers of the pages must know, by reference",
+    "trusted_proxies": "networks of proxies that say who reads, with commas between them",
+    "identity_header": "header in which a trusted proxy says who reads",
+    "groups_header": "header in which it says of which groups of people",
+    "notify_seconds": "time between two looks of `notify`",
+    "resend_seconds": "time after which a standing alert is sent again",
+    "stale_seconds": "age of the newest record at which Regroup calls itself blind",
+    "stuck_seconds": "length of a rebalance at which a group counts as stuck",
+    "availability_target": "part of its resource-time that a group should work, for the burn-rate alert",
+    "dashboard_url": "address of the pages, for links in alerts",
+    "runbook_url": "address of the runbooks, for links in alerts; empty: those of the pages",
+    "metrics_port": "loopback port of the metrics for Prometheus; 0 for none",
+    "metrics_groups": "groups with series of their own, those that lost most",
+}
+CLUSTER = {
+    "bootstrap_servers": "brokers to begin with, `host:port,host:port`",
+    "kafka": "table of librdkafka options, passed through; a value may be a reference",
+    "events_topic": "topic with the brokers' log lines and Regroup's own events",
+    "events_zone": "zone of the times in those lines",
+    "events_layout": "layout of those lines: default, strimzi, or a pattern with named fields",
+    "max_offsets_per_trigger": "records of a batch at most",
+    "logs": "log files on this machine, `[[clusters.NAME.logs]]`, below",
+}
+LOG = {
+    "path": "file, followed across rotations",
+    "layout": "layout of its lines",
+    "zone": "zone of its times",
+    "broker_id": "broker that writes it, where the lines do not say",
+}
+MANAGER = {
+    "url": "address below which its API is",
+    "name": "what it is called in logs and tables",
+    "plain_http": "allow an address elsewhere without TLS",
+}
+HOOK = {
+    "url": "address that takes a POST",
+    "secret": "what bodies are signed with, by reference",
+    "name": MANAGER["name"],
+}
+WAREHOUSE = {
+    "server_hostname": "host of the workspace",
+    "http_path": "path of the SQL warehouse",
+    "tables": "`catalog.schema`, or the folder that the jobs write",
+    "token": "personal access token, by reference",
+    "client_id": "service principal, instead of a token",
+    "client_secret": "its secret, by reference",
+}
+SECTION_TEXT: tuple[tuple[str, type, Mapping[str, str]], ...] = (
+    ("`[clusters.NAME]`: a Kafka cluster", Cluster, CLUSTER),
+    ("`[[clusters.NAME.logs]]`: a log file of it", LogFile, LOG),
+    ("`[[alertmanagers]]`", Alertmanager, MANAGER),
+    ("`[[webhooks]]`", Webhook, HOOK),
+    ("`[databricks]`: tables that `serve` reads through a SQL warehouse", Databricks, WAREHOUSE),
+)
+
+
+def tables_document() -> str:
+    """docs/tables.md: every table with every column."""
+    return "\n".join(_tables())
+
+
+def _tables() -> Iterator[str]:
+    yield "# Tables"
+    yield ""
+    yield f"Written by `python -m jobs.reference` from `schemas/`; schema version {SCHEMA_VERSION}."
+    yield "Types are Spark SQL's. Instants are UTC; `_ms` are milliseconds. Key columns are never NULL and together unique."
+    for layer, (tables, about) in LAYERS.items():
+        yield from ("", f"## {layer}", "", about)
+        for table in tables:
+            yield from ("", f"### {table.name}", "", table.comment, "")
+            yield from ("| column | type | key | what |", "|---|---|---|---|")
+            for column in table.columns:
+                key = "yes" if column.name in table.key else ""
+                yield f"| `{column.name}` | {column.type} | {key} | {_cell(column.comment)} |"
+    yield ""
+
+
+def settings_document() -> str:
+    """docs/settings.md: every key of the settings file with its default."""
+    return "\n".join(_settings())
+
+
+def _settings() -> Iterator[str]:
+    yield "# Settings"
+    yield ""
+    yield "Written by `python -m jobs.reference` from `jobs/settings.py`. A TOML file given with `--config`; a key at the"
+    yield "top also as an environment variable, `REGROUP_` and its name in capitals, which wins over the file, as flags"
+    yield "win over both. Unknown keys are refused with the nearest valid one. *By reference*: `env:NAME` or `file:PATH`,"
+    yield "never the secret itself."
+    yield from ("", "## At the top", "")
+    yield from _keys((f for f in fields(Settings) if f.name not in SECTIONS), TOP)
+    for title, kind, about in SECTION_TEXT:
+        yield from ("", f"## {title}", "")
+        yield from _keys((f for f in fields(kind) if f.name != "name" or kind is not Cluster), about)
+    yield from ("", "## `[readers]`: who sees which groups", "")
+    yield "A name (or `group:NAME`) and the prefixes of group ids that it may see: see [serving.md](serving.md)."
+    yield ""
+
+
+def _keys(of: Iterable[Field[Any]], about: Mapping[str, str]) -> Iterator[str]:
+    yield from ("| key | default | what |", "|---|---|---|")
+    for each in of:
+        yield f"| `{each.name}` | {_default(each)} | {_cell(about[each.name])} |"
+
+
+def _default(of: Field[Any]) -> str:
+    if of.default is MISSING:
+        return "needed" if of.default_factory is MISSING else "none"
+    empty = of.default in ("", None, ())
+    return "none" if empty else f"`{str(of.default).lower() if isinstance(of.default, bool) else of.default}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> int:
+    """Write both; returns the exit code."""
+    (DOCS / "tables.md").write_text(tables_document(), encoding="utf-8")
+    (DOCS / "settings.md").write_text(settings_document(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,31 @@
+"""The written references say what the source says."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import fields
+
+import pytest
+
+from jobs import reference
+from jobs.settings import Settings
+
+
+@pytest.mark.parametrize(
+    ("name", "made"), [("tables.md", reference.tables_document), ("settings.md", reference.settings_document)]
+)
+def test_a_reference_is_what_the_source_makes_it(name, made) -> None:
+    assert made() == (reference.DOCS / name).read_text(encoding="utf-8"), "run: python -m jobs.reference"
+
+
+def test_every_setting_is_told_and_no_other() -> None:
+    assert set(reference.TOP) == {f.name for f in fields(Settings)} - set(reference.SECTIONS)
+    for _, kind, about in reference.SECTION_TEXT:
+        assert set(about) <= {f.name for f in fields(kind)}
+
+
+def test_the_readmes_settings_are_settings() -> None:
+    readme = (reference.DOCS.parent / "README.md").read_text(encoding="utf-8")
+    block = "\n".join(line.removeprefix("    ") for line in readme.splitlines() if line.startswith("    "))
+    stated = tomllib.loads(block[block.index("[clusters.") :])
+    assert set(stated["clusters"]["prod"]) <= set(reference.CLUSTER)
