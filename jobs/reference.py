@@ -102,7 +102,7 @@ def _tables() -> Iterator[str]:
     yield "# Tables"
     yield ""
     yield f"Written by `python -m jobs.reference` from `schemas/`; schema version {SCHEMA_VERSION}."
-    yield "Types are Spark SQL's. Instants are UTC; `_ms` are milliseconds. Key columns are never NULL and together unique."
+    yield "Types are Spark SQL's; instants are UTC; `_ms` are milliseconds. Key columns are unique together, never NULL."
     for layer, (tables, about) in LAYERS.items():
         yield from ("", f"## {layer}", "", about)
         for table in tables:
@@ -122,10 +122,10 @@ def settings_document() -> str:
 def _settings() -> Iterator[str]:
     yield "# Settings"
     yield ""
-    yield "Written by `python -m jobs.reference` from `jobs/settings.py`. A TOML file given with `--config`; a key at the"
-    yield "top also as an environment variable, `REGROUP_` and its name in capitals, which wins over the file, as flags"
-    yield "win over both. Unknown keys are refused with the nearest valid one. *By reference*: `env:NAME` or `file:PATH`,"
-    yield "never the secret itself."
+    yield "Written by `python -m jobs.reference` from `jobs/settings.py`. A TOML file given with `--config`; a key at"
+    yield "the top also as an environment variable, `REGROUP_` and its name in capitals, which wins over the file, as"
+    yield "flags win over both. Unknown keys are refused with the nearest valid one. *By reference*: `env:NAME` or"
+    yield "`file:PATH`, never the secret itself."
     yield from ("", "## At the top", "")
     yield from _keys((f for f in fields(Settings) if f.name not in SECTIONS), TOP)
     for title, kind, about in SECTION_TEXT:
