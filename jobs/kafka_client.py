@@ -31,6 +31,8 @@ PASSING = {
     KafkaError.OFFSET_NOT_AVAILABLE,
 }
 
+REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001
+
 # The options a reader's promises rest on; nobody may change them. The group is named because librdkafka insists;
 # a reader that assigns and never commits takes no part in it.
 FIXED = {
@@ -73,7 +75,7 @@ def consumer(options: Mapping[str, str]) -> Consumer:
     return Consumer(reader_options(options), logger=_SILENT)
 
 
-def admin(options: Mapping[str, str]) -> AdminClient:
+def admin(options: Mapping[str, Any]) -> AdminClient:
     return AdminClient({"log_level": 0, **options}, logger=_SILENT)
 
 
@@ -83,11 +85,15 @@ def cluster_id(options: Mapping[str, str]) -> str:
     Raises:
         UserError: no broker answers, or it refuses this client.
     """
-    client = admin(options)
+    said: list[KafkaError] = []
+    client = admin({**options, "error_cb": said.append})
     try:
         return str(client.describe_cluster(request_timeout=ANSWER_WITHIN_S).result().cluster_id)
     except KafkaException as error:
-        raise unreachable(options, error.args[0]) from None
+        # The call itself only tells that time ran out.
+        client.poll(0)
+        why = next((each for each in said if each.code() in REFUSED), error.args[0])
+        raise unreachable(options, why) from None
 
 
 def topic_ends(client: AdminClient, topic: str) -> TopicEnds | None:
@@ -139,7 +145,7 @@ def _offsets(client: AdminClient, topic: str, partitions: Iterable[int], spec: O
 def unreachable(options: Mapping[str, str], error: KafkaError) -> UserError:
     """The sentence for a cluster that does not answer this client."""
     servers = options.get("bootstrap.servers", "")
-    if error.code() in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):  # noqa: SLF001
+    if error.code() in REFUSED:
         return UserError(f"Kafka at {servers} refuses these credentials: check the sasl options in the settings file.")
     if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
         return UserError(

@@ -102,7 +102,7 @@ def _tables() -> Iterator[str]:
     yield "# Tables"
     yield ""
     yield f"Written by `python -m jobs.reference` from `schemas/`; schema version {SCHEMA_VERSION}."
-    yield "Types are Spark SQL's; instants are UTC; `_ms` are milliseconds. Key columns are unique together, never NULL."
+    yield "Types are Spark SQL's; instants are UTC, `_ms` milliseconds. Key columns are together unique and never NULL."
     for layer, (tables, about) in LAYERS.items():
         yield from ("", f"## {layer}", "", about)
         for table in tables:
