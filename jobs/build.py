@@ -23,6 +23,7 @@ from jobs.build_marks import rebuild_all_marks, start_marks
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, read, table_path
 from jobs.errors import UserError
+from jobs.release import release
 from jobs.replace import PRUNED_GROUPS, replace_rows
 from jobs.settings import Settings
 from jobs.spark import for_few_rows, session
@@ -206,10 +207,12 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     return 0
 
 
-def run_rebuild(settings: Settings, _: argparse.Namespace) -> int:
+def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
     """`regroup rebuild`."""
     _known(settings.warehouse)
     spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)
+    if args.quarantine:
+        print(f"{release(spark, settings.warehouse):,} records of the quarantine can be read now", flush=True)
     rebuild_all(spark, settings.warehouse, settings.quiet_ms)
     rebuild_all_reassignments(spark, settings.warehouse)
     rebuild_all_marks(spark, settings.warehouse)

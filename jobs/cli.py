@@ -130,7 +130,10 @@ def parser() -> argparse.ArgumentParser:
     )
     quality.add_argument("--data-docs", type=Path, metavar="DIR", help="write Great Expectations' pages of all rows")
     _replay(add("replay", "rebuild all tables from a capture folder; needs no Kafka"))
-    add("rebuild", "make silver and gold again from all of bronze")
+    rebuild = add("rebuild", "make silver and gold again from all of bronze")
+    rebuild.add_argument(
+        "--quarantine", action="store_true", help="first decode again what could not be, after an update of Regroup"
+    )
     capture = add("capture", "record a capture folder to attach to an incident or replay elsewhere", kafka)
     capture.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
     capture.add_argument("--duration", type=float, default=60.0, metavar="SECONDS", help="how long to record")

@@ -31,6 +31,7 @@ def offsets(cluster: Cluster, *, tasks: int) -> Feed:
         tables=(COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE),
         max_offsets_per_trigger=cluster.max_offsets_per_trigger,
         tasks=tasks,
+        has_fuse=cluster.quarantine_fuse,
     )
 
 

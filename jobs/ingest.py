@@ -16,6 +16,7 @@ from jobs.checkpoint import Checkpoint
 from jobs.delta_io import append, checkpoint_path, claim, create_tables, table_path
 from jobs.errors import UserError
 from jobs.feeds import events, logs, offsets
+from jobs.fuse import Fuse
 from jobs.gathering import Gathering
 from jobs.kafka_client import cluster_id
 from jobs.kafka_source import Feed
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 SMALL = 100_000
 """Up to so many rows of a table are written as one file."""
+
+TALLY = ("coverage.source_partition", "coverage.records", "coverage.quarantined")
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
@@ -123,24 +126,25 @@ class Writer:
         if isinstance(feed, Feed) and not checkpoint.has_progress:
             feed = replace(feed, start=resume(spark, self.warehouse, feed))
         app_id = checkpoint.app_id()
+        fuse = Fuse(feed.cluster, feed.topic) if isinstance(feed, Feed) and feed.has_fuse else None
         return (
             feed.stream(spark)
             .writeStream.queryName(f"{feed.cluster} {feed.topic}")
             .option("checkpointLocation", str(checkpoint.path))
-            .foreachBatch(partial(self._write, app_id))
+            .foreachBatch(partial(self._write, app_id, fuse))
             .trigger(**trigger)
             .start()
         )
 
-    def _write(self, app_id: str, batch: DataFrame, batch_id: int) -> None:
+    def _write(self, app_id: str, fuse: Fuse | None, batch: DataFrame, batch_id: int) -> None:
         with self.gathering.under_way() if self.gathering else nullcontext():
-            self._write_bronze(app_id, batch, batch_id)
+            self._write_bronze(app_id, fuse, batch, batch_id)
 
-    def _write_bronze(self, app_id: str, batch: DataFrame, batch_id: int) -> None:
+    def _write_bronze(self, app_id: str, fuse: Fuse | None, batch: DataFrame, batch_id: int) -> None:
         # One pass over Kafka for all tables.
         batch.persist()
         try:
-            new = self._new_rows(batch, batch_id)
+            new = self._new_rows(fuse, batch, batch_id)
             data = [table for table in new if table is not COVERAGE]
             write = partial(self._append, new, app_id, batch_id)
             with ThreadPoolExecutor(len(self.tables)) as pool:
@@ -157,13 +161,14 @@ class Writer:
         whole = frame.coalesce(1) if rows <= SMALL else frame
         append(whole, table_path(self.warehouse, table), app_id=app_id, version=version)
 
-    def _new_rows(self, batch: DataFrame, batch_id: int) -> dict[Table, tuple[DataFrame, int]]:
+    def _new_rows(self, fuse: Fuse | None, batch: DataFrame, batch_id: int) -> dict[Table, tuple[DataFrame, int]]:
         """The tables that gain rows, with the rows and how many."""
         span = F.col("coverage.to_offset") - F.col("coverage.from_offset")
         counts = batch.agg(
             *(F.count(table.name).alias(table.name) for table in self.tables),
             F.sum(F.when(~F.col("coverage.is_gap"), span)).alias("_span"),
             F.sum("coverage.records").alias("_records"),
+            F.collect_list(F.when(~F.col("coverage.is_gap"), F.struct(*TALLY))).alias("_read"),
         ).first()
         assert counts is not None
         if batch_id == 0 and counts["_span"] and not counts["_records"]:
@@ -171,6 +176,8 @@ class Writer:
                 f"Kafka has {counts['_span']} offsets of {self.feed.topic} on {self.feed.cluster}, but gave not one "
                 "record: check with `./regroup doctor` what this user may read."
             )
+        if fuse:
+            fuse.hold((*read,) for read in counts["_read"])
         return {
             table: (batch.where(F.col(table.name).isNotNull()).select(f"{table.name}.*"), counts[table.name])
             for table in self.tables

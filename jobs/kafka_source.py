@@ -18,12 +18,13 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from jobs.bronze_source import read_stream, union
+from jobs.fuse import InARow
 from jobs.kafka_client import TopicEnds, admin, topic_ends, unreachable
 from jobs.kafka_read import Range, RangeReader
 from jobs.source_position import Position, lost
 from pipelines.arrow_types import row_type
 from pipelines.coverage import Span
-from schemas.bronze import COVERAGE
+from schemas.bronze import COVERAGE, QUARANTINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,6 +55,7 @@ class Feed:
     tables: tuple[Table, ...]
     max_offsets_per_trigger: int
     tasks: int
+    has_fuse: bool = False
     start: Position = field(default_factory=Position)
 
     def stream(self, spark: SparkSession) -> DataFrame:
@@ -132,12 +134,16 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         gaps = list(partition.gaps)
         if partition.ranges:
             reader = RangeReader(feed.options, feed.topic, partition.ranges)
+            fuse = InARow(feed.cluster, feed.topic) if feed.has_fuse else None
             with _no_collection():
                 for records in reader:
-                    yield from union(feed.fold(records, spans), tables)
+                    rows = feed.fold(records, spans)
+                    if fuse:
+                        fuse.hold(records, rows[QUARANTINE.name])
+                    yield from union(rows, tables)
             gaps += reader.gaps
-        rows = [span.row(feed.cluster, feed.topic) for span in (*_around(spans, gaps), *gaps)]
-        yield from union({COVERAGE.name: pa.array(rows, row_type(COVERAGE))}, tables)
+        covered = [span.row(feed.cluster, feed.topic) for span in (*_around(spans, gaps), *gaps)]
+        yield from union({COVERAGE.name: pa.array(covered, row_type(COVERAGE))}, tables)
 
 
 @contextmanager

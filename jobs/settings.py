@@ -46,7 +46,9 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One Kafka cluster. `kafka` are librdkafka options, passed through as they are."""
+    """One Kafka cluster. `kafka` are librdkafka options, passed through as they are. Without `quarantine_fuse` reading
+    goes on however much of `__consumer_offsets` cannot be decoded.
+    """
 
     name: str
     bootstrap_servers: str
@@ -55,6 +57,7 @@ class Cluster:
     events_zone: str = "UTC"
     events_layout: str = "default"
     max_offsets_per_trigger: int = 5_000_000
+    quarantine_fuse: bool = True
     logs: tuple[LogFile, ...] = ()
 
     def client(self) -> dict[str, str]:

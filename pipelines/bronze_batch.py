@@ -98,14 +98,12 @@ def bronze(records: Records, *, cluster: str) -> dict[str, pa.StructArray]:
     codes = encoded.indices.fill_null(-1).to_numpy()
     kind = kinds[codes]
 
-    quarantined = [
-        _quarantine(records, at, cluster, keys[codes[at]]) for at in np.flatnonzero(kind == _BAD_COMMIT).tolist()
-    ]
+    refused = [(at, keys[codes[at]]) for at in np.flatnonzero(kind == _BAD_COMMIT).tolist()]
     group_rows, cuts = [], []
     for at in np.flatnonzero(kind == _OTHER).tolist():
         decoded = decode_record(records.key[at], records.value[at])
         if isinstance(decoded, Quarantined):
-            quarantined.append(_quarantine(records, at, cluster, decoded))
+            refused.append((at, decoded))
             continue
         cuts.append((decoded.group_id, at))
         group_rows.append(
@@ -120,11 +118,14 @@ def bronze(records: Records, *, cluster: str) -> dict[str, pa.StructArray]:
                 "body": json.dumps(decoded.body, separators=(",", ":")),
             }
         )
-    commits, refused = _commits(records, kind == _COMMIT, codes)
-    quarantined += [_quarantine(records, at, cluster, why) for at, why in refused]
+    commits, bad = _commits(records, kind == _COMMIT, codes)
+    refused += bad
+    breaks = [(int(records.partition[at]), at) for at, _ in refused]
+    commit_keys = [key if isinstance(key, tuple) else ("", "", 0) for key in keys]
+    quarantined = [_quarantine(records, at, cluster, why) for at, why in refused]
     return {
         COORDINATOR_RECORDS.name: pa.array(group_rows, row_type(COORDINATOR_RECORDS)),
-        OFFSET_COMMITS.name: runs(commits, [k if isinstance(k, tuple) else ("", "", 0) for k in keys], cuts, cluster),
+        OFFSET_COMMITS.name: runs(commits, commit_keys, cuts, breaks, cluster),
         QUARANTINE.name: pa.array(quarantined, row_type(QUARANTINE)),
     }
 

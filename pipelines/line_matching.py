@@ -20,7 +20,7 @@ _UUID = r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 _ENDS = {"member_id": _UUID, "leader_member_id": _UUID, "replaced_member_id": _UUID, "member_ids": _UUID + r"[])}]"}
 _PIVOTS = ("group_id", "group_instance_id", "reason")
 _UNKEPT = frozenset({"_", "_n", "_w", "state"})
-_INT32 = 2**31 - 1
+_INT32, _INT64 = 2**31 - 1, 2**63 - 1
 _KEPT_NUMBERS = NUMBERS - _UNKEPT
 
 
@@ -153,7 +153,7 @@ def _typed(values: dict[str, str]) -> dict[str, Any] | None:
     for name, value in values.items():
         if name in _KEPT_NUMBERS:
             typed[name] = number = int(value)
-            if number > _INT32 and name != "duration_ms":
+            if number > (_INT64 if name == "duration_ms" else _INT32):
                 return None
         elif name not in _UNKEPT:
             typed[name] = value

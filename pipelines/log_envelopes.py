@@ -24,6 +24,8 @@ _BROKER = tuple(
     for place in ("", "fields.", "labels.", "attributes.")
     for name in ("broker_id", "broker.id", "brokerId")
 )
+# Beyond the year 9999, which no clock shows; JSON can also spell numbers that are none.
+_LATEST_MS = 253_402_300_800_000
 # A shipper wraps what a JSON layout or a container runtime wrapped before.
 _DEPTH = 4
 
@@ -55,16 +57,21 @@ def unwrap(value: bytes | None, broker_id: int | None = None) -> list[LogLine] |
     if not _is_json(text):
         return _split(text, broker_id)
     try:
-        content = json.loads(text)
-        if "\\ud" in text.lower():
-            # JSON can spell half a surrogate pair, which no table can hold.
-            content = json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
+        content = _loaded(text)
     except (ValueError, RecursionError) as error:
         return Unreadable(QuarantineReason.INVALID_ENVELOPE, f"broken JSON: {error}"[:200])
     if isinstance(content, dict) and _is_own(content):
         return _own(content, broker_id)
     lines = _lines(content, broker_id, _DEPTH)
     return lines or Unreadable(QuarantineReason.INVALID_ENVELOPE, "no log line in event.original, message, log or body")
+
+
+def _loaded(text: str) -> Any:
+    content = json.loads(text)
+    if "\\ud" in text.lower():
+        # JSON can spell half a surrogate pair, which no table can hold.
+        content = json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
+    return content
 
 
 def _is_own(content: dict[str, Any]) -> bool:
@@ -116,7 +123,7 @@ def _lines(content: Any, broker_id: int | None, depth: int) -> list[LogLine]:
 def _parsed(text: str) -> Any:
     """JSON within JSON; None if it is none."""
     try:
-        return json.loads(text) if _is_json(text) else None
+        return _loaded(text) if _is_json(text) else None
     except (ValueError, RecursionError):
         return None
 
@@ -126,11 +133,14 @@ def _otlp(content: dict[str, Any]) -> list[Any]:
     return [
         record
         for resource in content["resourceLogs"]
-        if isinstance(resource, dict)
-        for scope in resource.get("scopeLogs") or ()
-        if isinstance(scope, dict)
-        for record in scope.get("logRecords") or ()
+        for scope in _listed(resource, "scopeLogs")
+        for record in _listed(scope, "logRecords")
     ]
+
+
+def _listed(content: Any, name: str) -> list[Any]:
+    found = content.get(name) if isinstance(content, dict) else None
+    return found if isinstance(found, list) else []
 
 
 def _field(content: dict[str, Any], name: str) -> Any:
@@ -170,7 +180,7 @@ def _time(content: dict[str, Any]) -> str:
         seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond", 0)
         return _printed(seconds, nanos // 1_000_000 if isinstance(nanos, int) else 0)
     found = next((value for name in _TIME if (value := _field(content, name)) is not None), None)
-    if isinstance(found, (int, float)) and not isinstance(found, bool):
+    if isinstance(found, (int, float)) and not isinstance(found, bool) and abs(found) < _LATEST_MS:
         # GELF counts seconds, everybody else milliseconds.
         millis = round(found * 1000) if found < 1e11 else round(found)
         return _printed(millis // 1000, millis % 1000)

@@ -2,7 +2,8 @@
 
 Consecutive commits of one (group, topic, partition) become one row of their first, last-but-one and last record, and of
 the one before these where the last made no progress: a client that closes may repeat what it committed already. A run
-ends at every group record of the same group, at a tombstone, where the topic's id or the ten minutes of its records
+ends at every group record of the same group, at every record of the same partition that could not be read (it may turn
+out to be either, once it can), at a tombstone, where the topic's id or the ten minutes of its records
 change, and with the call. So the last two commits before and the first one after any group record are exact, however
 wide the runs are.
 """
@@ -55,11 +56,17 @@ class Commits:
 
 
 def runs(
-    commits: Commits, keys: Sequence[CommitKey], group_records: Sequence[tuple[str, int]], cluster: str
+    commits: Commits,
+    keys: Sequence[CommitKey],
+    group_records: Sequence[tuple[str, int]],
+    unreadable: Sequence[tuple[int, int]],
+    cluster: str,
 ) -> pa.StructArray:
-    """Rows of `offset_commits`; `group_records` are (group, position) of every record that cuts its group's runs."""
+    """Rows of `offset_commits`; `group_records` are (group, position) of every record that cuts its group's runs,
+    `unreadable` (partition of the offsets topic, position) of those that cut all of it.
+    """
     commits = commits.take(_stable_order(commits.key, len(keys)))
-    starts = _starts(commits, _cuts_before(commits, keys, group_records))
+    starts = _starts(commits, _cuts_before(commits, keys, group_records), _cuts_in(commits, unreadable))
     lasts = np.append(starts[1:], len(commits.key))[: len(starts)] - 1
     single = lasts == starts
     before = np.where(single, lasts, lasts - 1)
@@ -110,12 +117,12 @@ def _stable_order(codes: NDArray[np.int32], distinct: int) -> NDArray[np.int64]:
     return np.argsort(narrow, kind="stable")
 
 
-def _starts(commits: Commits, cuts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _starts(commits: Commits, *cuts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where runs begin in commits ordered by key."""
     deleted = commits.is_tombstone
     changed = deleted[1:] | deleted[:-1]
     ids = commits.topic_id.view(np.int64).reshape(-1, 2).T
-    for column in (commits.key, commits.log_epoch, commits.timestamp_ms // BUCKET_MS, cuts, *ids):
+    for column in (commits.key, commits.log_epoch, commits.timestamp_ms // BUCKET_MS, *cuts, *ids):
         changed |= column[1:] != column[:-1]
     return np.flatnonzero(np.concatenate(([len(deleted) > 0], changed)))
 
@@ -131,3 +138,12 @@ def _cuts_before(
     width = 1 + max(int(commits.position.max(initial=0)), *(position for _, position in group_records))
     cuts = np.array([codes[group] * width + at for group, at in group_records if group in codes], np.int64)
     return np.searchsorted(np.sort(cuts), group_of_key[commits.key] * width + commits.position)
+
+
+def _cuts_in(commits: Commits, unreadable: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+    """A number for each commit; those of two commits of a partition differ where an unreadable record is between."""
+    if not unreadable:
+        return np.zeros(len(commits.key), np.int64)
+    width = 1 + max(int(commits.position.max(initial=0)), *(position for _, position in unreadable))
+    cuts = np.array(sorted(partition * width + at for partition, at in unreadable), np.int64)
+    return np.searchsorted(cuts, commits.source_partition.astype(np.int64) * width + commits.position)

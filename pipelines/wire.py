@@ -252,6 +252,8 @@ def _tagged(layout: Type) -> Reader:
 def _tags(out: dict[str, Any], known: Mapping[int, tuple[str, Reader]], buffer: bytes, position: int) -> int:
     """Adds the tagged fields that are known to `out` and passes over the others."""
     count, position = uvarint(buffer, position)
+    if 2 * count > len(buffer) - position:
+        _absent(count, buffer, position, nullable=False)
     for _ in range(count):
         number, position = uvarint(buffer, position)
         size, position = uvarint(buffer, position)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -177,3 +178,24 @@ def test_a_topic_id_that_begins_like_a_number_or_like_null_is_read_whole(topic_i
     found = parse(line(f"[Controller 7] {said}", KRAFT))
     assert isinstance(found, Event)
     assert (topic_id, 4, [5, 0]) == (found.topic_id, found.partition, found.replicas)
+
+
+@pytest.mark.parametrize("number", ["2147483648", "9" * 30])
+def test_a_broker_id_that_no_broker_has_makes_a_line_none_of_ours(number):
+    text = line(
+        "[QuorumController id=100] Replayed partition assignment change PartitionChangeRecord("
+        f"partitionId=1, topicId=l9tIqX8vRkCFr7knMuynlA, isr=[3, {number}], leader=3) for topic orders",
+        "org.apache.kafka.controller.ReplicationControlManager",
+    )
+    assert None is parse(text)
+
+
+def test_a_field_of_60_kb_is_read_at_once():
+    text = line(
+        "[QuorumController id=100] Replayed partition assignment change PartitionChangeRecord("
+        f"partitionId=1, isr=[3], directories=[Z7{'9' * 60_000}], leader=3) for topic orders",
+        "org.apache.kafka.controller.ReplicationControlManager",
+    )
+    begun = time.thread_time()
+    assert 3 == parse(text).leader
+    assert time.thread_time() - begun < 1

@@ -156,3 +156,21 @@ def test_lines_of_a_file_are_events_quarantined_or_nothing():
     assert [(1, 1), (4, 9)] == [(row["line_no"], row["broker_id"]) for row in events]
     assert [(3, "invalid_timestamp"), (5, "oversized")] == [(row["source_offset"], row["reason"]) for row in refused]
     assert texts[2].encode() == refused[0]["raw_value"]
+
+
+@pytest.mark.parametrize("time", ["NaN", "-Infinity", "-1e308", "1" + "0" * 400])
+def test_a_time_that_no_clock_shows_is_left_to_the_parser(time):
+    (found,) = unwrap(f'{{"timestamp": {time}, "logger": "l", "message": "m"}}'.encode())
+    assert found.line.endswith("] INFO m (l)")
+
+
+@pytest.mark.parametrize("records", ["5", "true", '{"a": 1}', '"text"', "[5, null]"])
+def test_lists_that_are_none_hold_no_line(records):
+    for told in (f'[{{"scopeLogs": {records}}}]', f'[{{"scopeLogs": [{{"logRecords": {records}}}]}}]'):
+        assert isinstance(unwrap(f'{{"resourceLogs": {told}}}'.encode()), Unreadable)
+
+
+def test_half_a_surrogate_pair_within_json_within_json_is_replaced():
+    inner = '{"message": "\\ud83d"}'
+    (found,) = unwrap(json.dumps({"log": inner}).encode())
+    assert "?" == found.line

@@ -130,3 +130,21 @@ def test_a_line_of_100_kb_made_of_its_own_words_is_read_at_once(wording):
                  line(words * (100_000 // len(words)) + "!", whole.rpartition("(")[2][:-1])):  # fmt: skip
         parse(text)
     assert time.thread_time() - begun < 0.5
+
+
+def test_a_workers_line_of_100_kb_that_ends_otherwise_is_refused_at_once():
+    begun = time.thread_time()
+    assert None is parse(
+        f"[2026-11-21 10:00:00,123] INFO [Worker clientId=c, groupId=g] {'in group ' * 11_000}oordinator)"
+    )
+    assert time.thread_time() - begun < 2
+
+
+def test_a_duration_that_no_column_holds_makes_a_line_none_of_ours():
+    loader = "org.apache.kafka.coordinator.common.runtime.CoordinatorRuntime"
+    text = (
+        "[GroupCoordinator id=1] Finished loading of metadata from __consumer_offsets-5 with epoch 0 in {}ms where 9ms "
+        "was spent in the scheduler. Loaded 0 records which total to 0 bytes."
+    )
+    assert 2**63 - 1 == parse(line(text.format(2**63 - 1), loader)).duration_ms
+    assert None is parse(line(text.format(2**63), loader))

@@ -56,12 +56,13 @@ def differences(records: Iterable[Record], *, all_are_kafkas: bool) -> Iterator[
             if all_are_kafkas:
                 yield f"Kafka: {kafka} in {where}"
         elif isinstance(ours, Decoded):
-            yield from (f"{difference} in {where}" for difference in _compared(ours, kafka))
+            yield from (f"{difference} in {where}" for difference in compared(ours, kafka))
         elif all_are_kafkas or ours.reason not in STRICTER:
             yield f"{ours} in {where}"
 
 
-def _compared(ours: Decoded, kafka: dict[str, Any]) -> Iterator[str]:
+def compared(ours: Decoded, kafka: dict[str, Any]) -> Iterator[str]:
+    """What two readings of the same bytes do not have in common."""
     if (kafka["key"], kafka.get("version")) != (ours.body["key"], ours.value_version):
         yield f"key or version: Kafka {kafka['key']} {kafka.get('version')}, we {ours.body['key']} {ours.value_version}"
     if ours.value_version is None:
