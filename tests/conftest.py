@@ -7,6 +7,23 @@ from pathlib import Path
 import pytest
 
 
+def pytest_addoption(parser):
+    parser.addoption(
+        "--faults", type=int, nargs="?", const=25, default=0, metavar="N", help="the fault matrix, N times"
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "faults: part of the fault matrix, which runs with --faults only")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--faults"):
+        whole = [item for item in items if item.get_closest_marker("faults")]
+        config.hook.pytest_deselected(items=whole)
+        items[:] = [item for item in items if item not in whole]
+
+
 @pytest.fixture(scope="session")
 def spark():
     from jobs.spark import session

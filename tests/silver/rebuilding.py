@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -42,9 +43,13 @@ def with_duplicates(given: list[Batch], share: float, seed: int) -> list[Batch]:
 
 
 def histories(given: list[Batch], meta: dict[str, Any]) -> list[History]:
+    return histories_of(bronze_of(batch, "kafka", meta) for batch in given)
+
+
+def histories_of(bronze: Iterable[Mapping[str, list[dict[str, Any]]]]) -> list[History]:
+    """One for each group in rows of bronze."""
     by_group: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
-    for batch in given:
-        rows = bronze_of(batch, "kafka", meta)
+    for rows in bronze:
         for table in INPUTS:
             for row in rows[table.name]:
                 if row["group_id"] is not None:

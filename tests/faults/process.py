@@ -1,0 +1,102 @@
+"""Regroup's jobs as processes of their own, watched from outside and killed with all their children."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from jobs.settings import Cluster
+
+ROOT = Path(__file__).parents[2]
+LONGEST_S = 300.0
+
+
+class Job:
+    """`regroup COMMAND --once` on one warehouse, in a process group of its own, of which JVM and workers are part."""
+
+    def __init__(self, command: str, warehouse: Path, cluster: Cluster) -> None:
+        warehouse.parent.mkdir(parents=True, exist_ok=True)
+        config = warehouse.parent / "regroup.toml"
+        config.write_text(
+            f'[clusters.{cluster.name}]\nbootstrap_servers = "{cluster.bootstrap_servers}"\n'
+            f"max_offsets_per_trigger = {cluster.max_offsets_per_trigger}\n"
+        )
+        self.said = warehouse.parent / f"{command}.log"
+        with self.said.open("ab") as said:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "jobs.cli", command, "--once", "--config", config, "--warehouse", warehouse],
+                stdout=said,
+                stderr=said,
+                start_new_session=True,
+                env=os.environ | {"PYTHONPATH": str(ROOT)},
+                cwd=ROOT,
+            )
+
+    def until(self, holds: Callable[[], object]) -> bool:
+        """Wait for a condition; False where the job ended before it held."""
+        deadline = time.monotonic() + LONGEST_S
+        while not holds():
+            if self.process.poll() is not None:
+                return False
+            assert time.monotonic() < deadline, f"neither done nor there within {LONGEST_S} s: {self.tail()}"
+            time.sleep(0.001)
+        return True
+
+    def kill(self) -> None:
+        """As when the machine loses power."""
+        # Spark's Python workers are a process group apart, in the same session.
+        for pid in _session(self.process.pid):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def kill_workers(self) -> int:
+        """SIGKILL to every Python worker; how many there were."""
+        workers = [pid for pid in _session(self.process.pid) if b"pyspark.daemon" in _command(pid)]
+        for pid in workers:
+            os.kill(pid, signal.SIGKILL)
+        return len(workers)
+
+    def end(self) -> int:
+        """Let it come to its end; its exit code."""
+        try:
+            return self.process.wait(LONGEST_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"did not end within {LONGEST_S} s: {self.tail()}") from None
+
+    def tail(self) -> str:
+        return self.said.read_text(encoding="utf-8", errors="replace")[-3_000:]
+
+
+def finished(command: str, warehouse: Path, cluster: Cluster, *, attempts: int = 3) -> float:
+    """Start it again until it is done; seconds of the attempt that was."""
+    for _ in range(attempts):
+        began = time.monotonic()
+        job = Job(command, warehouse, cluster)
+        if job.end() == 0:
+            return time.monotonic() - began
+    raise AssertionError(job.tail())
+
+
+def _session(leader: int) -> list[int]:
+    """Leader first, so that nobody is left to start others."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(ProcessLookupError):
+            if os.getsid(int(path.name)) == leader:
+                found.append(int(path.name))
+    return sorted(found, key=lambda pid: pid != leader)
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""

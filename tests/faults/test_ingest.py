@@ -1,0 +1,163 @@
+"""`ingest` as a process, disturbed at points that can be seen from outside: the tables are those of a quiet run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import Trial
+from tests.faults.process import Job, finished
+from tests.faults.tables import content, difference
+
+STREAM = "_checkpoints/ingest/kafka/__consumer_offsets"
+AT = 1
+"""The second batch of three: something is written already, and something is left."""
+
+
+def has(warehouse: Path, *parts: str) -> bool:
+    return warehouse.joinpath(*parts).exists()
+
+
+def commits(warehouse: Path, table: str) -> int:
+    return len(list((warehouse / table / "_delta_log").glob("[0-9]*.json")))
+
+
+def wrote(warehouse: Path, table: str, versions: int) -> bool:
+    """Each table begins with the commit that makes it; those that only this stream fills gain one a batch."""
+    return has(warehouse, table, "_delta_log", f"{versions:020}.json")
+
+
+def is_open(warehouse: Path) -> bool:
+    return has(warehouse, STREAM, "offsets", str(AT)) and not has(warehouse, STREAM, "commits", str(AT))
+
+
+POINTS: dict[str, tuple[Callable[[Path], bool], Callable[[Path], bool]]] = {
+    "before the first batch": (
+        lambda w: has(w, STREAM, "regroup.json"),
+        lambda w: not has(w, STREAM, "commits", "0"),
+    ),
+    "offsets of a batch written": (lambda w: has(w, STREAM, "offsets", str(AT)), is_open),
+    "coordinator_records written": (lambda w: wrote(w, "coordinator_records", AT + 1), is_open),
+    "offset_commits written": (lambda w: wrote(w, "offset_commits", AT + 1), is_open),
+    "all tables written": (
+        lambda w: wrote(w, "offset_commits", AT + 1) and is_covered(w),
+        is_open,
+    ),
+    "commits file written": (
+        lambda w: has(w, STREAM, "commits", str(AT)),
+        lambda w: not has(w, STREAM, "commits", str(AT + 1)),
+    ),
+}
+"""What is waited for, and what must be so when the job is dead for the point to have been hit."""
+
+
+def is_covered(warehouse: Path) -> bool:
+    """The stream of the events topic covers one batch too, in either order."""
+    return commits(warehouse, "coverage") >= AT + 3
+
+
+def disturbed(warehouse: Path, cluster, until: Callable[[Path], bool], was: Callable[[Path], bool]) -> bool:
+    job = Job("ingest", warehouse, cluster)
+    there = job.until(lambda: until(warehouse))
+    job.kill()
+    return there and was(warehouse)
+
+
+def judged(trial: Trial, warehouse: Path, cluster, undisturbed) -> None:
+    trial.seconds = finished("ingest", warehouse, cluster)
+    trial.found = difference(undisturbed, content(warehouse))
+    assert trial.found.is_identical, trial.found
+
+
+def test_kills_in_a_row_at_three_points_change_no_row(matrix, warehouse, recorded, undisturbed) -> None:
+    """The part of the matrix that every run has."""
+    trial = matrix("kill -9: three points in a row", Trial())
+    three = (
+        POINTS["offsets of a batch written"],
+        POINTS["coordinator_records written"],
+        POINTS["commits file written"],
+    )
+    trial.is_hit = any([disturbed(warehouse, recorded, *point) for point in three])
+    judged(trial, warehouse, recorded, undisturbed)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_changes_no_row(matrix, warehouse, recorded, undisturbed, point, number) -> None:
+    trial = matrix(f"kill -9: {point}", Trial())
+    trial.is_hit = disturbed(warehouse, recorded, *POINTS[point])
+    judged(trial, warehouse, recorded, undisturbed)
+
+
+@pytest.mark.faults
+def test_killed_python_workers_change_no_row(matrix, warehouse, recorded, undisturbed, number) -> None:
+    trial = matrix("kill -9: Python workers", Trial())
+    job = Job("ingest", warehouse, recorded)
+    there = job.until(lambda: is_open(warehouse))
+    trial.is_hit = job.kill_workers() > 0 and there
+    job.end()
+    judged(trial, warehouse, recorded, undisturbed)
+
+
+@pytest.mark.faults
+def test_a_lost_checkpoint_changes_no_row(matrix, warehouse, recorded, undisturbed, number) -> None:
+    trial = matrix("checkpoint lost within a batch", Trial())
+    trial.is_hit = disturbed(warehouse, recorded, *POINTS["offset_commits written"])
+    shutil.rmtree(warehouse / "_checkpoints")
+    judged(trial, warehouse, recorded, undisturbed)
+
+
+@pytest.mark.faults
+def test_two_copies_at_once_change_no_row(matrix, warehouse, recorded, undisturbed, number) -> None:
+    trial = matrix("two copies at once", Trial(is_hit=True))
+    for copy in [Job("ingest", warehouse, recorded) for _ in range(2)]:
+        copy.end()
+    judged(trial, warehouse, recorded, undisturbed)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("left", [0.0, 0.5])
+def test_a_torn_delta_log_is_refused_by_name_and_good_again_without_it(
+    matrix, warehouse, recorded, undisturbed, left, number
+) -> None:
+    """As a disk leaves it that lost power before it wrote what was renamed."""
+    trial = matrix(f"newest Delta log file torn to {left:.0%}", Trial())
+    trial.is_hit = disturbed(warehouse, recorded, *POINTS["coordinator_records written"])
+    newest = max((warehouse / "coordinator_records" / "_delta_log").glob("[0-9]*.json"))
+    os.truncate(newest, int(newest.stat().st_size * left))
+    job = Job("ingest", warehouse, recorded)
+    if job.end() != 0:
+        assert newest.name in job.tail() or "coordinator_records" in job.tail()
+        newest.unlink()
+        newest.with_name(f".{newest.name}.crc").unlink(missing_ok=True)
+    judged(trial, warehouse, recorded, undisturbed)
+
+
+@contextmanager
+def small_disk(folder: Path, size: str):
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("size", ["250k", "500k"])
+def test_a_full_disk_stops_and_goes_on_when_there_is_space(
+    matrix, tmp_path, recorded, undisturbed, size, number
+) -> None:
+    """Needs the right to mount."""
+    trial = matrix(f"disk full at {size}", Trial())
+    with small_disk(tmp_path / "disk", size):
+        warehouse = tmp_path / "disk" / "warehouse"
+        trial.is_hit = Job("ingest", warehouse, recorded).end() != 0
+        subprocess.run(["mount", "-o", "remount,size=64m", tmp_path / "disk"], check=True)
+        judged(trial, warehouse, recorded, undisturbed)
