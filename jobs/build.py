@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.analyze import analyze
 from jobs.build_marks import rebuild_all_marks, start_marks
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
-from jobs.delta_io import WRITERS, checkpoint_path, create_tables, read, table_path
+from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
 from jobs.errors import UserError
 from jobs.release import release
 from jobs.replace import PRUNED_GROUPS, replace_rows
@@ -182,7 +182,7 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     followed = (*INPUTS, ADMIN_OBSERVATIONS)
-    new = {table: spark.readStream.format("delta").load(table_path(warehouse, table)) for table in followed}
+    new = {table: follow(spark, warehouse, table) for table in followed}
     rows = [_touching(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.delta_io import checkpoint_path, create_tables, read, table_path
+from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
 from jobs.replace import replace_rows
 from jobs.spark import for_few_rows
 from pipelines.arrow_types import row_type
@@ -49,8 +49,7 @@ def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]
     """Follow bronze and bring the table up to date."""
     create_tables(spark, warehouse, (MARKS,))
     return (
-        spark.readStream.format("delta")
-        .load(table_path(warehouse, ADMIN_OBSERVATIONS))
+        follow(spark, warehouse, ADMIN_OBSERVATIONS)
         .writeStream.foreachBatch(lambda batch, _: update_marks(batch.sparkSession, warehouse, batch))
         .option("checkpointLocation", str(checkpoint_path(warehouse, "build-marks")))
         .trigger(**trigger)

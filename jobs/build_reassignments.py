@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.delta_io import checkpoint_path, create_tables, read, table_path
+from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
 from jobs.replace import replace_rows
 from jobs.spark import for_few_rows
 from pipelines.reassignments.frame import cut, reassignments, since_cut, touching
@@ -53,7 +53,7 @@ def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Map
 
 def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
     """Follow bronze and rebuild what changes."""
-    new = (spark.readStream.format("delta").load(table_path(warehouse, table)) for table in INPUTS)
+    new = (follow(spark, warehouse, table) for table in INPUTS)
     return (
         reduce(DataFrame.union, touching(*new))
         .writeStream.foreachBatch(lambda batch, _: rebuild_since(batch.sparkSession, warehouse, batch))

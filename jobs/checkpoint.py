@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import uuid
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
 
 import deltalake
 
@@ -15,9 +17,12 @@ from jobs.errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from schemas.tables import Table
+
+
+_held: dict[Path, BinaryIO] = {}
+"""Locks of this process, by their files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +40,32 @@ class Checkpoint:
     @property
     def has_progress(self) -> bool:
         return any((self.path / "offsets").glob("[0-9]*"))
+
+    def hold(self) -> None:
+        """Keep other processes from the stream until this one ends, however it does.
+
+        Two that begin at the same time would each make an app id of their own, and write the first batch twice.
+
+        Raises:
+            UserError: another process has the stream.
+        """
+        lock = self.path.with_name(f"{self.path.name}.lock")
+        if lock in _held:
+            return
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        file = lock.open("ab")
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise UserError(
+                f"Another process already writes what the checkpoint {self.path} is about: stop that one first."
+            ) from None
+        except OSError:
+            # Cloud storage knows no locks; there, the scheduler runs one copy of a job.
+            file.close()
+            return
+        _held[lock] = file
 
     def refuse_other_tables(self) -> None:
         """Call before tables are created.

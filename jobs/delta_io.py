@@ -111,6 +111,12 @@ def read(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:
     return spark.read.format("delta").load(table_path(warehouse, table))
 
 
+def follow(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:
+    """What the table gains, as a stream; commits that delete or replace rows bring nothing new and are skipped."""
+    stream = spark.readStream.format("delta").option("skipChangeCommits", "true")
+    return stream.load(table_path(warehouse, table))
+
+
 def append(frame: DataFrame, path: str, *, app_id: str, version: int) -> None:
     """Append once: a repeated (app_id, version) writes nothing. Versions of one app_id must not decrease."""
     frame.write.format("delta").mode("append").option("txnAppId", app_id).option("txnVersion", version).save(path)

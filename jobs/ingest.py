@@ -60,7 +60,8 @@ def start(
     the same time, and never twice at once. After a crash it may get rows again.
 
     Raises:
-        UserError: no cluster is named or reached, or warehouse and checkpoint belong to something else.
+        UserError: no cluster is named or reached, warehouse and checkpoint belong to something else, or another process
+            already fills these tables.
     """
     if not settings.clusters:
         raise UserError("No Kafka cluster is named: give --bootstrap-servers HOST:PORT, or --config with [clusters].")
@@ -73,6 +74,7 @@ def start(
     gathering = Gathering(on_batch) if on_batch else None
     writers = [Writer(feed=feed, warehouse=settings.warehouse, gathering=gathering) for feed in found]
     for writer in writers:
+        writer.checkpoint.hold()
         writer.checkpoint.refuse_other_tables()
     create_tables(spark, settings.warehouse, BRONZE)
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -56,33 +57,38 @@ def expected(spark, tmp_path_factory) -> dict[str, list[str]]:
 
 
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory) -> Cluster:
+def recorded(tmp_path_factory) -> Iterator[Cluster]:
     """A broker whose topics hold the recorded history, at the offsets and times it was recorded with."""
     overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1}
     with Broker(tmp_path_factory.mktemp("recorded"), overrides=overrides) as broker:
         cluster = Cluster(name=CLUSTER, bootstrap_servers=broker.bootstrap_servers, max_offsets_per_trigger=4_000)
-        capture = Capture(CAPTURES / NAME)
-        partitions = capture.meta["offsets_topic"]["partitions"]
-        topics = [NewTopic("__consumer_offsets", partitions, 1), NewTopic(cluster.events_topic, 2, 1)]
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-        for made in admin.create_topics(topics).values():
-            made.result(30)
-        # Only an admin client's id may write to an internal topic.
-        producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "__admin_client"})
-        failed = []
-
-        def delivered(error, message) -> None:
-            if error is not None:
-                failed.append((message.topic(), message.partition(), str(error)))
-
-        for r in capture.records():
-            place = {"partition": r.partition, "timestamp": r.timestamp_ms, "on_delivery": delivered}
-            producer.produce("__consumer_offsets", r.value, r.key, **place)
-        for line in capture.lines():
-            producer.produce(cluster.events_topic, line.text.encode(), partition=line.number % 2, on_delivery=delivered)
-        assert producer.flush(60) == 0
-        assert failed == []
+        record(cluster)
         yield cluster
+
+
+def record(cluster: Cluster) -> None:
+    """Make both topics and write the recorded history into them."""
+    capture = Capture(CAPTURES / NAME)
+    partitions = capture.meta["offsets_topic"]["partitions"]
+    topics = [NewTopic("__consumer_offsets", partitions, 1), NewTopic(cluster.events_topic, 2, 1)]
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    for made in admin.create_topics(topics).values():
+        made.result(30)
+    # Only an admin client's id may write to an internal topic.
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "client.id": "__admin_client"})
+    failed = []
+
+    def delivered(error, message) -> None:
+        if error is not None:
+            failed.append((message.topic(), message.partition(), str(error)))
+
+    for r in capture.records():
+        place = {"partition": r.partition, "timestamp": r.timestamp_ms, "on_delivery": delivered}
+        producer.produce("__consumer_offsets", r.value, r.key, **place)
+    for line in capture.lines():
+        producer.produce(cluster.events_topic, line.text.encode(), partition=line.number % 2, on_delivery=delivered)
+    assert producer.flush(60) == 0
+    assert failed == []
 
 
 def built(spark, settings: Settings):

@@ -1,0 +1,73 @@
+"""A killed `build` ends in the silver tables of a quiet one, at whichever table it was killed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from schemas.silver import REBALANCES, SILVER
+from tests.faults.conftest import Trial
+from tests.faults.process import Job, finished
+from tests.faults.tables import Difference
+from tests.faults.test_ingest import commits, disturbed
+from tests.faults.test_ingest import POINTS as INGEST
+from tests.jobs.conftest import differing, silver
+
+pytestmark = pytest.mark.faults
+
+POINTS = {
+    "first silver table written": lambda w: any(commits(w, t.name) > 1 for t in SILVER),
+    "last silver table written": lambda w: commits(w, REBALANCES.name) > 1,
+}
+
+
+@pytest.fixture(scope="module")
+def read(tmp_path_factory, recorded) -> Path:
+    """A warehouse with all of bronze."""
+    warehouse = tmp_path_factory.mktemp("read") / "warehouse"
+    finished("ingest", warehouse, recorded)
+    return warehouse
+
+
+@pytest.fixture(scope="module")
+def quiet(tmp_path_factory, recorded, read) -> dict[str, list[str]]:
+    """Silver of a build that nobody disturbed."""
+    warehouse = tmp_path_factory.mktemp("quiet") / "warehouse"
+    shutil.copytree(read, warehouse)
+    finished("build", warehouse, recorded)
+    return silver(warehouse)
+
+
+def compared(quiet: dict[str, list[str]], found: dict[str, list[str]]) -> Difference:
+    rows = [row for side in differing(quiet, found).values() for row in side]
+    lost, more = (sum(row.startswith(sign) for row in rows) for sign in "-+")
+    return Difference(lost=lost, duplicated=more, is_identical=not rows)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_kill_changes_no_row_of_silver(matrix, warehouse, recorded, read, quiet, point, number) -> None:
+    trial = matrix(f"kill -9 of build: {point}", Trial())
+    shutil.copytree(read, warehouse)
+    job = Job("build", warehouse, recorded)
+    there = job.until(lambda: POINTS[point](warehouse))
+    job.kill()
+    trial.is_hit = there and not (warehouse / "_checkpoints" / "build" / "commits" / "0").exists()
+    trial.seconds = finished("build", warehouse, recorded)
+    trial.found = compared(quiet, silver(warehouse))
+    assert trial.found.is_identical
+
+
+def test_bronze_that_is_read_again_after_a_lost_checkpoint_does_not_stop_build(
+    matrix, warehouse, recorded, quiet, number
+) -> None:
+    """What a batch without coverage wrote is deleted from bronze, which `build` follows."""
+    trial = matrix("checkpoint of ingest lost after build read its rows", Trial())
+    trial.is_hit = disturbed(warehouse, recorded, *INGEST["offset_commits written"])
+    finished("build", warehouse, recorded)
+    shutil.rmtree(warehouse / "_checkpoints" / "ingest")
+    finished("ingest", warehouse, recorded)
+    trial.seconds = finished("build", warehouse, recorded)
+    trial.found = compared(quiet, silver(warehouse))
+    assert trial.found.is_identical
