@@ -58,6 +58,7 @@ CLUSTER = {
     "events_zone": "zone of the times in those lines",
     "events_layout": "layout of those lines: default, strimzi, or a pattern with named fields",
     "max_offsets_per_trigger": "records of a batch at most",
+    "quarantine_fuse": "stop before more is written where over 1,000 records in a row or 5 % cannot be decoded",
     "logs": "log files on this machine, `[[clusters.NAME.logs]]`, below",
 }
 LOG = {

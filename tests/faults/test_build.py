@@ -11,8 +11,8 @@ from schemas.silver import REBALANCES, SILVER
 from tests.faults.conftest import Trial
 from tests.faults.process import Job, finished
 from tests.faults.tables import Difference
-from tests.faults.test_ingest import commits, disturbed
 from tests.faults.test_ingest import POINTS as INGEST
+from tests.faults.test_ingest import commits, disturbed
 from tests.jobs.conftest import differing, silver
 
 pytestmark = pytest.mark.faults
