@@ -19,7 +19,7 @@ MOVES = (
     ("s", "\N{MINUS SIGN}", "zoom out"),
     ("w", "+", "zoom in"),
     ("d", "→", "later"),
-    ("f", "⛶", "focus on what was pointed at last"),
+    ("f", "◎", "focus on what was pointed at last"),
 )  # fmt: skip
 
 
