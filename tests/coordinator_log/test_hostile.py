@@ -129,7 +129,8 @@ def test_a_line_of_100_kb_made_of_its_own_words_is_read_at_once(wording):
                  line(words * (100_000 // len(words)), whole.rpartition("(")[2][:-1]),
                  line(words * (100_000 // len(words)) + "!", whole.rpartition("(")[2][:-1])):  # fmt: skip
         parse(text)
-    assert time.thread_time() - begun < 0.5
+    # What is quadratic takes twenty seconds and more.
+    assert time.thread_time() - begun < 2
 
 
 def test_a_workers_line_of_100_kb_that_ends_otherwise_is_refused_at_once():
