@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, TextIO
 
 import deltalake
 
 from jobs.delta_io import table_path
 from jobs.errors import UserError
+from jobs.held import locked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from schemas.tables import Table
 
 
-_held: dict[Path, BinaryIO] = {}
+_held: dict[Path, TextIO] = {}
 """Locks of this process, by their files."""
 
 
@@ -52,20 +52,12 @@ class Checkpoint:
         lock = self.path.with_name(f"{self.path.name}.lock")
         if lock in _held:
             return
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        file = lock.open("ab")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _held[lock] = locked(lock)
         except BlockingIOError:
-            file.close()
             raise UserError(
                 f"Another process already writes what the checkpoint {self.path} is about: stop that one first."
             ) from None
-        except OSError:
-            # Cloud storage knows no locks; there, the scheduler runs one copy of a job.
-            file.close()
-            return
-        _held[lock] = file
 
     def refuse_other_tables(self) -> None:
         """Call before tables are created.
