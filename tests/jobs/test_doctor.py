@@ -4,21 +4,13 @@ from __future__ import annotations
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AdminClient,
-    NewTopic,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AclBindingFilter, AclOperation, AdminClient, NewTopic
 
 from jobs.cli import main
 from jobs.errors import UserError
 from jobs.kafka_read import Range, RangeReader
 from jobs.lab.broker import Broker
+from tests.acls import allowed
 from tests.waiting import wait_until
 
 TOPIC, EVENTS = "__consumer_offsets", "regroup-events"
@@ -47,22 +39,10 @@ def granted(broker):
     made = []
 
     def grant(*operations: AclOperation) -> None:
-        made.extend(AclBindingFilter(*ruled(admin, operation, TOPIC)) for operation in operations)
+        made.extend(AclBindingFilter(*allowed(admin, operation, TOPIC)) for operation in operations)
 
     yield grant
     unruled(admin, made)
-
-
-def ruled(admin: AdminClient, operation: AclOperation, topic: str) -> tuple[object, ...]:
-    """Allow everybody this operation on the topic; returns the rule once the broker goes by it.
-
-    The controller answers when the rule is in its log, which a broker reads a little later.
-    """
-    place = (ResourceType.TOPIC, topic, ResourcePatternType.LITERAL)
-    rule = (*place, "User:ANONYMOUS", "*", operation, AclPermissionType.ALLOW)
-    admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(30)
-    wait_until(lambda: bool(admin.describe_acls(AclBindingFilter(*rule)).result(30)))
-    return rule
 
 
 def unruled(admin: AdminClient, rules: list[AclBindingFilter]) -> None:
@@ -86,17 +66,17 @@ def test_nothing_is_missing_where_all_is_allowed(doctor) -> None:
     assert f"topic {TOPIC}: readable, 2 partition(s)" in said
 
 
-@pytest.mark.parametrize("allowed", [AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS])
-def test_a_topic_that_may_not_be_read_is_named_with_the_right_to_grant(doctor, granted, allowed) -> None:
-    granted(allowed)
+@pytest.mark.parametrize("right", [AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS])
+def test_a_topic_that_may_not_be_read_is_named_with_the_right_to_grant(doctor, granted, right) -> None:
+    granted(right)
     code, said = doctor()
     assert code == 1
     assert f"Grant this principal READ on the topic {TOPIC}." in said
 
 
-@pytest.mark.parametrize("allowed", [AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS])
-def test_a_right_that_is_withdrawn_is_no_gap_but_a_sentence(broker, granted, allowed) -> None:
-    granted(allowed)
+@pytest.mark.parametrize("right", [AclOperation.DESCRIBE, AclOperation.ALTER_CONFIGS])
+def test_a_right_that_is_withdrawn_is_no_gap_but_a_sentence(broker, granted, right) -> None:
+    granted(right)
     reader = RangeReader(
         {"bootstrap.servers": broker.bootstrap_servers},
         TOPIC,
@@ -111,7 +91,7 @@ def test_the_right_to_send_marks_is_told_but_not_required(doctor, broker) -> Non
     admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
     admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(30)
     assert "writing to regroup-events: allowed" in doctor()[1]
-    rule = ruled(admin, AclOperation.READ, EVENTS)
+    rule = allowed(admin, AclOperation.READ, EVENTS)
     code, said = doctor()
     unruled(admin, [AclBindingFilter(*rule)])
     assert code == 0

@@ -13,13 +13,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
     AclOperation,
-    AclPermissionType,
     AdminClient,
     NewTopic,
-    ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
     ScramMechanism,
@@ -29,6 +25,7 @@ from deltalake import DeltaTable
 
 from jobs.java import java_home
 from jobs.lab.broker import Broker, free_ports
+from tests.acls import allowed
 from tests.waiting import wait_until
 
 PASSWORD = "planted-7b1e5c0a94d2"
@@ -80,13 +77,9 @@ class Guarded:
         self.broker._port = self.plain
 
     def allow(self, admin: AdminClient, kind: str, name: str, operation: str) -> None:
-        rule = (
-            # What Kafka calls the cluster is the broker to its client.
-            ResourceType.BROKER if kind == "CLUSTER" else ResourceType[kind], name, ResourcePatternType.LITERAL, "User:regroup", "*", AclOperation[operation],
-            AclPermissionType.ALLOW,
-        )  # fmt: skip
-        admin.create_acls([AclBinding(*rule)])[AclBinding(*rule)].result(30)
-        wait_until(lambda: bool(admin.describe_acls(AclBindingFilter(*rule)).result(30)))
+        # What Kafka calls the cluster is the broker to its client.
+        of = ResourceType.BROKER if kind == "CLUSTER" else ResourceType[kind]
+        allowed(admin, AclOperation[operation], name, kind=of, principal="User:regroup")
 
     def denied(self) -> list[str]:
         """What the authorizer refused to Regroup."""
