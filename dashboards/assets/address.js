@@ -13,6 +13,13 @@
     }).observe(document.documentElement, { childList: true, subtree: true });
   };
 
+  // Callbacks of Dash that run here go by this name (dashboards/app.py).
+  regroup.callback = function (name, run) {
+    window.dash_clientside = window.dash_clientside || {};
+    window.dash_clientside.regroup = window.dash_clientside.regroup || {};
+    window.dash_clientside.regroup[name] = run;
+  };
+
   function query() {
     return new URLSearchParams(window.location.search);
   }

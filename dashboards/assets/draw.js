@@ -3,15 +3,12 @@
   var regroup = window.regroup;
   var path = document.querySelector("link[rel=preload][as=script]").getAttribute("href");
 
-  regroup.draw = function () {
+  regroup.callback("draw", function () {
     if (window.Plotly || document.querySelector('script[src="' + path + '"]')) {
       return;
     }
     var script = document.createElement("script");
     script.src = path;
     document.head.appendChild(script);
-  };
-
-  window.dash_clientside = window.dash_clientside || {};
-  window.dash_clientside.regroup = Object.assign(window.dash_clientside.regroup || {}, { draw: regroup.draw });
+  });
 })();

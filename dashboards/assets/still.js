@@ -14,6 +14,20 @@
     return value !== null && typeof value === "object";
   }
 
+  function same(one, other) {
+    if (!isObject(one) || !isObject(other)) {
+      return one === other;
+    }
+    var keys = Object.keys(one);
+    return (
+      Array.isArray(one) === Array.isArray(other) &&
+      keys.length === Object.keys(other).length &&
+      keys.every(function (key) {
+        return key in other && same(one[key], other[key]);
+      })
+    );
+  }
+
   // How many components `node` is, or nothing if one of them does more than to show.
   function still(node) {
     if (Array.isArray(node)) {
@@ -78,7 +92,7 @@
       return;
     }
     Object.keys(Object.assign({}, old.props, next.props)).forEach(function (name) {
-      if (name !== "children" && !regroup.same(old.props[name], next.props[name])) {
+      if (name !== "children" && !same(old.props[name], next.props[name])) {
         set(dom, name, next.props[name]);
       }
     });
@@ -99,6 +113,8 @@
     });
   }
 
+  regroup.isObject = isObject;
+  regroup.same = same;
   regroup.still = still;
   regroup.fill = function (place, old, next) {
     turnAll(place, old ? [old] : [], [next]);

@@ -9,34 +9,16 @@
   var stills = [];
   var filled = new WeakMap();
 
-  function isObject(value) {
-    return value !== null && typeof value === "object";
-  }
-
-  function same(one, other) {
-    if (!isObject(one) || !isObject(other)) {
-      return one === other;
-    }
-    var keys = Object.keys(one);
-    return (
-      Array.isArray(one) === Array.isArray(other) &&
-      keys.length === Object.keys(other).length &&
-      keys.every(function (key) {
-        return key in other && same(one[key], other[key]);
-      })
-    );
-  }
-
   function isComponent(node) {
-    return isObject(node) && "props" in node && "type" in node && "namespace" in node;
+    return regroup.isObject(node) && "props" in node && "type" in node && "namespace" in node;
   }
 
   // One can become the other without being built again.
   function alike(one, other) {
     if (!isComponent(one) || !isComponent(other)) {
-      return !isObject(one) && one === other;
+      return !regroup.isObject(one) && one === other;
     }
-    return one.type === other.type && one.namespace === other.namespace && same(one.props.id, other.props.id);
+    return one.type === other.type && one.namespace === other.namespace && regroup.same(one.props.id, other.props.id);
   }
 
   function alikeLists(one, other) {
@@ -54,7 +36,7 @@
   function compare(old, next, path, changes) {
     var props = {};
     Object.keys(Object.assign({}, old.props, next.props)).forEach(function (key) {
-      if (key !== "children" && !same(old.props[key], next.props[key])) {
+      if (key !== "children" && !regroup.same(old.props[key], next.props[key])) {
         props[key] = next.props[key] === undefined ? null : next.props[key];
       }
     });
@@ -70,7 +52,7 @@
       });
     } else if (isComponent(before) && alike(before, after)) {
       compare(before, after, below, inside);
-    } else if (!same(before, after)) {
+    } else if (!regroup.same(before, after)) {
       props.children = after === undefined ? null : after;
     }
     if (Object.keys(props).length) {
@@ -121,10 +103,8 @@
     ]);
   }
 
-  regroup.same = same;
-
   // `made`: the page as the server made it.
-  regroup.update = function (made) {
+  regroup.callback("update", function (made) {
     if (!made) {
       return;
     }
@@ -143,7 +123,7 @@
       window.dash_clientside.set_props(change[0], change[1]);
     });
     fillAll();
-  };
+  });
 
   // React brings new places in when it likes; they are filled before anything is painted.
   regroup.atStart(function () {
@@ -154,7 +134,4 @@
       attributeFilter: ["data-still"],
     });
   });
-
-  window.dash_clientside = window.dash_clientside || {};
-  window.dash_clientside.regroup = Object.assign(window.dash_clientside.regroup || {}, { update: regroup.update });
 })();
