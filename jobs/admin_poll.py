@@ -22,6 +22,7 @@ from jobs.admin_client import Client, attempt, connect, refused
 from jobs.end_offsets import KIND as END_OFFSETS
 from jobs.end_offsets import EndOffsets
 from jobs.kafka_client import ANSWER_WITHIN_S, admin
+from pipelines.reassignments.statements import RULES_MS
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
@@ -70,7 +71,7 @@ class Poller:
         self._ends = EndOffsets(self._groups)
         self._told: dict[tuple[str, str], str] = {}
         self._moving: dict[str, list[int]] = {}
-        self._ended: set[str] = set()
+        self._ended: dict[str, float] = {}
         self._seen: list[Observation] = []
         self._brokers: list[int] = []
         self._full_at = float("-inf")
@@ -81,7 +82,7 @@ class Poller:
 
     @property
     def is_moving(self) -> bool:
-        """A reassignment was seen in the last look, or in the one before: its end is looked at twice."""
+        """A reassignment was seen in the last look, or ended so recently that brokers may not know yet."""
         return bool(self._moving or self._ended)
 
     @property
@@ -98,8 +99,10 @@ class Poller:
             return self._seen
         before = set(self._moving)
         self._reassignments()
-        self._ended = before - self._moving.keys()
-        self._topics(before | self._moving.keys())
+        now = time.monotonic()
+        self._ended |= dict.fromkeys(before - self._moving.keys(), now)
+        self._topics(self._moving.keys() | self._ended.keys())
+        self._ended = {t: at for t, at in self._ended.items() if t not in self._moving and now - at <= RULES_MS / 1000}
         self._log_dirs()
         if time.monotonic() - self._full_at >= RESTING_S:
             self._full_at = time.monotonic()

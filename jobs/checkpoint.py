@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import shutil
 import uuid
@@ -54,6 +55,7 @@ class Checkpoint:
             return
         try:
             _held[lock] = locked(lock)
+            atexit.register(_held[lock].close)
         except BlockingIOError:
             raise UserError(
                 f"Another process already writes what the checkpoint {self.path} is about: stop that one first."

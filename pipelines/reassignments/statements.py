@@ -182,16 +182,20 @@ def _listed(lists: Iterable[tuple[int, dict[str, Any] | None]]) -> list[Statemen
 def _described(polled: Polled) -> list[Statement]:
     """Descriptions say neither adding nor removing: between two lists without the partition, its replicas are settled.
 
-    Beside a list with it they are settled only if they are not the full set that is being reassigned. Without any
-    list, replicas that are new and not in sync are a hint.
+    Beside a list with it they are settled only if they are not the full set that is being reassigned, and right after
+    one not while they still are, if a later one tells: the controller knows of the end before other brokers do. Without
+    any list, replicas that are new and not in sync are a hint.
     """
     times = [at for at, _ in polled.lists]
     out: list[Statement] = []
     settled: Brokers | None = None
+    last = max((at for at, _, _ in polled.topics), default=0)
     for at, topic_id, entry in polled.topics:
         replicas = _brokers(entry["replicas"]) or ()
-        said = Statement(at=at, source=Source.POLL, replicas=replicas, adding=(), removing=(), topic_id=topic_id)
         following = bisect_left(times, at)
+        if at < last and set(replicas) in _just_ended(polled.lists[:following], at):
+            continue
+        said = Statement(at=at, source=Source.POLL, replicas=replicas, adding=(), removing=(), topic_id=topic_id)
         beside = [polled.lists[index][1] for index in (following - 1, following) if 0 <= index < len(times)]
         if any(entry is not None and set(entry["replicas"]) == set(replicas) for entry in beside):
             continue
@@ -204,6 +208,12 @@ def _described(polled: Polled) -> list[Statement]:
             settled = replicas
         out.append(said)
     return out
+
+
+def _just_ended(lists: Sequence[tuple[int, dict[str, Any] | None]], at: int) -> list[set[int]]:
+    """Full sets of what the lists still had when they were last told, up to `RULES_MS` before `at`."""
+    first = bisect_left(lists, at - RULES_MS, key=lambda told: told[0])
+    return [set(entry["replicas"]) for _, entry in lists[max(0, first - 1) :] if entry is not None]
 
 
 def _brokers(listed: Iterable[int] | None) -> Brokers | None:

@@ -47,6 +47,16 @@ def test_replicas_afterwards_tell_completion_from_cancellation() -> None:
     assert [("cancelled", "replicas_added", 3000, 2000)] == told(begun().ongoing(3).topic(3.1, [2, 0, 1]), *keys)
 
 
+def test_a_broker_that_learns_of_the_end_later_than_the_controller_tells_of_no_further_reassignment() -> None:
+    keys = ("state", "original_replicas", "target_replicas", "completed_at")
+    late = begun().ongoing(3).topic(3.1, ON[0])
+    assert [("completed", BEFORE, AFTER, 3000)] == told(late.ongoing(4).topic(4.1, AFTER), *keys)
+    late = begun().ongoing(3).topic(3.1, ON[0])
+    assert [("cancelled", BEFORE, AFTER, 3000)] == told(late.ongoing(4).topic(4.1, BEFORE), *keys)
+    grown = Polls().ongoing(1).topic(1.1, [5, 0]).ongoing(2, ([5, 0, 1], [1], [])).ongoing(3).topic(3.1, [5, 0, 1])
+    assert [("cancelled", [5, 0], [5, 0, 1], 3000)] == told(grown.ongoing(4).topic(4.1, [5, 0]), *keys)
+
+
 def test_without_replicas_afterwards_nobody_says_how_it_ended() -> None:
     assert [(None, 3000)] == told(begun().ongoing(3).ongoing(4), "state", "completed_at")
 
