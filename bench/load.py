@@ -1,8 +1,8 @@
 """Load in Kafka's own record formats, written straight to `__consumer_offsets` of a loopback broker.
 
 Each group of 3 members commits the 10 partitions of its topic in rounds, as OffsetCommit requests do; every 20th round
-a GroupMetadata record announces its next generation, which makes 0.5 % of all records. The broker must run with
-`log.cleaner.enable=false`, or the history is compacted away while it is written.
+a GroupMetadata record announces its next generation, a twentieth of the groups each time, which makes 0.5 % of all
+records. The broker must run with `log.cleaner.enable=false`, or the history is compacted away while it is written.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def create_offsets_topic(bootstrap_servers: str, partitions: int) -> None:
 
 
 def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[int]) -> None:
-    """One process's share: the groups numbered `groups`. Only an admin client id may write to an internal topic."""
+    """One process's share: the groups numbered `groups`; what lies ahead is written when its time has come.
+
+    Only an admin client id may write to an internal topic.
+    """
     producer = Producer(
         {
             "bootstrap.servers": bootstrap_servers,
@@ -75,6 +78,8 @@ def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[
         }
     )
     for partition, at_ms, key, value in records(load, start_ms, groups):
+        while (ahead_s := at_ms / 1000 - time.time()) > 0:
+            producer.poll(min(ahead_s, 0.05))
         while True:
             try:
                 producer.produce(TOPIC, value, key, partition, timestamp=at_ms)
@@ -97,11 +102,16 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
     for turn in range(rounds):
         for number in groups:
             at_ms = start_ms + (turn * load.groups + number) * PARTITIONS_PER_GROUP * 1000 // load.records_per_s
-            if turn % ROUNDS_PER_GENERATION == 0:
-                generation = turn // ROUNDS_PER_GENERATION + 1
+            if generation := announced(turn, number):
                 yield homes[number], at_ms, _key(2, names[number]), group_metadata(names[number], generation, at_ms)
             for partition, key in enumerate(commit_keys[number]):
                 yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, turn * 100 + partition, 7, 1, at_ms, 0)
+
+
+def announced(turn: int, group: int) -> int | None:
+    """The generation that the group numbered so begins in this round, if it does."""
+    shifted = turn + group % ROUNDS_PER_GENERATION
+    return None if turn and shifted % ROUNDS_PER_GENERATION else shifted // ROUNDS_PER_GENERATION + 1
 
 
 def java_hash(text: str) -> int:

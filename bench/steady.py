@@ -1,0 +1,195 @@
+"""Hours of steady load on `./regroup up`: freshness of silver, memory, open files and files of each table.
+
+`./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000]`: a broker of its own, whose
+`__consumer_offsets` gets records at that rate, each with the time it is written; every group rebalances once in
+20 rounds of commits. A row of `generations` is visible in the first version of the table that has it, which is
+looked for twice a second. Memory is proportional set size (Pss) of `up` and of all that it started.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from deltalake import DeltaTable
+
+from bench.load import PARTITIONS_PER_GROUP, Load, announced, create_offsets_topic, produce
+from jobs.delta_io import table_path
+from jobs.lab.broker import Broker
+from schemas.bronze import BRONZE
+from schemas.silver import GENERATIONS, SILVER
+
+LATE = timedelta(minutes=15)
+HEAD = ("minute", "visible", "median s", "p95 s", "longest", "MB", "JVM MB", "files", "table files", "logs")
+LINE = "{:>6} {:>8} {:>10} {:>9} {:>9} {:>9} {:>8} {:>7} {:>12} {:>9}"
+
+
+def due(load: Load, minutes: int) -> int:
+    """Generations that had begun a minute before the end."""
+    per_s = load.records_per_s / PARTITIONS_PER_GROUP
+    rounds = range(int((minutes - 1) * 60 * per_s))
+    return sum(announced(*divmod(at, load.groups)) is not None for at in rounds)
+
+
+@dataclass
+class Freshness:
+    """How long after its record each generation could be read."""
+
+    table: Path
+    started: datetime
+    waits: list[float] = field(default_factory=list)
+    _seen: set[tuple[str, int]] = field(default_factory=set)
+    _version: int = -1
+
+    def look(self) -> None:
+        """Take in what the newest version has."""
+        if not DeltaTable.is_deltatable(str(self.table)):
+            return
+        table, now = DeltaTable(self.table), datetime.now(UTC)
+        if table.version() == self._version:
+            return
+        self._version = table.version()
+        since = max(self.started, now - LATE)
+        columns = ["group_id", "generation_id", "joined_at"]
+        rows = table.to_pyarrow_table(columns=columns, filters=[("joined_at", ">=", since)])
+        for group, generation, joined_at in zip(*(rows[name].to_pylist() for name in columns), strict=True):
+            if (group, generation) not in self._seen:
+                self._seen.add((group, generation))
+                self.waits.append((now - joined_at).total_seconds())
+
+    @property
+    def visible(self) -> int:
+        return len(self._seen)
+
+
+def tree(pid: int) -> Iterator[int]:
+    """The process and all that it started."""
+    yield pid
+    with suppress(FileNotFoundError, ProcessLookupError):
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            for child in (task / "children").read_text(encoding="ascii").split():
+                yield from tree(int(child))
+
+
+def used(pid: int) -> tuple[float, float, int]:
+    """MB of all, MB of the JVM among them, open files of all."""
+    total = jvm = 0.0
+    files = 0
+    for each in tree(pid):
+        with suppress(OSError):
+            rollup = Path(f"/proc/{each}/smaps_rollup").read_text(encoding="ascii")
+            pss = int(rollup.split("Pss:")[1].split()[0]) / 1000
+            total += pss
+            jvm += pss if Path(f"/proc/{each}/comm").read_text(encoding="ascii").strip() == "java" else 0
+            files += sum(1 for _ in Path(f"/proc/{each}/fd").iterdir())
+    return total, jvm, files
+
+
+def files_of(warehouse: Path) -> tuple[str, int, int]:
+    """The table of the newest versions with the most data files, how many, and how many files of logs there are."""
+    live: Counter[str] = Counter()
+    logs = 0
+    for table in (*BRONZE, *SILVER):
+        path = table_path(warehouse, table)
+        if DeltaTable.is_deltatable(str(path)):
+            live[table.name] = len(DeltaTable(path).file_uris())
+            logs += sum(1 for _ in (Path(path) / "_delta_log").iterdir())
+    name, most = live.most_common(1)[0] if live else ("-", 0)
+    return name, most, logs
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else float("nan")
+
+
+def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[list[float], list[float], int]:
+    """A line a minute; returns all waits after the warm-up, memory by minute, and how many generations were seen."""
+    freshness = Freshness(table=Path(table_path(warehouse, GENERATIONS)), started=started)
+    print(
+        LINE.format("minute", "visible", "median s", "p95 s", "longest", "MB", "JVM MB", "files", "table files", "logs")
+    )
+    waits: list[float] = []
+    memory: list[float] = []
+    for minute in range(1, minutes + 1):
+        until = started + timedelta(minutes=minute)
+        while datetime.now(UTC) < until:
+            freshness.look()
+            time.sleep(0.5)
+        new, freshness.waits = freshness.waits, []
+        total, jvm, files = used(pid)
+        name, most, logs = files_of(warehouse)
+        middle, p95 = (f"{percentile(new, share):.1f}" for share in (0.5, 0.95))
+        longest = f"{max(new, default=float('nan')):.1f}"
+        cells = (
+            minute,
+            len(new),
+            middle,
+            p95,
+            longest,
+            f"{total:,.0f}",
+            f"{jvm:,.0f}",
+            files,
+            f"{name[:7]} {most}",
+            logs,
+        )
+        print(LINE.format(*cells), flush=True)
+        memory.append(total)
+        if minute > min(5, minutes // 2):
+            waits += new
+    return waits, memory, freshness.visible
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=int, default=120)
+    parser.add_argument("--records-per-s", type=int, default=2_000)
+    parser.add_argument("--groups", type=int, default=1_000)
+    arguments = parser.parse_args()
+    rate, minutes = arguments.records_per_s, arguments.minutes
+    load = Load(records=rate * 60 * minutes, groups=arguments.groups, records_per_s=rate)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
+        overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
+        servers = stack.enter_context(Broker(folder / "broker", overrides=overrides)).bootstrap_servers
+        create_offsets_topic(servers, load.partitions)
+        warehouse = folder / "warehouse"
+        command = [sys.executable, "-m", "jobs.cli", "up", "--bootstrap-servers", servers, "--warehouse", warehouse]
+        with (folder / "up.log").open("wb") as log:
+            up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log)
+        stack.callback(up.wait)
+        stack.callback(up.send_signal, signal.SIGINT)
+        while not DeltaTable.is_deltatable(str(table_path(warehouse, GENERATIONS))) and up.poll() is None:
+            time.sleep(0.5)
+        started = datetime.now(UTC)
+        start_ms = round(started.timestamp() * 1000)
+        share = (servers, load, start_ms, range(load.groups))
+        producer = multiprocessing.get_context("spawn").Process(target=produce, args=share)
+        producer.start()
+        stack.callback(producer.join)
+        stack.callback(producer.terminate)
+        waits, memory, visible = watch(up.pid, warehouse, minutes, started)
+        ended = up.poll()
+    fate = "ran to the end" if ended is None else f"ended with {ended}"
+    middle, p95 = (percentile(waits, share) for share in (0.5, 0.95))
+    print(f"{visible:,} of {due(load, minutes):,} generations visible; `up` {fate}")
+    print(f"record to silver after the warm-up: median {middle:.1f} s, p95 {p95:.1f} s")
+    half = memory[len(memory) // 2 :]
+    if len(half) > 2:
+        slope = statistics.linear_regression(range(len(half)), half).slope * 60
+        print(f"memory {half[-1]:,.0f} MB at the end, at most {max(memory):,.0f}; second half {slope:+,.0f} MB an hour")
+
+
+if __name__ == "__main__":
+    main()
