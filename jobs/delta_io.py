@@ -7,7 +7,11 @@ goes by that name.
 
 from __future__ import annotations
 
+import os
+import shutil
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
 
 WRITERS = 3
 """Tables written at once: a commit is mostly waiting, on two cores too."""
+
+UNFINISHED_S = 10.0
+"""Nobody takes so long between beginning to make a table and its first commit."""
 
 PROPERTIES = {
     # Readers without a JVM refuse deletion vectors and v2 checkpoints and read mapped columns as NULL, silently.
@@ -51,7 +58,10 @@ def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:
     marker = Path(warehouse) / "_clusters" / cluster
     marker.parent.mkdir(parents=True, exist_ok=True)
     if not marker.exists():
-        marker.write_text(cluster_id, encoding="utf-8")
+        # Half a marker would name another cluster.
+        whole = marker.with_name(f"{cluster}.{os.getpid()}.tmp")
+        whole.write_text(cluster_id, encoding="utf-8")
+        whole.replace(marker)
     if (known := marker.read_text(encoding="utf-8")) != cluster_id:
         raise UserError(
             f"In the warehouse {warehouse} the cluster name {cluster!r} stands for the Kafka cluster {known}, but the "
@@ -76,6 +86,7 @@ def _create(spark: SparkSession, path: str, table: Table) -> None:
         refuse_newer(path)
         _add_columns(spark, path, table)
         return
+    _clear_unfinished(path)
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
     for column in table.columns:
         builder = builder.addColumn(
@@ -84,6 +95,21 @@ def _create(spark: SparkSession, path: str, table: Table) -> None:
     for key, value in PROPERTIES.items():
         builder = builder.property(key, value)
     (builder.clusterBy(*table.cluster_by) if table.cluster_by else builder).execute()
+
+
+def _clear_unfinished(path: str) -> None:
+    """What a process left that was killed while it made the table: Delta neither makes nor reads one over it.
+
+    Somebody who makes it just now is waited for.
+    """
+    log = Path(path) / "_delta_log"
+    while log.is_dir() and not deltalake.DeltaTable.is_deltatable(path):
+        with suppress(FileNotFoundError):
+            changed_at = max(each.stat().st_mtime for each in (log, *log.iterdir()))
+            if time.time() - changed_at >= UNFINISHED_S:
+                shutil.rmtree(log, ignore_errors=True)
+                return
+        time.sleep(0.2)
 
 
 def refuse_newer(path: str) -> None:

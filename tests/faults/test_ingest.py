@@ -38,6 +38,10 @@ def is_open(warehouse: Path) -> bool:
 
 
 POINTS: dict[str, tuple[Callable[[Path], bool], Callable[[Path], bool]]] = {
+    "while tables are made": (
+        lambda w: has(w, "coordinator_records", "_delta_log"),
+        lambda w: not wrote(w, "coordinator_records", 0),
+    ),
     "before the first batch": (
         lambda w: has(w, STREAM, "regroup.json"),
         lambda w: not has(w, STREAM, "commits", "0"),
