@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import pytest
+
+from tests.faults import matrix
 
 
 def pytest_addoption(parser):
@@ -14,6 +19,13 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    main = sys.modules["__main__"]
+    if main.__spec__ is None and not hasattr(main, "__file__"):
+        # So a process of xdist looks, and PySpark takes that for its own doctests, and ends it.
+        main.__spec__ = ModuleSpec("__main__", None)
+    # The JVMs of tests live for seconds or minutes: compiled for hours to come they took twice the processor's time.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+    config.pluginmanager.register(matrix)
     config.addinivalue_line("markers", "faults: part of the fault matrix, which runs with --faults only")
 
 

@@ -15,7 +15,7 @@ from jobs.settings import Cluster
 from jobs.source_position import RECREATED
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COORDINATOR_RECORDS
-from tests.faults.conftest import Trial
+from tests.faults.matrix import Trial
 from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference, spans
 from tests.faults.test_ingest import POINTS, disturbed, is_open

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemas.silver import REBALANCES, SILVER
-from tests.faults.conftest import Trial
+from tests.faults.matrix import Trial
 from tests.faults.process import Job, finished
 from tests.faults.tables import Difference
 from tests.faults.test_ingest import POINTS as INGEST

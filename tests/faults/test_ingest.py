@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.conftest import Trial
+from tests.faults.matrix import Trial
 from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference
 
