@@ -30,7 +30,7 @@ TOP = {
     "quiet_ms": "pause between two rebalances of a group that ends their episode, in milliseconds",
     "trigger_seconds": "time between two batches of `ingest`, `build` and `up`",
     "analyze_seconds": "time between two runs of `analyze`, alone or within `up`",
-    "quality_seconds": "time between two runs of `quality`",
+    "quality_seconds": "time between two runs of `quality`, alone or within `up`",
     "worth_resource_seconds": "resource-seconds of a window below which no advice is worth following",
     "worth_ratio": "part of what is lost that advice must save to be worth following",
     "cores": "threads of the local Spark",

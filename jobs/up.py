@@ -75,6 +75,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             runs.start("poll")
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
         _notify(notifying, settings, stopped, stack, say, runs)
+        check_quality(settings, stopped)
         due = time.monotonic() + settings.analyze_seconds / 2
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
@@ -107,6 +108,21 @@ def _notify(
     else:
         runs.start("notify")
         notifying.start(stopped)
+
+
+def check_quality(settings: Settings, stopped: threading.Event) -> None:
+    """Hold the tables against their rules now and then, in a process that is there only meanwhile."""
+    warehouse = settings.warehouse.absolute()
+    command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "quality", "--once", "--warehouse", warehouse]
+
+    def go_on() -> None:
+        while not stopped.wait(settings.quality_seconds):
+            check = Supervised(command, output=warehouse.parent / "quality.log")
+            while check.is_alive() and not stopped.wait(1):
+                pass
+            check.stop()
+
+    threading.Thread(target=go_on, name="quality", daemon=True).start()
 
 
 def _silence(spark: SparkSession) -> None:

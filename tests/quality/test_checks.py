@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import sys
+import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable
 
+from dashboards.health_store import HealthStore
+from dashboards.lake import LocalLake
 from jobs import small_table
 from jobs.cli import main
 from jobs.delta_io import table_path
 from jobs.quality import Quality
 from jobs.quality_rows import Version
+from jobs.settings import Settings
+from jobs.up import check_quality
 from schemas.gold import STORMS
 from schemas.operations import QUALITY_RESULTS
 from schemas.rules import CHECKED
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS, STALLS
 from tests.docs import recorded
 from tests.quality.breaking import made
+from tests.waiting import wait_until
 
 RECORDED = {"churn": "eager_churn", "moves": "reassignment", "migrated": "migration", "tasks": "streams"}
 
@@ -192,3 +201,14 @@ def test_an_example_is_cut_and_few_are_kept(quality) -> None:
 def test_hostile_ids_are_values_and_nothing_else(quality, hostile) -> None:
     small_table.append(quality.warehouse, STORMS, [storm(hostile), storm(hostile)])
     assert {("storms", "key is unique"): 2} == broken(quality.check(STORMS))
+
+
+def test_up_checks_now_and_then_and_leaves_no_process_when_it_stops(sound: Path, monkeypatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    stopped = threading.Event()
+    check_quality(Settings(warehouse=sound, quality_seconds=0.1), stopped)
+    wait_until(lambda: HealthStore(LocalLake(sound, fresh_seconds=0)).results(), 120)
+    stopped.set()
+    (checking,) = [each for each in threading.enumerate() if each.name == "quality"]
+    checking.join(20)
+    assert not checking.is_alive()
