@@ -70,7 +70,7 @@ def silver(servers: str, folder: Path) -> float:
     seconds = bronze(servers, folder)
     settings = _settings(servers, folder)
     began = time.monotonic()
-    build.rebuild_all(session("bench"), settings.warehouse, settings.quiet_ms)
+    build.rebuild_all(session("bench"), settings)
     return seconds + time.monotonic() - began
 
 

@@ -48,11 +48,13 @@ TOUCH = (
 )
 
 
-def rebuild_all(spark: SparkSession, warehouse: Path, quiet_ms: int) -> None:
+def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     """Every silver table again, from all of bronze; each is replaced in one commit."""
+    warehouse = settings.warehouse
     create_tables(spark, warehouse, SILVER)
     history = [read(spark, warehouse, table) for table in INPUTS]
-    rebuilt = silver(*history, quiet_ms=quiet_ms, topic_names=topic_names(warehouse)).persist()
+    names, hosts = topic_names(warehouse), settings.hosts()
+    rebuilt = silver(*history, quiet_ms=settings.quiet_ms, hosts=hosts, topic_names=names).persist()
     try:
         for table in SILVER:
             rows = table_of(rebuilt, table)
@@ -61,15 +63,15 @@ def rebuild_all(spark: SparkSession, warehouse: Path, quiet_ms: int) -> None:
         rebuilt.unpersist()
 
 
-def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched: DataFrame) -> None:
+def rebuild_touched(spark: SparkSession, settings: Settings, touched: DataFrame) -> None:
     """Bring silver up to date with new bronze rows.
 
     Args:
         spark: the session.
-        warehouse: where the tables are; bronze already holds the new rows.
-        quiet_ms: pause that ends an episode.
+        settings: where the tables are, whose bronze already holds the new rows, and how rows are made.
         touched: what `touched` returned.
     """
+    warehouse = settings.warehouse
     # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
     found = touched.toArrow()
     spark = for_few_rows(spark) if found.num_rows <= PRUNED_GROUPS else spark
@@ -86,8 +88,8 @@ def rebuild_touched(spark: SparkSession, warehouse: Path, quiet_ms: int, touched
     stand = restarts(spark.createDataFrame(new), standing.needed(REBALANCES), standing.needed(GROUPS)).toArrow()
     points = spark.createDataFrame(stand)
     history = [since_base(read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
-    names = topic_names(warehouse)
-    rebuilt = silver(*history, quiet_ms=quiet_ms, restarts=points, topic_names=names).toArrow()
+    names, hosts = topic_names(warehouse), settings.hosts()
+    rebuilt = silver(*history, quiet_ms=settings.quiet_ms, hosts=hosts, restarts=points, topic_names=names).toArrow()
 
     def write(table: Table) -> None:
         change = _Change(old=standing.replaced(table, stand), new=rows_of(rebuilt, table))
@@ -186,7 +188,7 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     rows = [_touching(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:
-        rebuild_touched(batch.sparkSession, warehouse, settings.quiet_ms, _by_group(batch))
+        rebuild_touched(batch.sparkSession, settings, _by_group(batch))
 
     writer = (
         reduce(DataFrame.union, rows)
@@ -202,6 +204,7 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
 def run(settings: Settings, args: argparse.Namespace) -> int:
     """`regroup build`."""
     _known(settings.warehouse)
+    settings.hosts()  # A missing key is told before Spark starts.
     spark = session("regroup build", cores=settings.cores, driver_memory=settings.driver_memory)
     start(spark, settings, once=args.once)
     return 0
@@ -210,10 +213,11 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
     """`regroup rebuild`."""
     _known(settings.warehouse)
+    settings.hosts()  # A missing key is told before Spark starts.
     spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)
     if args.quarantine:
         print(f"{release(spark, settings.warehouse):,} records of the quarantine can be read now", flush=True)
-    rebuild_all(spark, settings.warehouse, settings.quiet_ms)
+    rebuild_all(spark, settings)
     rebuild_all_reassignments(spark, settings.warehouse)
     rebuild_all_marks(spark, settings.warehouse)
     analyze(spark, settings, again=True)

@@ -31,6 +31,8 @@ TOP = {
     "trigger_seconds": "time between two batches of `ingest`, `build` and `up`",
     "analyze_seconds": "time between two runs of `analyze`, alone or within `up`",
     "quality_seconds": "time between two runs of `quality`, alone or within `up`",
+    "client_host": "what clients' addresses become: keep, truncate or hash ([security.md](security.md))",
+    "client_host_key": "key for hash, by reference",
     "worth_resource_seconds": "resource-seconds of a window below which no advice is worth following",
     "worth_ratio": "part of what is lost that advice must save to be worth following",
     "cores": "threads of the local Spark",

@@ -132,6 +132,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     unknown = sorted(set(sources) - set(SOURCES))
     if unknown:
         raise UserError(f"Unknown source {unknown[0]!r} in --sources: known are {', '.join(SOURCES)}.")
+    settings.hosts()  # A missing key is told before anything is written.
     capture = Capture(args.capture)
     cluster = args.cluster or DEFAULT_CLUSTER
     batches = split(capture, sources, args.batches, args.seed)
@@ -208,7 +209,7 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
     history = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, ADMIN_OBSERVATIONS)
     new = {table: frames[table.name] for table in history}
     update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])
-    rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(new))
+    rebuild_touched(spark, settings, touched(new))
     rebuild_touched_reassignments(spark, settings.warehouse, {t: frames[t.name] for t in INPUTS if rows.get(t.name)})
 
 

@@ -19,6 +19,7 @@ from jobs.errors import UserError
 from jobs.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
 from jobs.stated import all_typed, refuse_unknown, secret, typed
 from pipelines.log_layouts import layout, zone
+from pipelines.silver.client_hosts import ClientHosts, HostPolicy
 
 DEFAULT_CLUSTER = "kafka"
 TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks")
@@ -90,6 +91,8 @@ class Settings:
     trigger_seconds: float = 5.0
     analyze_seconds: float = 60.0
     quality_seconds: float = 600.0
+    client_host: str = HostPolicy.KEEP.value
+    client_host_key: str = field(default="", repr=False)
     worth_resource_seconds: float = 10.0
     worth_ratio: float = 0.1
     cores: int = 2
@@ -146,7 +149,8 @@ class Settings:
     def secrets(self) -> tuple[str, ...]:
         """What passwords, tokens and keys are, as far as they are there: to keep them out of what is told."""
         told = [(key, value) for cluster in self.clusters for key, value in cluster.kafka.items() if SECRET.search(key)]
-        told += [("pages_token", self.pages_token), *((hook.name, hook.secret) for hook in self.webhooks)]
+        told += [("pages_token", self.pages_token), ("client_host_key", self.client_host_key)]
+        told += [(hook.name, hook.secret) for hook in self.webhooks]
         if self.databricks:
             told += [("token", self.databricks.token), ("client_secret", self.databricks.client_secret)]
         found = []
@@ -154,6 +158,20 @@ class Settings:
             with suppress(UserError):
                 found.append(secret(key, value))
         return tuple(value for value in found if value)
+
+    def hosts(self) -> ClientHosts:
+        """What becomes of clients' addresses.
+
+        Raises:
+            UserError: the key that hashing needs is not there.
+        """
+        policy = HostPolicy(self.client_host)
+        if policy != HostPolicy.HASH:
+            return ClientHosts(policy=policy)
+        key = secret("The setting client_host_key", self.client_host_key)
+        if not key:
+            raise UserError(f"The setting client_host_key refers to nothing: put a key into {self.client_host_key}.")
+        return ClientHosts(policy=policy, key=key.encode())
 
     def only(self, name: str | None = None) -> Cluster:
         """The cluster called `name`, or the only one.
@@ -184,6 +202,14 @@ def _file(path: Path) -> dict[str, Any]:
 def _refuse_impossible(given: Mapping[str, Any]) -> None:
     if not 0 < given.get("availability_target", 0.5) < 1:
         raise UserError("The setting availability_target must lie between 0 and 1, such as 0.999 for 99.9 %.")
+    policy, key = given.get("client_host", HostPolicy.KEEP), given.get("client_host_key", "")
+    if policy not in set(HostPolicy):
+        raise UserError(f"The setting client_host must be {', '.join(HostPolicy)}, but is {policy!r}.")
+    if (key or policy == HostPolicy.HASH) and not key.startswith(("env:", "file:")):
+        raise UserError(
+            'The setting client_host_key must say where the key is that client_host = "hash" needs: write env:NAME or '
+            "file:PATH."
+        )
     for key in ("dashboard_url", "runbook_url"):
         if given.get(key) and not given[key].startswith(("http://", "https://")):
             raise UserError(f"The setting {key} must be an address with http:// or https://, but is {given[key]!r}.")

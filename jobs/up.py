@@ -52,6 +52,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         UserError: Java, a jar, the broker or the right to write is missing, or the warehouse is another cluster's.
     """
     access(settings)
+    settings.hosts()  # A missing key is told before anything starts.
     with ExitStack() as stack:
         say = _Stages()
         if not settings.clusters:
@@ -206,7 +207,7 @@ def _polls(
 
     def named(observations: DataFrame) -> None:
         new = touched({ADMIN_OBSERVATIONS: observations})
-        rebuild_touched(spark, settings.warehouse, settings.quiet_ms, new)
+        rebuild_touched(spark, settings, new)
 
     try:
         return poll.start(spark, settings, stopped, say=say, building=building, on_topics=named)
@@ -235,7 +236,7 @@ def _built(
             rebuild_touched_reassignments(spark, settings.warehouse, new)
             if not history:
                 return
-            rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(history))
+            rebuild_touched(spark, settings, touched(history))
             update_storms(spark, settings)
         rows += 1
         say(f"Batch {rows} is in silver")

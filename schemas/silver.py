@@ -72,7 +72,7 @@ GENERATION_MEMBERS = Table(
         valid_to_at            | TIMESTAMP | Until when; NULL while it holds
         group_instance_id      | STRING    | group.instance.id of a static member
         client_id              | STRING    | client.id
-        client_host            | STRING    | Host the coordinator saw, with its leading slash
+        client_host            | STRING    | Host the coordinator saw, with its leading slash, or what the setting client_host makes of it
         session_timeout_ms     | INT       | Session timeout
         rebalance_timeout_ms   | INT       | Rebalance timeout (max.poll.interval.ms of a consumer)
         is_leader              | BOOLEAN   | The member computed the assignment
@@ -138,7 +138,7 @@ GROUP_EVENTS = Table(
         incarnation       | INT       | Life of the group id
         group_instance_id | STRING    | group.instance.id of that member
         client_id         | STRING    | client.id of that member
-        client_host       | STRING    | Host of that member
+        client_host       | STRING    | Host of that member, likewise
         generation_id     | INT       | Generation, or epoch, it belongs to
         detail            | STRING    | What the record or line says beyond that
         evidence          | STRING    | observed, bounded or inferred

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from pipelines.arrow_types import microseconds, row_type
+from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.generations import Base
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
@@ -35,6 +36,7 @@ def silver(
     events: DataFrame,
     *,
     quiet_ms: int,
+    hosts: ClientHosts,
     restarts: DataFrame | None = None,
     topic_names: TopicNames | None = None,
 ) -> DataFrame:
@@ -45,6 +47,7 @@ def silver(
         runs: `offset_commits`.
         events: `coordinator_events`; lines without a group are ignored.
         quiet_ms: pause that ends an episode (`rebalances`).
+        hosts: what becomes of clients' addresses. It travels pickled: Spark prints no key.
         restarts: what `restarts.restarts` returned; a group with a base there needs its history from the base on only
             (`since_base`), and only the rows of later generations come out. None: every history is whole.
         topic_names: what polls know, by cluster: topic id → name.
@@ -59,7 +62,7 @@ def silver(
     history = _union(parts)
     ordered = history.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
     schema = ", ".join(f"{table.name} STRUCT<{_ddl(table)}>" for table in SILVER)
-    return ordered.mapInArrow(partial(_rebuild, quiet_ms, topic_names or {}), schema)
+    return ordered.mapInArrow(partial(_rebuild, quiet_ms, hosts, topic_names or {}), schema)
 
 
 def table_of(rebuilt: DataFrame, table: Table) -> DataFrame:
@@ -116,11 +119,14 @@ def _union(sides: list[DataFrame]) -> DataFrame:
     return first
 
 
-def _rebuild(quiet_ms: int, names: TopicNames, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _rebuild(
+    quiet_ms: int, hosts: ClientHosts, names: TopicNames, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in batches for row in batch.to_pylist())
     out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in SILVER}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
-        for name, found in _of_group(cluster, group_id, list(of_group), quiet_ms, names.get(cluster, {})).items():
+        history, base = _of_group(cluster, group_id, list(of_group), names.get(cluster, {}))
+        for name, found in silver_rows(history, quiet_ms, base, hosts).items():
             out[name] += found
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
             yield _batch(out)
@@ -130,8 +136,8 @@ def _rebuild(quiet_ms: int, names: TopicNames, batches: Iterable[pa.RecordBatch]
 
 
 def _of_group(
-    cluster: str, group_id: str, rows: list[dict[str, Any]], quiet_ms: int, names: Mapping[str, str]
-) -> dict[str, list[dict[str, Any]]]:
+    cluster: str, group_id: str, rows: list[dict[str, Any]], names: Mapping[str, str]
+) -> tuple[History, Base | None]:
     records = [row["record"] for row in rows if row["record"] is not None]
     for record in records:
         record["body"] = json.loads(record["body"])
@@ -144,7 +150,7 @@ def _of_group(
         names,
     )
     stated = next((row["base"] for row in rows if row.get("base") is not None), None)
-    return silver_rows(history, quiet_ms, stated and _base(stated))
+    return history, stated and _base(stated)
 
 
 def _base(stated: dict[str, Any]) -> Base:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipelines.silver.classic_rows import add_classic
+from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.episodes import episodes
 from pipelines.silver.generations import Base
 from pipelines.silver.history import History
@@ -15,15 +16,18 @@ from pipelines.silver.timeline import Timeline
 from schemas.states import GroupProtocol
 
 Rows = dict[str, list[dict[str, Any]]]
+KEPT = ClientHosts()
 
 
-def silver_rows(history: History, quiet_ms: int, base: Base | None = None) -> Rows:
-    """Table name → rows, each with its key columns; instants are milliseconds since the epoch.
+def silver_rows(history: History, quiet_ms: int, base: Base | None = None, hosts: ClientHosts = KEPT) -> Rows:
+    """Table name → rows, each with its key columns; instants are milliseconds since the epoch, clients' addresses what
+    `hosts` makes of them.
 
     With a `base` the history begins at its record, and only the rows of later generations come out (of `group_events`
     those after its completion): the same that the whole history gives, provided that no resource was without an owner
     when the generation after it began and that this generation began an episode (`restarts`).
     """
+    history = hosts.hide(history)
     timeline = Timeline.of(history, base)
     parts = phases(history)
     for phase, following in zip(parts, [*parts[1:], None], strict=True):

@@ -97,11 +97,11 @@ def built(spark, settings: Settings):
     def build(new) -> None:
         history = {table: frame for table, frame in new.items() if table in HISTORY}
         if history:
-            rebuild_touched(spark, settings.warehouse, settings.quiet_ms, touched(history))
+            rebuild_touched(spark, settings, touched(history))
 
     return build
 
 
 def rebuilt(spark, warehouse: Path) -> dict[str, list[str]]:
-    rebuild_all(spark, warehouse, Settings().quiet_ms)
+    rebuild_all(spark, Settings(warehouse=warehouse))
     return silver(warehouse)

@@ -80,6 +80,9 @@ def test_every_command_has_help() -> None:
         ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_zone = "Mars"', "no time zone 'Mars'"),
         ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_layout = "%q"', "%q, which is not known"),
         ('[clusters.a]\nbootstrap_servers = "x:1"\n[[clusters.a.logs]]\nfile = "a"', "clusters.a.logs]] has no path"),
+        ('client_host = "hide"', "must be keep, truncate, hash, but is 'hide'"),
+        ('client_host = "hash"', "must say where the key is"),
+        ('client_host_key = "hunter2"', "must say where the key is"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_the_nearest_right_one(tmp_path, text, expected) -> None:
@@ -110,6 +113,23 @@ def test_a_secret_is_a_reference_and_is_never_printed(tmp_path, monkeypatch) -> 
     cluster = Settings.load(file, {}).only()
     assert "hunter2" == cluster.client()["sasl.password"]
     assert "hunter2" not in repr(cluster)
+
+
+def test_a_key_that_is_not_there_is_told_before_anything_is_written(tmp_path, monkeypatch, capsys) -> None:
+    file = tmp_path / "regroup.toml"
+    file.write_text('client_host = "hash"\nclient_host_key = "env:HOST_KEY"')
+    monkeypatch.delenv("HOST_KEY", raising=False)
+    command = ["replay", "--config", str(file), "--warehouse", str(tmp_path / "w")]
+    assert cli.main([*command, str(tmp_path / "capture")]) == 2
+    assert "client_host_key refers to the environment variable HOST_KEY, which is not set" in capsys.readouterr().err
+    monkeypatch.setenv("HOST_KEY", "")
+    assert cli.main([*command, str(tmp_path / "capture")]) == 2
+    assert "client_host_key refers to nothing" in capsys.readouterr().err
+    monkeypatch.setenv("HOST_KEY", "hunter2")
+    settings = Settings.load(file, {})
+    assert settings.hosts().key == b"hunter2"
+    assert "hunter2" in settings.secrets()
+    assert "hunter2" not in repr((settings, settings.hosts()))
 
 
 @pytest.mark.parametrize(("code", "raised"), [(0, None), (1, 1), (2, 2)])

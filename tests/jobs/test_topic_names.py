@@ -10,19 +10,18 @@ from deltalake import DeltaTable
 
 from jobs.build import rebuild_all, rebuild_touched, touched
 from jobs.delta_io import create_tables, table_path
+from jobs.settings import Settings
 from pipelines.arrow_types import row_type
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS
 from schemas.silver import GENERATION_MEMBERS, SILVER
 from tests.jobs.conftest import silver
 from tests.silver.group_records import T1, Script, epoch, member, target, target_epoch
 
-QUIET_MS = 10_000
-
 
 def add(spark, warehouse, table, rows):
     frame = spark.createDataFrame(pa.Table.from_struct_array(pa.array(rows, row_type(table))))
     frame.write.format("delta").mode("append").save(table_path(warehouse, table))
-    rebuild_touched(spark, warehouse, QUIET_MS, touched({table: frame}))
+    rebuild_touched(spark, Settings(warehouse=warehouse), touched({table: frame}))
 
 
 def names(warehouse) -> list[str]:
@@ -46,5 +45,5 @@ def test_a_poll_names_the_topics_of_groups_that_were_built_before(spark, warehou
     add(spark, warehouse, ADMIN_OBSERVATIONS, [seen | {"body": json.dumps(body)}])
     assert ["returns"] == names(warehouse)
     found = silver(warehouse)
-    rebuild_all(spark, warehouse, QUIET_MS)
+    rebuild_all(spark, Settings(warehouse=warehouse))
     assert found == silver(warehouse)

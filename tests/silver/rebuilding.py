@@ -12,8 +12,9 @@ from typing import Any
 
 from jobs.replay import Batch, Capture, bronze_of, split
 from pipelines.arrow_types import instants
+from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.history import History
-from pipelines.silver.rows import Rows, silver_rows
+from pipelines.silver.rows import KEPT, Rows, silver_rows
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 
 CAPTURES = Path(__file__).parents[1] / "captures"
@@ -70,10 +71,10 @@ def _milliseconds(row: dict[str, Any], times: tuple[str, ...]) -> dict[str, Any]
     return row
 
 
-def silver_of(given: list[Batch], name: str) -> Rows:
+def silver_of(given: list[Batch], name: str, hosts: ClientHosts = KEPT) -> Rows:
     out: Rows = defaultdict(list)
     for history in histories(given, Capture(CAPTURES / name).meta):
-        for table, rows in silver_rows(history, 10_000).items():
+        for table, rows in silver_rows(history, 10_000, hosts=hosts).items():
             out[table] += rows
     return out
 

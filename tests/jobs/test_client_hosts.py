@@ -1,0 +1,57 @@
+"""Under a policy no table but bronze holds an address, and a rebuild brings another policy into all rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from deltalake import DeltaTable
+
+from jobs.analyze import analyze
+from jobs.build import rebuild_all
+from jobs.delta_io import create_tables, table_path
+from jobs.replay import Capture, replay, split
+from jobs.settings import Settings
+from pipelines.silver.client_hosts import HostPolicy
+from schemas.bronze import BRONZE, COORDINATOR_RECORDS
+from schemas.gold import GOLD
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from tests.jobs.conftest import CLUSTER, differing, silver
+from tests.silver.rebuilding import CAPTURES
+
+RECORDED = ("127.0.0.1", "localhost")
+KEY = "hunter2-of-hosts"
+
+
+@pytest.fixture
+def settings(warehouse, monkeypatch) -> Settings:
+    monkeypatch.setenv("HOST_KEY", KEY)
+    return Settings(warehouse=warehouse, client_host=HostPolicy.HASH, client_host_key="env:HOST_KEY")
+
+
+def told(warehouse) -> str:
+    """All that silver, gold and the memory of jobs hold, as text."""
+    tables = [t for t in (*SILVER, *REASSIGNMENT_TABLES, *GOLD) if DeltaTable.is_deltatable(table_path(warehouse, t))]
+    rows = [repr(DeltaTable(table_path(warehouse, t)).to_pyarrow_table().to_pylist()) for t in tables]
+    logs = [p.read_text() for t in tables for p in (warehouse / t.name / "_delta_log").glob("*.json")]
+    memory = [p.read_text() for p in (warehouse / "_checkpoints").rglob("*.json")]
+    return "\n".join((*rows, *logs, *memory))
+
+
+def test_only_bronze_holds_addresses_and_nothing_holds_the_key(spark, settings, warehouse) -> None:
+    create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
+    capture = Capture(CAPTURES / "share_registry")
+    for batch in split(capture, ("offsets", "log"), 2, None):
+        replay(spark, settings, CLUSTER, capture.meta, batch)
+    analyze(spark, settings)
+    found, hashed = told(warehouse), silver(warehouse)
+    assert "hmac:" in found
+    assert [word for word in (*RECORDED, KEY) if word in found] == []
+    bronze = DeltaTable(table_path(warehouse, COORDINATOR_RECORDS)).to_pyarrow_table(columns=["body"]).to_pylist()
+    assert RECORDED[0] in repr(bronze)
+
+    rebuild_all(spark, settings)
+    assert differing(hashed, silver(warehouse)) == {}
+    rebuild_all(spark, replace(settings, client_host=HostPolicy.TRUNCATE))
+    assert "127.0.0.0/24" in repr(silver(warehouse))
+    assert "hmac:" not in repr(silver(warehouse))
