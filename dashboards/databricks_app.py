@@ -14,7 +14,8 @@ from pathlib import Path
 
 from dashboards.access import Access
 from dashboards.app import serve
-from dashboards.databricks_connection import Warehouse, lake
+from dashboards.databricks_connection import lake
+from dashboards.databricks_warehouse import Warehouse
 from dashboards.lake import LakeError
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - where the platform's proxy asks

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from threading import Lock
@@ -14,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from dashboards.databricks_warehouse import Warehouse
 from dashboards.lake import LakeError, WarmLake
 from dashboards.service_principal import ServicePrincipal
 
@@ -32,29 +32,6 @@ ABSENT = (
 """Conditions that a table or a folder without one may raise."""
 UNUSED_SECONDS = 300.0
 """A connection that was not used for so long is opened anew: the warehouse may have ended its session."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Warehouse:
-    """A SQL warehouse, and where the tables are: `catalog.schema`, or the folder that the jobs write, such as
-    `/Volumes/main/regroup/warehouse`. With `token`, or as the service principal `client_id`.
-    """
-
-    server_hostname: str
-    http_path: str
-    tables: str
-    token: str = field(default="", repr=False)
-    client_id: str = ""
-    client_secret: str = field(default="", repr=False)
-
-    @property
-    def host(self) -> str:
-        """Without what an address has around it."""
-        return self.server_hostname.removeprefix("https://").rstrip("/")
-
-    @property
-    def place(self) -> str:
-        return self.tables.rstrip("/")
 
 
 def lake(warehouse: Warehouse) -> WarmLake:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dashboards.answers import Answers
-from dashboards.databricks_connection import Connections, Warehouse, connect, is_answer
+from dashboards.databricks_connection import Connections, connect, is_answer
 from dashboards.databricks_sql import bound, statement
 from dashboards.databricks_versions import Version, Versions
+from dashboards.databricks_warehouse import Warehouse
 from dashboards.lake import CELLS, TABLES, LakeError, Parameter, Rows, Tables, frozen, milliseconds
 
 FRESH_SECONDS = 10.0

@@ -8,9 +8,10 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
+from dashboards.databricks_warehouse import Warehouse
 from jobs.receivers import Alertmanager, Webhook
 from jobs.settings import TABLES as SECTIONS
-from jobs.settings import Cluster, Databricks, LogFile, Settings
+from jobs.settings import Cluster, LogFile, Settings
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
@@ -92,7 +93,7 @@ SECTION_TEXT: tuple[tuple[str, type, Mapping[str, str]], ...] = (
     ("`[[clusters.NAME.logs]]`: a log file of it", LogFile, LOG),
     ("`[[alertmanagers]]`", Alertmanager, MANAGER),
     ("`[[webhooks]]`", Webhook, HOOK),
-    ("`[databricks]`: tables that `serve` reads through a SQL warehouse", Databricks, WAREHOUSE),
+    ("`[databricks]`: tables that `serve` reads through a SQL warehouse", Warehouse, WAREHOUSE),
 )
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import replace
 
 from dashboards.app import serve
-from dashboards.databricks_connection import Warehouse
 from dashboards.databricks_connection import lake as databricks
 from dashboards.lake import LakeError, LocalLake, WarmLake
 from jobs.errors import UserError
@@ -27,11 +26,11 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
 
 
 def _lake(settings: Settings) -> WarmLake:
-    if settings.databricks is None:
+    stated = settings.databricks
+    if stated is None:
         return LocalLake(settings.warehouse)
-    stated = asdict(settings.databricks)
-    hidden = {key: secret(f"{key} in [databricks]", stated[key]) for key in ("token", "client_secret")}
+    hidden = {key: secret(f"{key} in [databricks]", getattr(stated, key)) for key in ("token", "client_secret")}
     try:
-        return databricks(Warehouse(**stated | hidden))
+        return databricks(replace(stated, **hidden))
     except LakeError as error:
         raise UserError(str(error)) from None

@@ -15,6 +15,7 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
+from dashboards.databricks_warehouse import Warehouse
 from jobs.errors import UserError
 from jobs.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
 from jobs.stated import all_typed, refuse_unknown, secret, typed
@@ -68,20 +69,6 @@ class Cluster:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Databricks:
-    """A SQL warehouse for `serve` to read through; `tables` is `catalog.schema`, or the folder that the jobs write.
-    Secrets by reference, as `env:NAME`.
-    """
-
-    server_hostname: str
-    http_path: str
-    tables: str
-    token: str = field(default="", repr=False)
-    client_id: str = ""
-    client_secret: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything a job may be told. `clusters` is empty where none was named: `up` then embeds one."""
 
@@ -104,7 +91,7 @@ class Settings:
     identity_header: str = "X-Forwarded-User"
     groups_header: str = "X-Forwarded-Groups"
     readers: Mapping[str, Any] = field(default_factory=dict)
-    databricks: Databricks | None = None
+    databricks: Warehouse | None = None
     alertmanagers: tuple[Alertmanager, ...] = ()
     webhooks: tuple[Webhook, ...] = ()
     notify_seconds: float = 10.0
@@ -230,13 +217,13 @@ def _cluster(name: str, stated: Any) -> Cluster:
     return cluster
 
 
-def _databricks(stated: Any) -> Databricks | None:
+def _databricks(stated: Any) -> Warehouse | None:
     if stated is None:
         return None
     place = "[databricks]"
     if not isinstance(stated, dict):
         raise UserError(f"databricks must be a table: write {place} on a line of its own.")
-    refuse_unknown(stated, {f.name for f in fields(Databricks)}, place)
+    refuse_unknown(stated, {f.name for f in fields(Warehouse)}, place)
     for key, such_as in WANTED.items():
         if not stated.get(key):
             raise UserError(f'{place} has no {key}: add {key} = "{such_as}".')
@@ -244,7 +231,7 @@ def _databricks(stated: Any) -> Databricks | None:
         raise UserError(f"In {place}, tables must be catalog.schema or a folder, but is {stated['tables']!r}.")
     if tuple(bool(stated.get(key)) for key in ("token", "client_id", "client_secret")) not in WAYS_IN:
         raise UserError(f'{place} needs token = "env:NAME", or client_id and client_secret of a service principal.')
-    return Databricks(**all_typed(Databricks, stated, place))
+    return Warehouse(**all_typed(Warehouse, stated, place))
 
 
 def _log(place: str, stated: Any) -> LogFile:

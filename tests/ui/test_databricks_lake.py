@@ -28,7 +28,8 @@ from databricks.sql import session as connector_session
 
 from dashboards import service_principal
 from dashboards.app import page
-from dashboards.databricks_connection import Connections, Warehouse, lake, options
+from dashboards.databricks_connection import Connections, lake, options
+from dashboards.databricks_warehouse import Warehouse
 from dashboards.lake import LakeError
 from dashboards.service_principal import ServicePrincipal
 from dashboards.store import Store
