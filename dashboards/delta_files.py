@@ -14,15 +14,20 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
+from schemas.tables import SCHEMA_VERSION
+
 SETTLED_SECONDS = 2.0
 """A log folder that changed less long ago may have changed again within the same tick of the file system's clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """One version of a table, equal to itself alone. `is_even`: every file has every column."""
+    """One version of a table, equal to itself alone. `is_even`: every file has every column. `schema_version`: of the
+    Regroup that wrote it.
+    """
 
     version: int
+    schema_version: int
     files: tuple[str, ...]
     schema: pa.Schema
     is_even: bool
@@ -118,4 +123,5 @@ class DeltaFiles:
             if file not in self._columns:
                 self._columns[file] = frozenset(pq.read_schema(file).names)
         is_even = all(self._columns[file] >= set(schema.names) for file in files)
-        return Source(table.version(), files, schema, is_even)
+        written = int(table.metadata().configuration.get("regroup.schema_version", SCHEMA_VERSION))
+        return Source(table.version(), written, files, schema, is_even)

@@ -21,8 +21,10 @@ from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.tables import SCHEMA_VERSION
 
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
+COLUMNS = {table.name: set(table.names) for table in TABLES}
 Parameter = str | int | float | datetime | Sequence[str]
 Tables = Sequence[str] | Mapping[str, Between]
 CELLS = 1_000_000
@@ -133,6 +135,8 @@ class LocalLake:
         question = Question(sql, cap, parameters, prefixes, between)
         try:
             return self._asked(question)
+        except duckdb.BinderException as error:
+            raise self._older(question, str(error)) or error from None
         except duckdb.IOException:
             # Files of the version that was open are gone: there is a newer one.
             with self._lock:
@@ -140,9 +144,26 @@ class LocalLake:
                     self._files.forget(name)
             return self._asked(question)
 
+    def _older(self, question: Question, told: str) -> LakeError | None:
+        """Why a query failed, if because a table has not yet a column that duckdb misses."""
+        for name in question.tables:
+            with self._lock:
+                source = self._files.source(name)
+            lacking = COLUMNS[name] - set(source.schema.names) if source is not None else set()
+            if any(f'"{column}"' in told for column in lacking):
+                return LakeError(
+                    f"The table {name} is of an earlier Regroup: its job adds what it lacks when it starts."
+                )
+        return None
+
     def _asked(self, question: Question) -> Rows:
         with self._lock:
             sources = {name: found for name in question.tables if (found := self._files.source(name)) is not None}
+        newer = next((name for name, source in sources.items() if source.schema_version > SCHEMA_VERSION), None)
+        if newer is not None:
+            raise LakeError(
+                f"The table {newer} was written by a newer Regroup than the one that shows it: update this."
+            )
         if len(sources) < len(question.tables):
             return Rows([], is_capped=False)
         return self._answers.get((question.key, tuple(sources.items())), lambda: self._answer(question, sources))

@@ -65,7 +65,7 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
     With `again` every group is, as after a rebuild of silver.
     """
     warehouse = settings.warehouse
-    create_tables(spark, warehouse, GROUP_TABLES)
+    create_tables(spark, warehouse, (*INPUTS, *GROUP_TABLES))
     memory = checkpoint_path(warehouse, "analyze") / "analysed.json"
     known = _known(warehouse)
     terms = Terms(

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.analyze import analyze
 from jobs.build_marks import rebuild_all_marks, start_marks
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
+from jobs.checkpoint import start_over_unless
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
 from jobs.errors import UserError
 from jobs.release import release
@@ -184,17 +185,15 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     followed = (*INPUTS, ADMIN_OBSERVATIONS)
+    progress = checkpoint_path(warehouse, "build")
+    start_over_unless(progress, len(followed))
     new = {table: follow(spark, warehouse, table) for table in followed}
     rows = [_touching(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:
         rebuild_touched(batch.sparkSession, settings, _by_group(batch))
 
-    writer = (
-        reduce(DataFrame.union, rows)
-        .writeStream.foreachBatch(build)
-        .option("checkpointLocation", str(checkpoint_path(warehouse, "build")))
-    )
+    writer = reduce(DataFrame.union, rows).writeStream.foreachBatch(build).option("checkpointLocation", str(progress))
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
     others = (start_reassignments(spark, warehouse, trigger), start_marks(spark, warehouse, trigger))
     for query in (writer.trigger(**trigger).start(), *others):

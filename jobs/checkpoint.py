@@ -26,6 +26,20 @@ _held: dict[Path, TextIO] = {}
 """Locks of this process, by their files."""
 
 
+def start_over_unless(path: Path, tables: int) -> None:
+    """Forget the progress of a stream that followed another number of tables, as one of an earlier Regroup may have:
+    Spark would not go on with it. For streams that may be told again what they were told before.
+    """
+    batches = [each for each in path.glob("offsets/*") if each.name.isdigit()]
+    if not batches:
+        return
+    # Spark writes a line with its format's version, one with its own settings, and one for each table.
+    newest = max(batches, key=lambda each: int(each.name)).read_text(encoding="utf-8").splitlines()
+    if len(newest) - 2 != tables:
+        print(f"{path.name}: bronze is looked through from its beginning, since an earlier Regroup read less of it.")
+        shutil.rmtree(path)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """Progress of one stream in a folder, beside it a note of the tables it fills and of its name towards them.

@@ -74,6 +74,8 @@ def program() -> None:
 
 def _run(settings: Settings, args: argparse.Namespace) -> int:
     command = _command(args.command)
+    if args.command in (*RECORDED, "up"):
+        import_module("jobs.delta_io").refuse_newer_tables(settings.warehouse)
     if args.command not in RECORDED:
         return command(settings, args)
     # Like the command itself, imported on use.

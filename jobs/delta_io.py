@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 import deltalake
 from delta.tables import DeltaTable
+from deltalake.exceptions import DeltaError
 
 from jobs.errors import UserError
-from schemas.tables import SCHEMA_VERSION, Table
+from schemas.tables import SCHEMA_VERSION, Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,12 +33,13 @@ WRITERS = 3
 UNFINISHED_S = 10.0
 """Nobody takes so long between beginning to make a table and its first commit."""
 
+VERSION = "regroup.schema_version"
 PROPERTIES = {
     # Readers without a JVM refuse deletion vectors and v2 checkpoints and read mapped columns as NULL, silently.
     "delta.enableDeletionVectors": "false",
     "delta.columnMapping.mode": "none",
     "delta.checkpointPolicy": "classic",
-    "regroup.schema_version": str(SCHEMA_VERSION),
+    VERSION: str(SCHEMA_VERSION),
 }
 
 
@@ -84,7 +86,7 @@ def create_tables(spark: SparkSession, warehouse: str | Path, tables: Iterable[T
 def _create(spark: SparkSession, path: str, table: Table) -> None:
     if deltalake.DeltaTable.is_deltatable(path):
         refuse_newer(path)
-        _add_columns(spark, path, table)
+        _bring_up_to_date(spark, path, table)
         return
     _clear_unfinished(path)
     builder = DeltaTable.createIfNotExists(spark).location(path).comment(table.comment)
@@ -112,10 +114,18 @@ def _clear_unfinished(path: str) -> None:
         time.sleep(0.2)
 
 
+def refuse_newer_tables(warehouse: str | Path) -> None:
+    """Raises `UserError` where any table of the warehouse was written by a newer Regroup."""
+    for log in sorted(Path(warehouse).glob("*/_delta_log")):
+        # Half-made and torn tables are a matter for who makes and reads them.
+        with suppress(DeltaError):
+            refuse_newer(str(log.parent))
+
+
 def refuse_newer(path: str) -> None:
     """Raises `UserError` where the table at `path` was written by a newer Regroup."""
     # deltalake answers in milliseconds what Spark's DESCRIBE DETAIL takes most of a second for.
-    found = int(deltalake.DeltaTable(path).metadata().configuration.get("regroup.schema_version", SCHEMA_VERSION))
+    found = schema_version(deltalake.DeltaTable(path))
     if found > SCHEMA_VERSION:
         raise UserError(
             f"The table {path} has schema version {found}, written by a newer Regroup than this one (which knows "
@@ -123,13 +133,28 @@ def refuse_newer(path: str) -> None:
         )
 
 
-def _add_columns(spark: SparkSession, path: str, table: Table) -> None:
-    known = {found.name for found in deltalake.DeltaTable(path).schema().fields}
-    missing = [column for column in table.columns if column.name not in known]
-    if missing:
+def schema_version(stored: deltalake.DeltaTable) -> int:
+    """The version of the schema that a table was last written with."""
+    return int(stored.metadata().configuration.get(VERSION, SCHEMA_VERSION))
+
+
+def missing_columns(stored: deltalake.DeltaTable, table: Table) -> list[Column]:
+    """Those that a table of an earlier Regroup lacks."""
+    known = {found.name for found in stored.schema().fields}
+    return [column for column in table.columns if column.name not in known]
+
+
+def _bring_up_to_date(spark: SparkSession, path: str, table: Table) -> None:
+    stored = deltalake.DeltaTable(path)
+    if missing := missing_columns(stored, table):
+        names = ", ".join(column.name for column in missing)
+        print(f"The table {table.name} is of an earlier Regroup and gains the columns {names}.", flush=True)
         comments = [c.comment.replace("'", "\\'") for c in missing]
         added = ", ".join(f"`{c.name}` {c.type} COMMENT '{text}'" for c, text in zip(missing, comments, strict=True))
         spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({added})")
+    if schema_version(stored) < SCHEMA_VERSION:
+        # From now on it holds what the earlier Regroup could not write.
+        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION}' = '{SCHEMA_VERSION}')")
 
 
 def read(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:

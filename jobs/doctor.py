@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollectio
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 
-from jobs.delta_io import table_path
+from jobs.delta_io import refuse_newer_tables, table_path
 from jobs.errors import UserError
 from jobs.jars import jars
 from jobs.java import java_home
@@ -83,6 +83,10 @@ def _warehouse(warehouse: Path) -> Finding:
     if not os.access(nearest, os.W_OK):
         advice = f"Make {nearest} writable for this user, or name another folder with --warehouse."
         return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} cannot be written", advice=advice)
+    try:
+        refuse_newer_tables(warehouse)
+    except UserError as error:
+        return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} is too new", advice=str(error))
     found = f"{warehouse}, {len(known)} of {len(TABLES)} tables"
     return Finding(subject="warehouse", is_ok=True, found=found)
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from jobs.delta_io import PROPERTIES, refuse_newer, table_path
+from jobs.delta_io import PROPERTIES, VERSION, missing_columns, refuse_newer, schema_version, table_path
 from pipelines.arrow_types import microseconds, row_type
-from schemas.tables import Table
+from schemas.tables import SCHEMA_VERSION, Table
 
 MOST_FILES = 100
 """A table that is only appended to has a file for each time; beyond so many they are made into one."""
@@ -27,20 +27,21 @@ KEPT_HOURS = 1
 
 
 def create(warehouse: Path, table: Table) -> None:
-    """Make the table unless it is there.
+    """Make the table unless it is there; one of an earlier Regroup gets the columns it lacks.
 
     Raises:
         UserError: it was written by a newer Regroup.
     """
     path = table_path(warehouse, table)
-    if DeltaTable.is_deltatable(path):
-        refuse_newer(path)
-        return
     fields = Schema.from_arrow(pa.schema(list(row_type(table)))).fields
     told = [
         Field(field.name, field.type, nullable=column.name not in table.key, metadata={"comment": column.comment})
         for field, column in zip(fields, table.columns, strict=True)
     ]
+    if DeltaTable.is_deltatable(path):
+        refuse_newer(path)
+        _bring_up_to_date(DeltaTable(path), table, told)
+        return
     DeltaTable.create(
         path,
         Schema(told),
@@ -49,6 +50,14 @@ def create(warehouse: Path, table: Table) -> None:
         configuration=dict(PROPERTIES),
         raise_if_key_not_exists=False,
     )
+
+
+def _bring_up_to_date(stored: DeltaTable, table: Table, fields: Sequence[Field]) -> None:
+    missing = {column.name for column in missing_columns(stored, table)}
+    if missing:
+        stored.alter.add_columns([field for field in fields if field.name in missing])
+    if schema_version(stored) < SCHEMA_VERSION:
+        stored.alter.set_table_properties({VERSION: str(SCHEMA_VERSION)}, raise_if_not_exists=False)
 
 
 def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -1,0 +1,130 @@
+"""A warehouse of an earlier Regroup goes on as if this one had written it, and one of a newer Regroup is left alone."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from dashboards.app import page
+from dashboards.lake import LakeError, LocalLake
+from dashboards.store import Store
+from jobs import cli, delta_io, small_table
+from jobs.analyze import analyze
+from jobs.build import rebuild_all, start
+from jobs.checkpoint import start_over_unless
+from jobs.delta_io import checkpoint_path, create_tables, schema_version, table_path
+from jobs.doctor import _warehouse
+from jobs.replay import Capture, bronze_of, split
+from jobs.settings import Settings
+from pipelines.arrow_types import row_type
+from schemas.bronze import BRONZE, OFFSET_COMMITS
+from schemas.operations import JOB_RUNS
+from schemas.silver import GROUPS
+from tests.jobs.conftest import CLUSTER, differing, silver
+from tests.silver.rebuilding import CAPTURES
+from tests.ui.test_app import words
+
+GROUP = "payments-eager"
+NOW = 1_795_312_800_000
+
+
+def test_build_goes_on_and_gives_what_a_fresh_build_of_the_same_bronze_gives(
+    spark, older, tmp_path, monkeypatch, capsys
+) -> None:
+    settings = Settings(warehouse=older)
+    create_tables(spark, older, BRONZE)
+    assert "offset_commits is of an earlier Regroup and gains the columns" in capsys.readouterr().out
+    capture = Capture(CAPTURES / "eager_churn")
+    rows = bronze_of(split(capture, ("offsets", "log", "admin"), 4, None)[1], CLUSTER, capture.meta)
+    for table in BRONZE:
+        if rows.get(table.name):
+            new = pa.Table.from_struct_array(pa.array(rows[table.name], row_type(table)))
+            spark.createDataFrame(new).write.format("delta").mode("append").save(table_path(older, table))
+
+    start(spark, settings, once=True)
+    assert "bronze is looked through from its beginning" in capsys.readouterr().out
+    fresh = Settings(warehouse=tmp_path / "fresh")
+    for table in BRONZE:
+        shutil.copytree(table_path(older, table), table_path(fresh.warehouse, table))
+    rebuild_all(spark, fresh)
+    assert differing(silver(fresh.warehouse), silver(older)) == {}
+    assert analyze(spark, settings) > 0
+
+    monkeypatch.setattr(delta_io, "SCHEMA_VERSION", 2)
+    create_tables(spark, older, (GROUPS,))
+    assert schema_version(DeltaTable(table_path(older, GROUPS))) == 2
+
+
+@pytest.mark.parametrize("path", ["/", "/group", "/rebalance", "/storms", "/advice", "/reassignments", "/health"])
+def test_pages_show_an_older_warehouse_as_it_is(older, path) -> None:
+    group = DeltaTable(table_path(older, GROUPS)).to_pyarrow_table()["group_id"][0].as_py()
+    made, _, _ = page(Store(LocalLake(older)), path, f"?group={group}&generation=1&from=all", None, NOW)
+    assert "could not be made" not in words(made)
+    assert "earlier Regroup" not in words(made)
+
+
+def test_a_page_that_asks_for_a_column_that_is_not_there_yet_says_what_to_do(older) -> None:
+    lake = LocalLake(older)
+    with pytest.raises(LakeError, match="offset_commits is of an earlier Regroup: its job adds what"):
+        lake.query("SELECT topic_id FROM offset_commits LIMIT $cap", (OFFSET_COMMITS.name,), 1, {})
+    with pytest.raises(Exception, match="nonsense") as mistake:
+        lake.query("SELECT nonsense FROM groups LIMIT $cap", (GROUPS.name,), 1, {})
+    assert not isinstance(mistake.value, LakeError)
+
+
+@pytest.fixture
+def newer(older) -> Path:
+    log = older / GROUPS.name / "_delta_log" / f"{0:020}.json"
+    known = '"regroup.schema_version":"1"'
+    text = log.read_text()
+    assert known in text
+    log.write_text(text.replace(known, '"regroup.schema_version":"2"'))
+    return older
+
+
+@pytest.mark.parametrize("command", [*cli.RECORDED, "up"])
+def test_every_job_leaves_a_newer_warehouse_alone(newer, capsys, command) -> None:
+    before = sorted(newer.rglob("*"))
+    more = ["capture"] if command == "replay" else []
+    assert cli.main([command, *more, "--warehouse", str(newer)]) == 2
+    assert "groups has schema version 2, written by a newer Regroup" in capsys.readouterr().err
+    assert before == sorted(newer.rglob("*"))
+
+
+def test_a_table_that_is_only_begun_keeps_no_job_from_starting(older) -> None:
+    (older / "begun" / "_delta_log").mkdir(parents=True)
+    (older / GROUPS.name / "_delta_log" / f"{1:020}.json").write_text("")
+    delta_io.refuse_newer_tables(older)
+
+
+def test_the_pages_and_doctor_name_a_newer_warehouse(newer) -> None:
+    made, _, _ = page(Store(LocalLake(newer)), "/", "", None, NOW)
+    assert "The table groups was written by a newer Regroup than the one that shows it" in words(made)
+    assert not _warehouse(newer).is_ok
+    assert "update Regroup" in _warehouse(newer).advice
+
+
+def test_a_small_table_of_an_earlier_version_gains_columns_and_version(warehouse, monkeypatch) -> None:
+    earlier = replace(JOB_RUNS, columns=JOB_RUNS.columns[:-2])
+    row = {"job": "build", "run_id": "1", "told_at": 1, "started_at": 1}
+    small_table.append(warehouse, earlier, [row])
+    for module in (delta_io, small_table):
+        monkeypatch.setattr(module, "SCHEMA_VERSION", 2)
+    small_table.append(warehouse, JOB_RUNS, [row | {"run_id": "2", "pid": 7}])
+    found = DeltaTable(table_path(warehouse, JOB_RUNS))
+    assert sorted(found.to_pyarrow_table()["pid"].to_pylist(), key=str) == [7, None]
+    assert schema_version(found) == 2
+
+
+def test_progress_over_as_many_tables_as_before_is_kept(older) -> None:
+    progress = checkpoint_path(older, "build")
+    start_over_unless(progress, 3)
+    assert progress.is_dir()
+    start_over_unless(progress, 4)
+    assert not progress.exists()
+    start_over_unless(progress, 4)
