@@ -1,0 +1,70 @@
+"""Every locked package has a licence that goes with Apache-2.0, the one that it states itself."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from jobs import licences
+
+WORDS = {
+    "Apache-2.0": ("Apache",), "BSD-3-Clause": ("BSD",), "BSD-2-Clause": ("BSD",), "MIT": ("MIT",),
+    "MPL-2.0": ("MPL",), "ZPL-2.1": ("ZPL",), "PSF-2.0": ("PSF",),
+}  # fmt: skip
+"""How packages that state no SPDX expression call these."""
+
+
+def test_the_lists_are_what_the_locks_make_them() -> None:
+    found = licences.components()
+    told = {"licences.md": licences.document(found), "sbom.cdx.json": json.dumps(licences.bill(found), indent=1) + "\n"}
+    for name, text in told.items():
+        assert text == (licences.DOCS / name).read_text(encoding="utf-8"), "run: python -m jobs.licences"
+        assert "://" not in text
+
+
+def test_every_licence_goes_with_apache_2_0_and_no_other_is_listed() -> None:
+    found = licences.components()
+    assert all(licences.terms(component.licence) for component in found)
+    stated = tomllib.loads(Path(licences.__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    assert set(stated["python"]) == {c.name for c in found if c.kind == "pypi"}
+    jars = {c.name for c in found if c.kind == "maven"}
+    assert set(stated["jars"]) <= jars | {name.partition(":")[0] for name in jars}
+
+
+@pytest.mark.parametrize("expression", ["GPL-3.0-only", "MIT AND AGPL-3.0-only", "LGPL-2.1-only OR GPL-2.0-only", ""])
+def test_a_licence_that_does_not_go_with_it_is_refused(expression) -> None:
+    with pytest.raises(ValueError, match=r"goes with Apache-2\.0"):
+        licences.terms(expression)
+
+
+def test_of_a_choice_the_licence_that_asks_least_counts() -> None:
+    assert licences.terms("EPL-2.0 OR Apache-2.0") == {"Apache-2.0"}
+    assert licences.terms("(EPL-2.0 OR GPL-2.0-only) AND MIT") == {"EPL-2.0", "MIT"}
+
+
+def test_an_installed_package_states_the_licence_that_is_listed() -> None:
+    installed = {}
+    for component in licences.components():
+        try:
+            installed[component.name] = (component, metadata.metadata(component.name))
+        except metadata.PackageNotFoundError:
+            assert component.kind == "maven" or component.name in {"brotlicffi", "colorama"}, component.name
+    assert len(installed) > 50
+    for component, stated in installed.values():
+        if (expression := stated.get("License-Expression")) is not None:
+            assert expression == component.licence, component.name
+        else:
+            kinds = [c for c in stated.get_all("Classifier") or [] if c.startswith("License ::")]
+            said = " ".join([stated.get("License") or "", *kinds])
+            assert any(word in said for licence in component.licence.split(" AND ") for word in WORDS[licence]), said
+
+
+def test_the_bill_names_every_locked_file_once() -> None:
+    told = licences.bill(licences.components())["components"]
+    assert len({each["bom-ref"] for each in told}) == len(told)
+    assert all(each["purl"].startswith(("pkg:pypi/", "pkg:maven/")) for each in told)
+    assert all("hashes" in each for each in told if each["purl"].startswith("pkg:maven/"))
