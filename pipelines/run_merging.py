@@ -1,0 +1,81 @@
+"""Runs of commits that several batches wrote, merged into those that one batch would have written.
+
+The fold (`pipelines.offset_commits`) ends a run with its call, so a stream of small batches leaves many short runs. Runs
+that follow each other, with no record of their group in between and within the same ten minutes, become one, exact in
+its first and its last three records: what `pipelines.silver` makes of them is the same. Rows that overlap (something was
+read twice), have no time or are tombstones stay as they are.
+"""
+
+from __future__ import annotations
+
+import duckdb
+import pyarrow as pa
+
+from pipelines.arrow_types import row_type
+from pipelines.offset_commits import BUCKET_MS
+from schemas.bronze import OFFSET_COMMITS
+
+KEY = "cluster, log_epoch, source_partition, group_id, topic, \"partition\""
+"""Of what runs are consecutive."""
+
+
+def _points(row: str) -> str:
+    ends = ("first", "third_last", "before_last", "last")
+    return ", ".join(f"{{o: {row}{e}_offset, t: {row}{e}_commit_at, c: {row}{e}_committed_offset}}" for e in ends)
+
+
+MERGE = f"""
+WITH placed AS (
+    SELECT f.*, r.source_offset AS cut, epoch_ms(f.first_commit_at) // {BUCKET_MS} AS bucket,
+           f.is_tombstone OR f.first_commit_at IS NULL AS is_alone
+    FROM fragments f ASOF LEFT JOIN records r
+      ON f.cluster = r.cluster AND f.log_epoch = r.log_epoch AND f.source_partition = r.source_partition
+     AND f.group_id = r.group_id AND f.first_offset > r.source_offset
+), compared AS (
+    SELECT *, coalesce(
+        is_alone OR lag(is_alone) OVER before OR bucket <> lag(bucket) OVER before
+        OR first_offset <= max(last_offset) OVER (before ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+        OR cut IS DISTINCT FROM lag(cut) OVER before OR topic_id IS DISTINCT FROM lag(topic_id) OVER before,
+        true) AS begins
+    FROM placed WINDOW before AS (PARTITION BY {KEY} ORDER BY first_offset, last_offset)
+), numbered AS (
+    SELECT *, sum(begins::INT) OVER (PARTITION BY {KEY} ORDER BY first_offset, last_offset ROWS UNBOUNDED PRECEDING) AS run
+    FROM compared
+), ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY {KEY}, run ORDER BY first_offset DESC, last_offset DESC) AS from_end
+    FROM numbered
+), merged AS (
+    SELECT {KEY}, min(first_offset) AS first_offset, bool_or(is_tombstone) AS is_tombstone,
+           arg_min({{t: first_commit_at, c: first_committed_offset}}, first_offset) AS head,
+           list_reverse_sort(list_distinct(list_filter(flatten(list([{_points("")}]) FILTER (from_end <= 3)),
+                                                       lambda point: point.o IS NOT NULL))) AS points,
+           arg_max({{e: leader_epoch}}, last_offset).e AS leader_epoch, any_value(topic_id) AS topic_id,
+           sum(commits)::BIGINT AS commits
+    FROM ranked GROUP BY {KEY}, run
+), ended AS (
+    SELECT *, points[1] AS last, points[2] AS before_last,
+           CASE WHEN points[1].c = points[2].c THEN points[3] END AS third_last FROM merged
+)
+SELECT {KEY}, first_offset, is_tombstone, head.t AS first_commit_at, head.c AS first_committed_offset,
+       third_last.o AS third_last_offset, third_last.t AS third_last_commit_at, third_last.c AS third_last_committed_offset,
+       before_last.o AS before_last_offset, before_last.t AS before_last_commit_at,
+       before_last.c AS before_last_committed_offset,
+       last.o AS last_offset, last.t AS last_commit_at, last.c AS last_committed_offset, leader_epoch, topic_id, commits
+FROM ended ORDER BY cluster, group_id, topic, "partition", first_offset
+"""
+
+
+def merged(fragments: pa.Table, records: pa.Table) -> pa.Table:
+    """Rows of `offset_commits` for those of `fragments`, ordered by group.
+
+    Args:
+        fragments: rows of `offset_commits`.
+        records: the records of their groups that lie between them, and any others: cluster, log_epoch,
+            source_partition, group_id and source_offset of rows of `coordinator_records`.
+    """
+    with duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        engine.register("fragments", fragments)
+        engine.register("records", records)
+        found = engine.sql(MERGE).to_arrow_table()
+    return found.select(list(OFFSET_COMMITS.names)).cast(pa.schema(list(row_type(OFFSET_COMMITS))))
