@@ -26,6 +26,7 @@ from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read,
 from jobs.errors import UserError
 from jobs.release import release
 from jobs.replace import PRUNED_GROUPS, replace_rows
+from jobs.retention import unsettled, with_settled
 from jobs.settings import Settings
 from jobs.spark import for_few_rows, session
 from jobs.standing import GROUP, Group, Standing, groups_of
@@ -50,7 +51,9 @@ TOUCH = (
 
 
 def rebuild_all(spark: SparkSession, settings: Settings) -> None:
-    """Every silver table again, from all of bronze; each is replaced in one commit."""
+    """Every silver table again, from all of bronze, but for rows that were over before bronze begins; each is replaced
+    in one commit.
+    """
     warehouse = settings.warehouse
     create_tables(spark, warehouse, SILVER)
     history = [read(spark, warehouse, table) for table in INPUTS]
@@ -58,7 +61,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     rebuilt = silver(*history, quiet_ms=settings.quiet_ms, hosts=hosts, topic_names=names).persist()
     try:
         for table in SILVER:
-            rows = table_of(rebuilt, table)
+            rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             rows.write.format("delta").mode("overwrite").save(table_path(warehouse, table))
     finally:
         rebuilt.unpersist()
@@ -96,7 +99,8 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: DataFrame)
         change = _Change(old=standing.replaced(table, stand), new=rows_of(rebuilt, table))
         if table is GROUPS:
             change = change.and_(told)
-        replace_rows(spark, change.old, change.new, table_path(warehouse, table), table)
+        old, new = unsettled(warehouse, change.old, change.new, table)
+        replace_rows(spark, old, new, table_path(warehouse, table), table)
 
     # `rebalances` says where a rebuild may go on, so it comes last: after a crash the old point still holds.
     with ThreadPoolExecutor(WRITERS) as pool:

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
 from jobs.replace import replace_rows
+from jobs.retention import kept_since
 from jobs.spark import for_few_rows
 from pipelines.arrow_types import row_type
 from pipelines.marks import mark_rows
@@ -26,9 +27,12 @@ IS_MARK = "kind = 'mark'"
 
 
 def rebuild_all_marks(spark: SparkSession, warehouse: Path) -> None:
-    """The table again, from all of bronze."""
+    """The table again, from all of bronze; marks from before it begins stay."""
     create_tables(spark, warehouse, (MARKS,))
-    _replace(spark, warehouse, read(spark, warehouse, ADMIN_OBSERVATIONS), read(spark, warehouse, MARKS))
+    known = read(spark, warehouse, MARKS)
+    if (since := kept_since(warehouse, ADMIN_OBSERVATIONS)) is not None:
+        known = known.where(F.unix_millis("marked_at") >= since)
+    _replace(spark, warehouse, read(spark, warehouse, ADMIN_OBSERVATIONS), known)
 
 
 def update_marks(spark: SparkSession, warehouse: Path, new: DataFrame) -> None:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
 from jobs.replace import replace_rows
+from jobs.retention import with_settled
 from jobs.spark import for_few_rows
 from pipelines.reassignments.frame import cut, reassignments, since_cut, touching
 from pipelines.silver.frame import rows_of, table_of
@@ -32,12 +33,13 @@ INPUTS = (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS)
 
 
 def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
-    """Both tables again, from all of bronze; each is replaced in one commit."""
+    """Both tables again, from all of bronze, but for rows that were over before it begins; each in one commit."""
     create_tables(spark, warehouse, REASSIGNMENT_TABLES)
     rebuilt = reassignments(*(read(spark, warehouse, table) for table in INPUTS)).persist()
     try:
         for table in REASSIGNMENT_TABLES:
-            table_of(rebuilt, table).write.format("delta").mode("overwrite").save(table_path(warehouse, table))
+            rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
+            rows.write.format("delta").mode("overwrite").save(table_path(warehouse, table))
     finally:
         rebuilt.unpersist()
 

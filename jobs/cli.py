@@ -25,6 +25,8 @@ COMMANDS = {
     "analyze": ("jobs.analyze", "run"),
     "notify": ("jobs.notify", "run"),
     "quality": ("jobs.quality", "run"),
+    "maintain": ("jobs.maintain", "run"),
+    "erase": ("jobs.erase", "run"),
     "replay": ("jobs.replay", "run"),
     "rebuild": ("jobs.build", "run_rebuild"),
     "serve": ("jobs.serve", "run"),
@@ -35,7 +37,7 @@ COMMANDS = {
     "doctor": ("jobs.doctor", "run"),
     "bench": ("jobs.bench", "run"),
 }
-RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "replay", "rebuild")
+RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that leave a run in `job_runs`; `up` does so itself, for its parts as well."""
 
 SCENARIOS = "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, storms, outage"
@@ -131,6 +133,9 @@ def parser() -> argparse.ArgumentParser:
         help="check what is new and stop: 1 where the newest version of a table breaks a rule",
     )
     quality.add_argument("--data-docs", type=Path, metavar="DIR", help="write Great Expectations' pages of all rows")
+    maintain = add("maintain", "delete what is kept no longer, merge runs of commits and small files, remove old files")
+    maintain.add_argument("--once", action="store_true", help="do so once and stop")
+    _erase(add("erase", "remove a group, or a client's host, from every table, with a receipt"))
     _replay(add("replay", "rebuild all tables from a capture folder; needs no Kafka"))
     rebuild = add("rebuild", "make silver and gold again from all of bronze")
     rebuild.add_argument(
@@ -165,6 +170,18 @@ def _mark(mark: argparse.ArgumentParser) -> None:
     mark.add_argument("--group", metavar="ID", help="group it is about (default: the whole cluster)")
     mark.add_argument("--by", metavar="WHO", help="who announces it")
     mark.add_argument("--topic", help="events topic (default: the cluster's events_topic)")
+
+
+def _erase(erase: argparse.ArgumentParser) -> None:
+    erase.add_argument("--cluster", required=True, metavar="NAME", help="name of the cluster, in the tables")
+    named = erase.add_mutually_exclusive_group(required=True)
+    named.add_argument("--group", metavar="ID", help="group whose rows are removed")
+    named.add_argument("--host", metavar="HOST", help="client's host that a mark without meaning takes the place of")
+    erase.add_argument(
+        "--now",
+        action="store_true",
+        help="remove old files at once, and not after vacuum_days: stop all jobs and pages first",
+    )
 
 
 def _replay(replay: argparse.ArgumentParser) -> None:

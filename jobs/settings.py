@@ -80,6 +80,11 @@ class Settings:
     quality_seconds: float = 600.0
     client_host: str = HostPolicy.KEEP.value
     client_host_key: str = field(default="", repr=False)
+    maintain_seconds: float = 86_400.0
+    keep_commits_days: int = 90
+    keep_bronze_days: int = 400
+    keep_operations_days: int = 90
+    vacuum_days: float = 7.0
     worth_resource_seconds: float = 10.0
     worth_ratio: float = 0.1
     cores: int = 2
@@ -197,6 +202,9 @@ def _refuse_impossible(given: Mapping[str, Any]) -> None:
             'The setting client_host_key must say where the key is that client_host = "hash" needs: write env:NAME or '
             "file:PATH."
         )
+    for key in ("keep_commits_days", "keep_bronze_days", "keep_operations_days", "vacuum_days"):
+        if given.get(key, 0) < 0:
+            raise UserError(f"The setting {key} must be a number of days from 0 on, but is {given[key]}.")
     for key in ("dashboard_url", "runbook_url"):
         if given.get(key) and not given[key].startswith(("http://", "https://")):
             raise UserError(f"The setting {key} must be an address with http:// or https://, but is {given[key]!r}.")

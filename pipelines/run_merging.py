@@ -1,9 +1,9 @@
 """Runs of commits that several batches wrote, merged into those that one batch would have written.
 
-The fold (`pipelines.offset_commits`) ends a run with its call, so a stream of small batches leaves many short runs. Runs
-that follow each other, with no record of their group in between and within the same ten minutes, become one, exact in
-its first and its last three records: what `pipelines.silver` makes of them is the same. Rows that overlap (something was
-read twice), have no time or are tombstones stay as they are.
+The fold (`pipelines.offset_commits`) ends a run with its call, so a stream of small batches leaves many short runs.
+Those that follow each other, with no record of their group in between and within the same ten minutes, become one,
+exact in its first and its last three records: what `pipelines.silver` makes of them is the same. Rows that overlap
+(something was read twice), have no time or are tombstones stay as they are.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pipelines.arrow_types import row_type
 from pipelines.offset_commits import BUCKET_MS
 from schemas.bronze import OFFSET_COMMITS
 
-KEY = "cluster, log_epoch, source_partition, group_id, topic, \"partition\""
+KEY = 'cluster, log_epoch, source_partition, group_id, topic, "partition"'
 """Of what runs are consecutive."""
 
 
@@ -39,8 +39,8 @@ WITH placed AS (
         true) AS begins
     FROM placed WINDOW before AS (PARTITION BY {KEY} ORDER BY first_offset, last_offset)
 ), numbered AS (
-    SELECT *, sum(begins::INT) OVER (PARTITION BY {KEY} ORDER BY first_offset, last_offset ROWS UNBOUNDED PRECEDING) AS run
-    FROM compared
+    SELECT *, sum(begins::INT) OVER (before ROWS UNBOUNDED PRECEDING) AS run
+    FROM compared WINDOW before AS (PARTITION BY {KEY} ORDER BY first_offset, last_offset)
 ), ranked AS (
     SELECT *, row_number() OVER (PARTITION BY {KEY}, run ORDER BY first_offset DESC, last_offset DESC) AS from_end
     FROM numbered
@@ -57,12 +57,13 @@ WITH placed AS (
            CASE WHEN points[1].c = points[2].c THEN points[3] END AS third_last FROM merged
 )
 SELECT {KEY}, first_offset, is_tombstone, head.t AS first_commit_at, head.c AS first_committed_offset,
-       third_last.o AS third_last_offset, third_last.t AS third_last_commit_at, third_last.c AS third_last_committed_offset,
+       third_last.o AS third_last_offset, third_last.t AS third_last_commit_at,
+       third_last.c AS third_last_committed_offset,
        before_last.o AS before_last_offset, before_last.t AS before_last_commit_at,
        before_last.c AS before_last_committed_offset,
        last.o AS last_offset, last.t AS last_commit_at, last.c AS last_committed_offset, leader_epoch, topic_id, commits
 FROM ended ORDER BY cluster, group_id, topic, "partition", first_offset
-"""
+"""  # noqa: S608 - our own names
 
 
 def merged(fragments: pa.Table, records: pa.Table) -> pa.Table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from tests.silver.rebuilding import CAPTURES, batches, silver_of_rows, with_dupl
 from tests.source.offset_records import commit, deletion, group_record
 
 Row = dict[str, Any]
-NAMES = ("eager_churn", "rolling_restart", "connect", "migration", "streams", "outage")
+NAMES = ("eager_churn", "rolling_restart", "migration", "streams", "outage")
 
 
 def arrow(rows: Sequence[Row], table: Any) -> pa.Table:
@@ -75,7 +76,7 @@ def test_wherever_batches_were_cut_merging_gives_the_runs_of_one(story) -> None:
         edges += [offset] if is_edge else []
     edges.append(len(records))
     parts: dict[str, list[Row]] = {}
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in pairwise(edges):
         for table, rows in bronze_rows(records[a:b], cluster="c", log_epoch=0).items():
             parts.setdefault(table, []).extend(rows)
     whole = bronze_rows(records, cluster="c", log_epoch=0)

@@ -1,0 +1,218 @@
+"""`regroup erase`: a group, or a client's host, out of every table and out of the files behind them, with a receipt.
+
+Rows of the group go. Where other rows name it (a line about several groups, a list of groups) or name the host, a mark
+without meaning takes the name's place. Names are never part of a condition: Delta's log would keep them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
+from pathlib import Path
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.delta_io import table_path
+from jobs.errors import UserError
+from jobs.maintain import there, vacuum
+from jobs.settings import Settings
+from jobs.spark import session
+from schemas.bronze import QUARANTINE
+from schemas.gold import DIFFERENCES
+from schemas.tables import Table
+
+NOT_BEFORE, NOT_AFTER = r"(?<![A-Za-z0-9_-]|[A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"
+"""A name ends where neither a letter, a digit, a dash nor a dot within a word follows."""
+
+SIDES = ("before", "after")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Name:
+    """What is erased: a `group_id` or a client's host, of one cluster. `mark` takes its place: as many bytes of UTF-8,
+    so that raw records can still be read, and made at random, so that nobody can come back from it.
+    """
+
+    cluster: str
+    text: str
+    is_group: bool
+    mark: str
+
+    @classmethod
+    def of(cls, cluster: str, *, group: str | None, host: str | None) -> Name:
+        """A host goes with and without the slash in front of it that Kafka stores.
+
+        Raises:
+            UserError: the name is empty.
+        """
+        text = group if group is not None else (host or "").removeprefix("/")
+        if not text:
+            raise UserError("Nothing to erase: give a group's id with --group, or a host with --host.")
+        size = len(text.encode())
+        return cls(
+            cluster=cluster, text=text, is_group=group is not None, mark="~" + secrets.token_hex(size)[: size - 1]
+        )
+
+    def source(self, spark: SparkSession) -> DataFrame:
+        """One row that conditions may refer to."""
+        told = {"cluster": self.cluster, "text": self.text, "mark": self.mark, "pattern": self._pattern()}
+        raw = {f"raw_{i}_{side}": of for i, pair in enumerate(self.raw()) for side, of in zip(SIDES, pair, strict=True)}
+        columns = [*(f"name_{key} string" for key in told), *(f"{key} binary" for key in raw)]
+        return spark.createDataFrame([(*told.values(), *raw.values())], ", ".join(columns))
+
+    def _pattern(self) -> str:
+        forms = {self.text, json.dumps(self.text)[1:-1]}
+        quoted = "|".join("\\Q" + form.replace("\\E", "\\E\\\\E\\Q") + "\\E" for form in sorted(forms))
+        return f"{NOT_BEFORE}(?:{quoted}){NOT_AFTER}"
+
+    def raw(self) -> list[tuple[bytes, bytes]]:
+        """How records hold the name, behind its length, and what takes the place of that."""
+        pairs = [(form, form.replace(self.text, self.mark)) for form in (self.text, f"/{self.text}")]
+        encoded = [(before.encode(), after.encode()) for before, after in pairs]
+        lengths = (lambda size: size.to_bytes(2, "big"), _varint)
+        return [(length(len(b)) + b, length(len(b)) + a) for b, a in encoded for length in lengths]
+
+
+def _varint(size: int) -> bytes:
+    """Kafka's compact length: one more than the size, seven bits a byte."""
+    left, out = size + 1, b""
+    while left > 0x7F:
+        out, left = out + bytes([left & 0x7F | 0x80]), left >> 7
+    return out + bytes([left])
+
+
+def run(settings: Settings, args: argparse.Namespace) -> int:
+    """Erase, print the receipt and where it is kept.
+
+    Raises:
+        UserError: there is nothing to erase from.
+    """
+    name = Name.of(args.cluster, group=args.group, host=args.host)
+    if not there(settings.warehouse):
+        raise UserError(f"The warehouse {settings.warehouse} has no tables: name another with --warehouse.")
+    spark = session("regroup erase", cores=settings.cores, driver_memory=settings.driver_memory)
+    days = 0.0 if args.now else settings.vacuum_days
+    receipt = erase(spark, settings.warehouse, name, vacuum_days=days)
+    text = json.dumps(receipt, indent=2)
+    path = settings.warehouse / "_receipts" / f"erase-{receipt['erased_at'].replace(':', '')}.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text + "\n", encoding="utf-8")
+    print(text)
+    print(f"Receipt: {path}")
+    return 0
+
+
+def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: float) -> dict[str, Any]:
+    """Erase the name from every table that is there, bronze first; returns the receipt, which does not hold it."""
+    tables = [_erase(spark, warehouse, table, name, vacuum_days) for table in there(warehouse)]
+    salt = secrets.token_hex(16)
+    return {
+        "erased_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "cluster": name.cluster,
+        "kind": "group" if name.is_group else "host",
+        "salt": salt,
+        "hmac_sha256_of_name": hmac.new(salt.encode(), name.text.encode(), hashlib.sha256).hexdigest(),
+        "old_files_removed_after_days": vacuum_days,
+        "tables": tables,
+    }
+
+
+def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, days: float) -> dict[str, Any]:
+    path, source = table_path(warehouse, table), name.source(spark)
+    target = DeltaTable.forPath(spark, path)
+    is_about, told = _is_about(table, name), _told(table, name)
+    is_named = reduce(or_, [is_about, *(holds for holds, _ in told.values())])
+    if "cluster" in table.names:
+        is_named &= F.col("old.cluster") == F.col("name_cluster")
+    deleted = changed = 0
+    if not target.toDF().alias("old").join(F.broadcast(source), is_named, "inner").isEmpty():
+        merge = target.alias("old").merge(source, is_named).whenMatchedDelete(is_about)
+        if told:
+            merge = merge.whenMatchedUpdate(set={f"`{column}`": value for column, (_, value) in told.items()})
+        merge.execute()
+        metrics = target.history(1).collect()[0]["operationMetrics"]
+        deleted, changed = (int(metrics[f"numTargetRows{what}"]) for what in ("Deleted", "Updated"))
+    removed = vacuum(spark, warehouse, table, days)
+    version = target.history(1).collect()[0]["version"]
+    told_of = {"rows_deleted": deleted, "rows_changed": changed, "version": version, "files_removed": removed}
+    return {"table": table.name} | told_of
+
+
+def _is_about(table: Table, name: Name) -> Column:
+    """Rows that go."""
+    whole = [F.lit(False)]  # noqa: FBT003 - a literal
+    if name.is_group:
+        whole += [F.col(f"old.{column}") == F.col("name_text") for column in {"group_id", "subject"} & set(table.names)]
+        if "subject" in table.names:
+            # A capture's observations are numbered, so that no two are one.
+            whole.append(F.regexp_replace("old.subject", r"#\d+$", "") == F.col("name_text"))
+    if table is QUARANTINE:
+        # What could not be read cannot be changed either: it goes as a whole.
+        whole += [_in_bytes(F.col(f"old.{column}"), name) for column in ("raw_key", "raw_value")]
+        whole += [
+            F.rlike(F.col(f"old.{column}").cast("string"), F.col("name_pattern")) for column in ("raw_key", "raw_value")
+        ]
+    return F.coalesce(reduce(or_, (F.coalesce(each, F.lit(False)) for each in whole)), F.lit(False))  # noqa: FBT003
+
+
+def _told(table: Table, name: Name) -> dict[str, tuple[Column, Column]]:
+    """By column: whether it names what is erased, and what it says instead."""
+    pattern, mark = F.col("name_pattern"), F.col("name_mark")
+
+    def instead(text: Column) -> Column:
+        return F.regexp_replace(text, pattern, mark)
+
+    def is_among(texts: Column) -> Column:
+        return F.exists(texts, lambda text: F.coalesce(F.rlike(text, pattern), F.lit(False)))  # noqa: FBT003
+
+    found: dict[str, tuple[Column, Column]] = {}
+    for column in table.columns:
+        old = F.col(f"old.{column.name}")
+        match column.type:
+            case "STRING" if column.name != "cluster":
+                found[column.name] = (F.rlike(old, pattern), instead(old))
+            case "ARRAY<STRING>":
+                found[column.name] = (is_among(old), F.transform(old, instead))
+            case "MAP<STRING,STRING>":
+                found[column.name] = (
+                    is_among(F.map_values(old)),
+                    F.transform_values(old, lambda _, text: instead(text)),
+                )
+            case "BINARY":
+                found[column.name] = (_in_bytes(old, name), _bytes_instead(old, name))
+            case kind if kind == DIFFERENCES:
+                values = F.transform(old, lambda each: each["value"])
+                changed = F.transform(old, lambda each: each.withField("value", instead(each["value"])))
+                found[column.name] = (is_among(values), changed)
+    no = F.lit(False)  # noqa: FBT003 - a literal
+    return {column: (F.coalesce(holds, no), value) for column, (holds, value) in found.items()}
+
+
+def _in_bytes(raw: Column, name: Name) -> Column:
+    return _any(F.contains(raw, F.col(f"raw_{i}_before")) for i in range(len(name.raw())))
+
+
+def _bytes_instead(raw: Column, name: Name) -> Column:
+    r"""Bytes as text of two digits each: \G and the lazy pairs keep matches on whole bytes."""
+    text = F.hex(raw)
+    for i in range(len(name.raw())):
+        before, after = (F.hex(F.col(f"raw_{i}_{side}")) for side in SIDES)
+        text = F.regexp_replace(
+            text, F.concat(F.lit(r"\G(?<pairs>(?:..)*?)"), before), F.concat(F.lit("${pairs}"), after)
+        )
+    return F.unhex(text)
+
+
+def _any(conditions: Iterable[Column]) -> Column:
+    return reduce(or_, conditions)
