@@ -16,7 +16,9 @@ from itertools import islice
 from pathlib import Path
 
 import deltalake
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.load import Load, records
@@ -25,7 +27,8 @@ from jobs.maintain import Maintenance
 from jobs.settings import Settings
 from jobs.spark import session
 from pipelines.arrow_types import row_type
-from pipelines.bronze_batch import SourceRecord, bronze_rows
+from pipelines.bronze_batch import TOPIC, Records, SourceRecord, bronze, count
+from pipelines.coverage import Span
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.tables import Table
 
@@ -57,16 +60,39 @@ def fill(spark: SparkSession, warehouse: Path, load: Load, start_ms: int, trigge
     stream = batches(load, start_ms, round(load.records_per_s * trigger_seconds))
     while some := list(islice(stream, AT_ONCE)):
         number += 1
-        folded = [bronze_rows(batch, cluster="kafka", log_epoch=0) for batch in some]
-        commits += sum(row["commits"] for rows in folded for row in rows[OFFSET_COMMITS.name])
+        folded = [fold(batch) for batch in some]
+        commits += sum(pc.sum(rows[OFFSET_COMMITS.name]["commits"]).as_py() for rows in folded)
         for table in TABLES:
-            frames = [_file(spark, rows[table.name], table) for rows in folded if rows[table.name]]
+            # Coalesced one by one, so that each batch has a file of its own.
+            frames = [spark.createDataFrame(rows[table.name]).coalesce(1) for rows in folded]
             append(reduce(DataFrame.union, frames), table_path(warehouse, table), app_id="bench", version=number)
     return commits
 
 
-def _file(spark: SparkSession, rows: Sequence[dict[str, object]], table: Table) -> DataFrame:
-    return spark.createDataFrame(pa.Table.from_pylist(list(rows), pa.schema(list(row_type(table))))).coalesce(1)
+def fold(batch: Sequence[SourceRecord]) -> dict[str, pa.Table]:
+    """What the live source makes of a batch, by table name."""
+    partition, offset, timestamp_ms, key, value = zip(*batch, strict=True)
+    read = Records(
+        log_epoch=np.zeros(len(batch), np.int32),
+        partition=np.array(partition, np.int32),
+        offset=np.array(offset, np.int64),
+        timestamp_ms=np.array(timestamp_ms, np.int64),
+        key=key,
+        value=value,
+    )
+    firsts: dict[int, int] = {}
+    lasts: dict[int, int] = {}
+    for at, place in zip(offset, partition, strict=True):
+        firsts.setdefault(place, at)
+        lasts[place] = at
+    spans = {
+        place: Span(partition=place, log_epoch=0, from_offset=at, to_offset=lasts[place] + 1)
+        for place, at in firsts.items()
+    }
+    count(spans, read, ())
+    covered = pa.array([span.row("kafka", TOPIC) for span in spans.values()], row_type(COVERAGE))
+    rows = bronze(read, cluster="kafka") | {COVERAGE.name: covered}
+    return {name: pa.Table.from_struct_array(array) for name, array in rows.items()}
 
 
 def stored(warehouse: Path, table: Table) -> tuple[int, int, int]:

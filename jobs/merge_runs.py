@@ -77,9 +77,8 @@ def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]
         if not set(columns) <= set(files.column_names):
             return []
         spans = [(_ms(a), _ms(b)) for a, b in zip(*(files[c].to_pylist() for c in columns), strict=True) if a and b]
-    elif progress.until_ms < until:
-        newest = max((b for _, b in spans), default=progress.until_ms)
-        spans.append((progress.until_ms, max(newest, progress.until_ms)))
+    elif progress.version >= 0:
+        spans.append((progress.until_ms, until))
     hours = {hour for a, b in spans for hour in range(a // HOUR_MS * HOUR_MS, min(b + 1, until), HOUR_MS)}
     return sorted(hours)
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from functools import reduce
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
 
 from jobs.build import rebuild_all
 from jobs.delta_io import append, create_tables, table_path
@@ -23,11 +25,12 @@ def recorded_once(spark, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("recorded") / "warehouse"
     capture = Capture(CAPTURES / "eager_churn")
     create_tables(spark, folder, (*BRONZE, *SILVER))
-    for number, batch in enumerate(split(capture, ("offsets", "log"), 6, None)):
-        rows = bronze_of(batch, "kafka", capture.meta)
-        for table in (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, COVERAGE):
-            frame = spark.createDataFrame(pa.Table.from_pylist(rows[table.name], pa.schema(list(row_type(table)))))
-            append(frame, table_path(folder, table), app_id="recorded", version=number)
+    rows = [bronze_of(batch, "kafka", capture.meta) for batch in split(capture, ("offsets", "log"), 6, None)]
+    for table in (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, COVERAGE):
+        kind = pa.schema(list(row_type(table)))
+        # A file a batch, as if each were a commit of its own.
+        files = [spark.createDataFrame(pa.Table.from_pylist(part[table.name], kind)).coalesce(1) for part in rows]
+        append(reduce(DataFrame.union, files), table_path(folder, table), app_id="recorded", version=1)
     rebuild_all(spark, folder, Settings().quiet_ms)
     return folder
 
