@@ -65,8 +65,9 @@ def test_maintenance_leaves_fewer_rows_and_files_the_same_silver_and_nothing_new
 
 def test_what_a_batch_appends_while_runs_are_merged_is_not_lost(spark, recorded, monkeypatch) -> None:
     rows = read(spark, recorded, OFFSET_COMMITS)
+    far = F.lit(10**9).cast("long")
     newest = rows.orderBy(F.col("last_offset").desc()).limit(1)
-    late = newest.withColumns({"first_offset": F.lit(10**9), "last_offset": F.lit(10**9)}).toArrow()
+    late = newest.withColumns({"first_offset": far, "last_offset": far}).toArrow()
     merged = merge_runs.merged
 
     def meanwhile(*given):
