@@ -66,7 +66,7 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
     """
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (*INPUTS, *GROUP_TABLES))
-    memory = checkpoint_path(warehouse, "analyze") / "analysed.json"
+    memory = analysed_path(warehouse)
     known = _known(warehouse)
     terms = Terms(
         quiet_ms=settings.quiet_ms,
@@ -91,6 +91,11 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
     part.replace(memory)
     update_storms(spark, settings, again=again)
     return len(scope)
+
+
+def analysed_path(warehouse: Path) -> Path:
+    """Where it is remembered what was analysed."""
+    return checkpoint_path(warehouse, "analyze") / "analysed.json"
 
 
 def _rebuild(spark: SparkSession, warehouse: Path, scope: Scope, known: Known, terms: Terms) -> None:

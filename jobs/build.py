@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -22,8 +22,10 @@ from jobs.analyze import analyze
 from jobs.build_marks import rebuild_all_marks, start_marks
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
 from jobs.checkpoint import start_over_unless
+from jobs.conflicts import insist
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
 from jobs.errors import UserError
+from jobs.held import hold
 from jobs.release import release
 from jobs.replace import PRUNED_GROUPS, replace_rows
 from jobs.retention import unsettled, with_settled
@@ -62,7 +64,8 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     try:
         for table in SILVER:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
-            rows.write.format("delta").mode("overwrite").save(table_path(warehouse, table))
+            path = table_path(warehouse, table)
+            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path))
     finally:
         rebuilt.unpersist()
 
@@ -219,7 +222,9 @@ def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
     settings.hosts()  # A missing key is told before Spark starts.
     spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)
     if args.quarantine:
-        print(f"{release(spark, settings.warehouse):,} records of the quarantine can be read now", flush=True)
+        # What comes where `maintain` merges runs would be lost.
+        with hold(settings.warehouse, "maintain"):
+            print(f"{release(spark, settings.warehouse):,} records of the quarantine can be read now", flush=True)
     rebuild_all(spark, settings)
     rebuild_all_reassignments(spark, settings.warehouse)
     rebuild_all_marks(spark, settings.warehouse)

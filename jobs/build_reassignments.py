@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.conflicts import insist
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
 from jobs.replace import replace_rows
 from jobs.retention import with_settled
@@ -39,7 +40,8 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
     try:
         for table in REASSIGNMENT_TABLES:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
-            rows.write.format("delta").mode("overwrite").save(table_path(warehouse, table))
+            path = table_path(warehouse, table)
+            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path))
     finally:
         rebuilt.unpersist()
 

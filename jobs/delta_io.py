@@ -19,6 +19,7 @@ import deltalake
 from delta.tables import DeltaTable
 from deltalake.exceptions import DeltaError
 
+from jobs.conflicts import turn
 from jobs.errors import UserError
 from schemas.tables import SCHEMA_VERSION, Column, Table
 
@@ -170,4 +171,5 @@ def follow(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFram
 
 def append(frame: DataFrame, path: str, *, app_id: str, version: int) -> None:
     """Append once: a repeated (app_id, version) writes nothing. Versions of one app_id must not decrease."""
-    frame.write.format("delta").mode("append").option("txnAppId", app_id).option("txnVersion", version).save(path)
+    with turn(path):
+        frame.write.format("delta").mode("append").option("txnAppId", app_id).option("txnVersion", version).save(path)

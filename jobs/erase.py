@@ -12,23 +12,29 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import or_
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.analyze import analysed_path
+from jobs.conflicts import insist
 from jobs.delta_io import table_path
 from jobs.errors import UserError
+from jobs.held import hold
 from jobs.maintain import there, vacuum
 from jobs.settings import Settings
+from jobs.silver_rows import dataset
 from jobs.spark import for_few_rows, session
+from jobs.storms import memory_path
 from schemas.bronze import QUARANTINE
 from schemas.gold import DIFFERENCES
 from schemas.tables import Table
@@ -37,6 +43,17 @@ NOT_BEFORE, NOT_AFTER = r"(?<![A-Za-z0-9_-]|[A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|
 """A name ends where neither a letter, a digit, a dash nor a dot within a word follows."""
 
 SIDES = ("before", "after")
+PASSES = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """What was done to a table, between two of its versions."""
+
+    version_before: int
+    version: int = 0
+    rows_deleted: int = 0
+    rows_changed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +89,12 @@ class Name:
         columns = [*(f"name_{key} string" for key in told), *(f"{key} binary" for key in raw)]
         return spark.createDataFrame([(*told.values(), *raw.values())], ", ".join(columns))
 
+    def forms(self) -> set[str]:
+        """How text holds the name: as it is, or within JSON."""
+        return {self.text, *(json.dumps(self.text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))}
+
     def _pattern(self) -> str:
-        forms = {self.text, json.dumps(self.text)[1:-1]}
-        quoted = "|".join("\\Q" + form.replace("\\E", "\\E\\\\E\\Q") + "\\E" for form in sorted(forms))
+        quoted = "|".join("\\Q" + form.replace("\\E", "\\E\\\\E\\Q") + "\\E" for form in sorted(self.forms()))
         return f"{NOT_BEFORE}(?:{quoted}){NOT_AFTER}"
 
     def raw(self) -> list[tuple[bytes, bytes]]:
@@ -97,20 +117,25 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """Erase, print the receipt and where it is kept.
 
     Raises:
-        UserError: there is nothing to erase from.
+        UserError: there is nothing to erase from, `maintain` is at work, or others go on writing the name.
     """
     name = Name.of(args.cluster, group=args.group, host=args.host)
     if not there(settings.warehouse):
         raise UserError(f"The warehouse {settings.warehouse} has no tables: name another with --warehouse.")
     spark = session("regroup erase", cores=settings.cores, driver_memory=settings.driver_memory)
-    days = 0.0 if args.now else settings.vacuum_days
-    receipt = erase(spark, settings.warehouse, name, vacuum_days=days)
+    # What `maintain` has read it would write again.
+    with hold(settings.warehouse, "maintain"):
+        receipt = erase(spark, settings.warehouse, name, vacuum_days=0.0 if args.now else settings.vacuum_days)
     text = json.dumps(receipt, indent=2)
     path = settings.warehouse / "_receipts" / f"erase-{receipt['erased_at'].replace(':', '')}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
     print(text)
     print(f"Receipt: {path}")
+    if receipt["still_named_in"]:
+        raise UserError(
+            f"Other jobs go on writing the name ({', '.join(receipt['still_named_in'])}): stop them and erase again."
+        )
     return 0
 
 
@@ -118,38 +143,95 @@ def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: floa
     """Erase the name from every table that is there, bronze first; returns the receipt, which does not hold it."""
     # Conditions this long take longer to compile than to evaluate.
     spark = for_few_rows(spark)
-    tables = [_erase(spark, warehouse, table, name, vacuum_days) for table in there(warehouse)]
-    salt = secrets.token_hex(16)
+    found: dict[Table, Changed] = {}
+    changed: list[Table] = []
+    for _ in range(PASSES):
+        # Looked at again: a batch that was under way may have written rows of before.
+        changed = [table for table in there(warehouse) if _erase(spark, warehouse, table, name, found)]
+        if not changed:
+            break
+    caches = [path for path in (memory_path(warehouse), analysed_path(warehouse)) if path.exists()]
+    for path in caches:
+        # They only save work, and name groups.
+        path.unlink()
+    removed = {table: vacuum(warehouse, table, vacuum_days).files for table in found}
+    now, salt = datetime.now(UTC), secrets.token_hex(16)
     return {
-        "erased_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "erased_at": now.isoformat(timespec="milliseconds"),
         "cluster": name.cluster,
         "kind": "group" if name.is_group else "host",
         "salt": salt,
         "hmac_sha256_of_name": hmac.new(salt.encode(), name.text.encode(), hashlib.sha256).hexdigest(),
-        "old_files_removed_after_days": vacuum_days,
-        "tables": tables,
+        "old_files_kept_until": (now + timedelta(days=vacuum_days)).isoformat(timespec="seconds"),
+        "caches_removed": [str(path.relative_to(warehouse)) for path in caches],
+        "still_named_in": [table.name for table in changed],
+        "tables": [
+            {"table": table.name, **asdict(done), "old_files_removed": removed[table]} for table, done in found.items()
+        ],
     }
 
 
-def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, days: float) -> dict[str, Any]:
+def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found: dict[Table, Changed]) -> bool:
+    """Erase from one table, and add to what was `found`; whether any row was changed."""
+    if not _may_hold(warehouse, table, name):
+        return False
     path, source = table_path(warehouse, table), name.source(spark)
-    target = DeltaTable.forPath(spark, path)
     is_about, told = _is_about(table, name), _told(table, name)
     is_named = reduce(or_, [is_about, *(holds for holds, _ in told.values())])
     if "cluster" in table.names:
         is_named &= F.col("old.cluster") == F.col("name_cluster")
-    deleted = changed = 0
-    if not target.toDF().alias("old").join(F.broadcast(source), is_named, "inner").isEmpty():
-        merge = target.alias("old").merge(source, is_named).whenMatchedDelete(is_about)
+
+    def merge() -> None:
+        target = DeltaTable.forPath(spark, path).alias("old")
+        merge = target.merge(source, is_named).whenMatchedDelete(is_about)
         if told:
             merge = merge.whenMatchedUpdate(set={f"`{column}`": value for column, (_, value) in told.items()})
         merge.execute()
-        metrics = target.history(1).collect()[0]["operationMetrics"]
-        deleted, changed = (int(metrics[f"numTargetRows{what}"]) for what in ("Deleted", "Updated"))
-    removed = vacuum(spark, warehouse, table, days)
-    version = deltalake.DeltaTable(path).version()
-    told_of = {"rows_deleted": deleted, "rows_changed": changed, "version": version, "files_removed": removed}
-    return {"table": table.name} | told_of
+
+    before = deltalake.DeltaTable(path).version()
+    insist(path, merge)
+    after = deltalake.DeltaTable(path)
+    ours = (commit for commit in after.history(after.version() - before) if commit["operation"] == "MERGE")
+    metrics: dict[str, str] = next((commit["operationMetrics"] for commit in ours), {})
+    deleted, changed = (int(metrics.get(f"numTargetRows{what}", 0)) for what in ("Deleted", "Updated"))
+    if deleted or changed:
+        so_far = found.get(table, Changed(version_before=before))
+        found[table] = Changed(
+            version_before=so_far.version_before,
+            version=after.version(),
+            rows_deleted=so_far.rows_deleted + deleted,
+            rows_changed=so_far.rows_changed + changed,
+        )
+    return bool(deleted or changed)
+
+
+def _may_hold(warehouse: Path, table: Table, name: Name) -> bool:
+    """Whether the name is in any column, be it as part of another. Most tables do not hold it, and Spark is slow."""
+    forms = sorted(form for text in name.forms() for form in (text, json.dumps(text)[1:-1]))
+    conditions = [_contains(column.name, column.type, forms) for column in table.columns]
+    with duckdb.connect() as engine:
+        engine.register("stored", dataset(warehouse, table))
+        where = " OR ".join(condition for condition in conditions if condition)
+        query = f"SELECT count(*) FROM (SELECT 1 FROM stored WHERE {where} LIMIT 1)"  # noqa: S608 - quoted
+        return bool(engine.sql(query).fetchall()[0][0])
+
+
+def _contains(column: str, kind: str, forms: Iterable[str]) -> str:
+    """A condition in DuckDB's SQL; empty where the column holds no text."""
+    match kind:
+        case "STRING":
+            text, words = f'"{column}"', [_quoted(form) for form in forms]
+        case "BINARY":
+            text, words = f'hex("{column}")', [f"'{form.encode().hex().upper()}'" for form in forms]
+        case _ if "STRING" in kind.upper():
+            text, words = f'CAST(to_json("{column}") AS VARCHAR)', [_quoted(form) for form in forms]
+        case _:
+            return ""
+    return " OR ".join(f"contains({text}, {word})" for word in words)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _is_about(table: Table, name: Name) -> Column:

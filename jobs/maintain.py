@@ -1,33 +1,29 @@
 """`regroup maintain`: what is kept no longer goes, runs of commits and small files are merged, old files are removed.
 
-It may run beside every other job: of two commits that touch the same rows Delta lets one win. Where ours loses twice,
-it says so and leaves that for the next time.
+It may run beside every other job: of two commits that touch the same rows Delta lets one win. What loses, here and in
+the others, is tried again (`jobs.conflicts`); what goes on losing here is left for the next time, and said.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+from urllib.parse import unquote
 
 import deltalake
-from delta.exceptions import (
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-    ConcurrentTransactionException,
-    ConcurrentWriteException,
-    MetadataChangedException,
-)
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.changed_rows import local
+from jobs.conflicts import CONFLICTS, insist
 from jobs.delta_io import table_path
 from jobs.errors import UserError
+from jobs.held import hold
 from jobs.merge_runs import merge_runs
 from jobs.retention import DAY_MS, expire, kept_days
 from jobs.settings import Settings
@@ -39,19 +35,8 @@ from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import Table
 
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
-WEEK_DAYS = 7
 FEW_FILES = 4
 """So many files are not worth merging."""
-
-CONFLICTS = (
-    ConcurrentAppendException,
-    ConcurrentDeleteDeleteException,
-    ConcurrentDeleteReadException,
-    ConcurrentTransactionException,
-    ConcurrentWriteException,
-    MetadataChangedException,
-)
-"""What Delta raises where another commit was first; they have no common base."""
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -61,7 +46,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """Maintain every table, again and again; with `--once` once.
 
     Raises:
-        UserError: there is nothing to maintain.
+        UserError: there is nothing to maintain, or another process does.
     """
     if not there(settings.warehouse):
         raise UserError(
@@ -70,7 +55,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         )
     spark = session("regroup maintain", cores=settings.cores, driver_memory=settings.driver_memory)
     while True:
-        Maintenance(spark=spark, settings=settings, say=print).round()
+        with hold(settings.warehouse, "maintain"):
+            Maintenance(spark=spark, settings=settings, say=partial(print, flush=True)).round()
         if args.once:
             return 0
         time.sleep(settings.maintain_seconds)
@@ -92,13 +78,19 @@ class Maintenance:
     def round(self, now_ms: int | None = None) -> None:
         """Delete, merge, compact and vacuum every table that is there."""
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-        for table in there(self.settings.warehouse):
-            began, before = time.monotonic(), size(self.settings.warehouse, table)
+        idle, warehouse = 0, self.settings.warehouse
+        for table in there(warehouse):
+            began, before = time.monotonic(), size(warehouse, table)
             done = [*self._expired(table, now_ms), *self._merged(table, now_ms), *self._compacted(table)]
             done += self._vacuumed(table)
-            after = size(self.settings.warehouse, table)
             if done:
-                self.say(f"{table.name}: {'; '.join(done)}. {before} before, {after} now ({_seconds(began)})")
+                took = time.monotonic() - began
+                self.say(
+                    f"{table.name}: {', '.join(done)}; {before} before, {size(warehouse, table)} now ({took:.1f} s)"
+                )
+            else:
+                idle += 1
+        self.say(f"{idle} tables are as they were.")
 
     def _expired(self, table: Table, now_ms: int) -> list[str]:
         days = kept_days(self.settings).get(table, 0)
@@ -113,50 +105,56 @@ class Maintenance:
             return []
         warehouse = self.settings.warehouse
         found = self._try(table, "merging runs", lambda: merge_runs(self.spark, warehouse, now_ms=now_ms))
-        return [f"{found[0]:,} runs merged into {found[1]:,}"] if found and found[0] > found[1] else []
+        return [f"{found[0]:,} rows merged into {found[1]:,}"] if found and found[0] > found[1] else []
 
     def _compacted(self, table: Table) -> list[str]:
         path = table_path(self.settings.warehouse, table)
         before = set(deltalake.DeltaTable(path).file_uris())
         if len(before) <= FEW_FILES:
             return []
-        # With clustering columns, Delta clusters; without, it fills files up.
-        self._try(table, "compacting", lambda: DeltaTable.forPath(self.spark, path).optimize().executeCompaction())
-        gone = len(before - set(deltalake.DeltaTable(path).file_uris()))
-        return [f"{gone:,} files made into fewer"] if gone else []
+
+        def optimize() -> None:
+            # With clustering columns, Delta clusters; without, it fills files up.
+            DeltaTable.forPath(self.spark, path).optimize().executeCompaction()
+
+        self._try(table, "compacting", lambda: insist(path, optimize))
+        after = set(deltalake.DeltaTable(path).file_uris())
+        gone, come = len(before - after), len(after - before)
+        return [f"{gone:,} files made into {come:,}"] if gone else []
 
     def _vacuumed(self, table: Table) -> list[str]:
-        removed = vacuum(self.spark, self.settings.warehouse, table, self.settings.vacuum_days)
-        return [f"{removed:,} old files removed"] if removed else []
+        removed = vacuum(self.settings.warehouse, table, self.settings.vacuum_days)
+        return [f"{removed.files:,} old files of {removed.size / 1e6:,.1f} MB removed"] if removed.files else []
 
     def _try(self, table: Table, what: str, act: Callable[[], T]) -> T | None:
-        for again in (True, False):
-            try:
-                return act()
-            except CONFLICTS as error:
-                if not again:
-                    lost = str(error).split("\n", 1)[0][:200]
-                    self.say(f"{table.name}: {what} waits for the next time, since other jobs wrote meanwhile: {lost}")
+        try:
+            return act()
+        except CONFLICTS as error:
+            lost = str(error).split("\n", 1)[0][:200]
+            self.say(f"{table.name}: {what} waits for the next time, since other jobs wrote meanwhile: {lost}")
         return None
 
 
-def vacuum(spark: SparkSession, warehouse: Path, table: Table, days: float) -> int:
-    """Remove files that no version needs which is younger than so many days; returns how many went."""
-    folder = Path(table_path(warehouse, table))
-    before = _files(folder)
-    standing = {Path(local(uri)).name for uri in deltalake.DeltaTable(str(folder)).file_uris()}
-    youngest = time.time() - days * DAY_MS / 1000
-    if not any(path.name not in standing and path.stat().st_mtime <= youngest for path in before):
-        # Spark takes seconds to find nothing.
-        return 0
-    # Below a week Delta wants to be told that nobody reads or writes so old files.
-    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", str(days >= WEEK_DAYS).lower())
-    DeltaTable.forPath(spark, str(folder)).vacuum(days * 24)
-    return len(before - _files(folder))
+class Removed(NamedTuple):
+    """Old files, and their bytes."""
+
+    files: int
+    size: int
 
 
-def _files(folder: Path) -> set[Path]:
-    return {path for path in folder.rglob("*.parquet") if "_delta_log" not in path.parts}
+def vacuum(warehouse: Path, table: Table, days: float) -> Removed:
+    """Remove files that no version needs which is younger than so many days."""
+    folder, youngest = Path(table_path(warehouse, table)), time.time() - days * DAY_MS / 1000
+    # Spark's own VACUUM takes seconds for each table, and deltalake's would write to the log of tables that it refuses
+    # to write to: it only lists here. A file that nobody mentions may be of a commit that is under way.
+    listed = deltalake.DeltaTable(str(folder)).vacuum(
+        math.ceil(days * 24), dry_run=True, enforce_retention_duration=False, full=True
+    )
+    old = [path for name in listed if (path := folder / unquote(name)).is_file() and path.stat().st_mtime <= youngest]
+    removed = Removed(len(old), sum(path.stat().st_size for path in old))
+    for path in old:
+        path.unlink()
+    return removed
 
 
 def size(warehouse: Path, table: Table) -> str:
@@ -164,7 +162,3 @@ def size(warehouse: Path, table: Table) -> str:
     files = deltalake.DeltaTable(table_path(warehouse, table)).get_add_actions(flatten=True)
     sizes = files["size_bytes"].to_pylist()
     return f"{len(sizes):,} files of {sum(sizes) / 1e6:,.1f} MB"
-
-
-def _seconds(began: float) -> str:
-    return f"{time.monotonic() - began:.1f} s"

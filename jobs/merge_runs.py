@@ -1,9 +1,10 @@
 """Rows of `offset_commits` replaced by merged ones, hour by hour, while others write.
 
 Nothing is lost of a batch that is written at the same time: only rows inside spans that `coverage` says were read are
-replaced, and those were all there before, since a batch writes its coverage last. What else comes between reading and
-writing either makes Delta refuse the commit or lies outside what is replaced. Streams skip the commit
-(`jobs.delta_io.follow`): what it holds they have read, or will read in the commits that brought it.
+replaced, and those were all there before, since a batch writes its coverage last. (`rebuild --quarantine`, which does
+add rows inside such spans, and `maintain` wait for each other.) What comes between reading and writing lies outside
+what is replaced. Streams skip the commit (`jobs.delta_io.follow`): what it holds they have read, or will read in the
+commits that brought it.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from jobs.conflicts import insist
 from jobs.delta_io import checkpoint_path, table_path
 from jobs.silver_rows import dataset
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import TOPIC
 from pipelines.run_merging import merged
-from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
+from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
 HOUR_MS = 3_600_000
 PLACE = ("cluster", "log_epoch", "source_partition")
@@ -120,13 +122,18 @@ def _merge_hour(spark: SparkSession, warehouse: Path, hour: int) -> tuple[int, i
             "SELECT cluster, log_epoch, source_partition, group_id, source_offset FROM stored WHERE source_offset "
             "BETWEEN (SELECT min(first_offset) FROM fragments) AND (SELECT max(last_offset) FROM fragments)"
         ).to_arrow_table()
+        engine.register("kept", dataset(warehouse, QUARANTINE))
+        unread = engine.sql(
+            "SELECT cluster, log_epoch, source_partition, source_offset FROM kept WHERE source = $1", params=[TOPIC]
+        ).to_arrow_table()
         partitions = engine.sql("SELECT DISTINCT cluster, log_epoch, source_partition FROM fragments").fetchall()
-    rows = merged(fragments, records)
+    rows = merged(fragments, records, unread)
     if rows.num_rows < fragments.num_rows:
         replaced = [(*place, covered[place]) for place in partitions]
         frame = spark.createDataFrame(rows).coalesce(1)
         writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", _where(hour, replaced))
-        writer.save(table_path(warehouse, OFFSET_COMMITS))
+        path = table_path(warehouse, OFFSET_COMMITS)
+        insist(path, lambda: writer.save(path))
     return fragments.num_rows, rows.num_rows
 
 

@@ -13,6 +13,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.conflicts import insist, turn
 from schemas.tables import Table
 
 CHANGE = "_change"
@@ -32,21 +33,27 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
     if pc.all(pc.equal(changes.column(CHANGE), INSERT)).as_py():
         # Most batches only add rows, and an append costs a fraction of a MERGE.
         rows = spark.createDataFrame(changes.drop_columns(CHANGE)).coalesce(1)
-        rows.write.format("delta").mode("append").save(path)
+        with turn(path):
+            rows.write.format("delta").mode("append").save(path)
         return int(changes.num_rows)
     owner = list(table.key[:2])
     owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
     same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
     values: dict[str, str | Column] = {name: F.col(f"new.{name}") for name in table.names}
-    (
-        DeltaTable.forPath(spark, path)
-        .alias("old")
-        .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + _pruned(owners, owner)))
-        .whenMatchedDelete(F.col(f"new.{CHANGE}") == DELETE)
-        .whenMatchedUpdate(set=values)
-        .whenNotMatchedInsert(F.col(f"new.{CHANGE}") == INSERT, values)
-        .execute()
-    )
+
+    def merge() -> None:
+        (
+            DeltaTable.forPath(spark, path)
+            .alias("old")
+            .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + _pruned(owners, owner)))
+            .whenMatchedDelete(F.col(f"new.{CHANGE}") == DELETE)
+            .whenMatchedUpdate(set=values)
+            .whenNotMatchedInsert(F.col(f"new.{CHANGE}") == INSERT, values)
+            .execute()
+        )
+
+    # Files that `maintain` compacts meanwhile hold the same rows.
+    insist(path, merge)
     return int(changes.num_rows)
 
 

@@ -13,12 +13,15 @@ from pathlib import Path
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.conflicts import insist
 from jobs.delta_io import read, table_path
 from jobs.settings import Settings
+from jobs.silver_rows import dataset
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
 from schemas.operations import JOB_RUNS, QUALITY_RESULTS
 from schemas.silver import (
@@ -72,14 +75,14 @@ def begin(days: int, now_ms: int) -> int:
 
 def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms: int) -> int:
     """Delete the rows of a table that are older; returns how many."""
-    since = begin(days, now_ms)
-    target = DeltaTable.forPath(spark, table_path(warehouse, table))
-    old = F.col(TIMES[table]) < F.lit(_instant(since))
-    rows = target.toDF().where(old).count()
+    since, path = begin(days, now_ms), table_path(warehouse, table)
+    column = pc.field(TIMES[table])
+    rows: int = dataset(warehouse, table).count_rows(filter=column < pa.scalar(_instant(since)))
     if rows:
         # Said first: a rebuild between the two would else take the half that is left for the whole.
         _note(warehouse, table, since)
-        target.delete(old)
+        old = F.col(TIMES[table]) < F.lit(_instant(since))
+        insist(path, lambda: DeltaTable.forPath(spark, path).delete(old))
     return rows
 
 

@@ -1,8 +1,8 @@
 """Runs of commits that several batches wrote, merged into those that one batch would have written.
 
 The fold (`pipelines.offset_commits`) ends a run with its call, so a stream of small batches leaves many short runs.
-Those that follow each other, with no record of their group in between and within the same ten minutes, become one,
-exact in its first and its last three records: what `pipelines.silver` makes of them is the same. Rows that overlap
+Those that follow each other, with no record of their group and no unreadable one in between and within the same ten
+minutes, become one, exact in its first and its last three records: what `pipelines.silver` makes of them is the same. Rows that overlap
 (something was read twice), have no time or are tombstones stay as they are.
 """
 
@@ -26,16 +26,20 @@ def _points(row: str) -> str:
 
 MERGE = f"""
 WITH placed AS (
-    SELECT f.*, r.source_offset AS cut, epoch_ms(f.first_commit_at) // {BUCKET_MS} AS bucket,
+    SELECT f.*, r.source_offset AS cut, u.source_offset AS unread, epoch_ms(f.first_commit_at) // {BUCKET_MS} AS bucket,
            f.is_tombstone OR f.first_commit_at IS NULL AS is_alone
     FROM fragments f ASOF LEFT JOIN records r
       ON f.cluster = r.cluster AND f.log_epoch = r.log_epoch AND f.source_partition = r.source_partition
      AND f.group_id = r.group_id AND f.first_offset > r.source_offset
+    ASOF LEFT JOIN unread u
+      ON f.cluster = u.cluster AND f.log_epoch = u.log_epoch AND f.source_partition = u.source_partition
+     AND f.first_offset > u.source_offset
 ), compared AS (
     SELECT *, coalesce(
         is_alone OR lag(is_alone) OVER before OR bucket <> lag(bucket) OVER before
         OR first_offset <= max(last_offset) OVER (before ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
-        OR cut IS DISTINCT FROM lag(cut) OVER before OR topic_id IS DISTINCT FROM lag(topic_id) OVER before,
+        OR cut IS DISTINCT FROM lag(cut) OVER before OR unread IS DISTINCT FROM lag(unread) OVER before
+        OR topic_id IS DISTINCT FROM lag(topic_id) OVER before,
         true) AS begins
     FROM placed WINDOW before AS (PARTITION BY {KEY} ORDER BY first_offset, last_offset)
 ), numbered AS (
@@ -66,17 +70,20 @@ FROM ended ORDER BY cluster, group_id, topic, "partition", first_offset
 """  # noqa: S608 - our own names
 
 
-def merged(fragments: pa.Table, records: pa.Table) -> pa.Table:
+def merged(fragments: pa.Table, records: pa.Table, unread: pa.Table) -> pa.Table:
     """Rows of `offset_commits` for those of `fragments`, ordered by group.
 
     Args:
         fragments: rows of `offset_commits`.
         records: the records of their groups that lie between them, and any others: cluster, log_epoch,
             source_partition, group_id and source_offset of rows of `coordinator_records`.
+        unread: those of `__consumer_offsets` that could not be read, which may be of any group: cluster, log_epoch,
+            source_partition and source_offset of rows of `quarantine`.
     """
     with duckdb.connect() as engine:
         engine.execute("SET TimeZone = 'UTC'")
         engine.register("fragments", fragments)
         engine.register("records", records)
+        engine.register("unread", unread)
         found = engine.sql(MERGE).to_arrow_table()
     return found.select(list(OFFSET_COMMITS.names)).cast(pa.schema(list(row_type(OFFSET_COMMITS))))

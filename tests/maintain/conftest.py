@@ -1,37 +1,99 @@
-"""A warehouse with a recorded history, read in several batches; each test has its own copy."""
+"""A warehouse with a recorded history, read in several batches; each test has its own copy.
+
+Only the tables that are clustered in a way that matters here are made by Spark, for which each one is a second.
+"""
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
+from typing import Any
+from uuid import uuid4
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame
 
-from jobs.build import rebuild_all
+from jobs import small_table
 from jobs.delta_io import append, create_tables, table_path
 from jobs.replay import Capture, bronze_of, split
-from jobs.settings import Settings
 from pipelines.arrow_types import row_type
-from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
+from pipelines.silver.rows import silver_rows
+from schemas.bronze import (
+    BRONZE,
+    COORDINATOR_EVENTS,
+    COORDINATOR_RECORDS,
+    COVERAGE,
+    OFFSET_COMMITS,
+)
 from schemas.silver import SILVER
-from tests.silver.rebuilding import CAPTURES
+from schemas.tables import Table
+from tests.silver.rebuilding import CAPTURES, histories_of
+
+QUIET_MS = 10_000
+Bronze = Mapping[str, list[dict[str, Any]]]
+FILLED = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, COVERAGE)
+
+
+def arrow(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), pa.schema(list(row_type(table))))
+
+
+def batches(count: int = 6) -> list[Bronze]:
+    capture = Capture(CAPTURES / "eager_churn")
+    return [bronze_of(batch, "kafka", capture.meta) for batch in split(capture, ("offsets", "log"), count, None)]
+
+
+def rebuilt(bronze: Sequence[Bronze]) -> dict[str, list[dict[str, Any]]]:
+    """Silver of these rows, by table, instants in milliseconds."""
+    made = [silver_rows(history, QUIET_MS) for history in histories_of(bronze)]
+    return {table.name: [row for each in made for row in each[table.name]] for table in SILVER}
+
+
+def texts(rows: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[str]]:
+    """Rows of silver as `tests.jobs.conftest.silver` gives those of a warehouse."""
+    return {table.name: sorted(map(repr, small_table.stored(table, rows[table.name]).to_pylist())) for table in SILVER}
+
+
+def rows(warehouse: Path, table: Table) -> list[dict[str, Any]]:
+    return DeltaTable(table_path(warehouse, table)).to_pyarrow_table(columns=list(table.names)).to_pylist()
+
+
+def silver_again(warehouse: Path) -> dict[str, list[str]]:
+    """What silver would be, made from bronze as it stands."""
+    return texts(rebuilt([{table.name: rows(warehouse, table) for table in FILLED}]))
+
+
+def add(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
+    """Rows of several batches, each in files of its own."""
+    for table in FILLED:
+        parts = [arrow(table, batch[table.name]) for batch in bronze]
+        if table is OFFSET_COMMITS:
+            frames = [spark.createDataFrame(part).coalesce(1) for part in parts]
+            append(reduce(DataFrame.union, frames), table_path(warehouse, table), app_id=uuid4().hex, version=1)
+            continue
+        for part in parts:
+            write_deltalake(table_path(warehouse, table), part, mode="append")
+
+
+def make(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
+    """A warehouse with this bronze and its silver."""
+    create_tables(spark, warehouse, (OFFSET_COMMITS,))
+    for table in (*BRONZE, *SILVER):
+        small_table.create(warehouse, table)
+    add(spark, warehouse, bronze)
+    made = rebuilt(bronze)
+    for table in SILVER:
+        small_table.append(warehouse, table, made[table.name])
 
 
 @pytest.fixture(scope="session")
 def recorded_once(spark, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("recorded") / "warehouse"
-    capture = Capture(CAPTURES / "eager_churn")
-    create_tables(spark, folder, (*BRONZE, *SILVER))
-    rows = [bronze_of(batch, "kafka", capture.meta) for batch in split(capture, ("offsets", "log"), 6, None)]
-    for table in (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, COVERAGE):
-        kind = pa.schema(list(row_type(table)))
-        # A file a batch, as if each were a commit of its own.
-        files = [spark.createDataFrame(pa.Table.from_pylist(part[table.name], kind)).coalesce(1) for part in rows]
-        append(reduce(DataFrame.union, files), table_path(folder, table), app_id="recorded", version=1)
-    rebuild_all(spark, folder, Settings().quiet_ms)
+    make(spark, folder, batches())
     return folder
 
 

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import threading
+from datetime import timedelta
+from functools import partial
+
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs import merge_runs
-from jobs.build import rebuild_all
+from jobs import small_table
+from jobs.build import INPUTS, rebuild_all, rebuild_touched, touched
 from jobs.cli import main
-from jobs.delta_io import follow, read, table_path
-from jobs.maintain import Maintenance
-from jobs.merge_runs import HOUR_MS, SETTLED_MS
+from jobs.conflicts import insist, turn
+from jobs.delta_io import follow, table_path
+from jobs.held import hold
+from jobs.maintain import Maintenance, vacuum
+from jobs.merge_runs import HOUR_MS, SETTLED_MS, merge_runs
 from jobs.retention import DAY_MS
 from jobs.settings import Settings
-from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import GENERATIONS, GROUPS
+from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
+from schemas.operations import JOB_RUNS, QUALITY_RESULTS
+from schemas.silver import GROUPS, SILVER
 from tests.jobs.conftest import differing, silver
+from tests.maintain.conftest import (
+    FILLED,
+    QUIET_MS,
+    add,
+    arrow,
+    batches,
+    make,
+    rebuilt,
+    rows,
+    silver_again,
+    texts,
+)
 
 NEVER = {"keep_commits_days": 0, "keep_bronze_days": 0}
+OLD_DAYS = 100
 
 
 def maintained(spark, warehouse, *, now_ms=None, **settings) -> list[str]:
@@ -32,78 +51,183 @@ def files(warehouse, table) -> list[str]:
     return DeltaTable(table_path(warehouse, table)).file_uris()
 
 
-def newest_ms(spark, warehouse) -> int:
-    return read(spark, warehouse, OFFSET_COMMITS).agg(F.unix_millis(F.max("last_commit_at"))).first()[0]
+def newest_ms(warehouse) -> int:
+    return round(max(row["last_commit_at"] for row in rows(warehouse, OFFSET_COMMITS)).timestamp() * 1000)
+
+
+def commits(warehouse) -> int:
+    return sum(row["commits"] for row in rows(warehouse, OFFSET_COMMITS))
 
 
 def read_on(spark, warehouse, folder) -> int:
     """Rows of `offset_commits` that a stream which was there before has not seen yet."""
     seen = []
-    rows = follow(spark, warehouse, OFFSET_COMMITS).writeStream.foreachBatch(
+    stream = follow(spark, warehouse, OFFSET_COMMITS).writeStream.foreachBatch(
         lambda batch, _: seen.append(batch.count())
     )
-    rows.option("checkpointLocation", str(folder)).trigger(availableNow=True).start().awaitTermination()
+    stream.option("checkpointLocation", str(folder)).trigger(availableNow=True).start().awaitTermination()
     return sum(seen)
 
 
 def test_maintenance_leaves_fewer_rows_and_files_the_same_silver_and_nothing_new_for_a_stream(
     spark, recorded, tmp_path
 ) -> None:
-    before, standing = read(spark, recorded, OFFSET_COMMITS).count(), silver(recorded)
+    before, records, standing = len(rows(recorded, OFFSET_COMMITS)), commits(recorded), silver(recorded)
     assert before == read_on(spark, recorded, tmp_path / "stream")
-    said = maintained(spark, recorded, vacuum_days=0.0, **NEVER)
-    after = read(spark, recorded, OFFSET_COMMITS)
-    assert after.count() < before
-    assert any("runs merged" in line and "old files removed" in line for line in said), said
-    assert all(len(files(recorded, table)) <= 4 for table in (OFFSET_COMMITS, COORDINATOR_RECORDS, GENERATIONS, GROUPS))
-    assert 0 == read_on(spark, recorded, tmp_path / "stream")
-    rebuild_all(spark, recorded, Settings().quiet_ms)
-    assert {} == differing(standing, silver(recorded))
-    again = maintained(spark, recorded, vacuum_days=7.0, **NEVER)
-    assert not any("merged" in line for line in again)
-
-
-def test_what_a_batch_appends_while_runs_are_merged_is_not_lost(spark, recorded, monkeypatch) -> None:
-    rows = read(spark, recorded, OFFSET_COMMITS)
-    far = F.lit(10**9).cast("long")
-    newest = rows.orderBy(F.col("last_offset").desc()).limit(1)
-    late = newest.withColumns({"first_offset": far, "last_offset": far}).toArrow()
-    merged = merge_runs.merged
-
-    def meanwhile(*given):
-        spark.createDataFrame(late).write.format("delta").mode("append").save(table_path(recorded, OFFSET_COMMITS))
-        return merged(*given)
-
-    monkeypatch.setattr(merge_runs, "merged", meanwhile)
-    before, after = merge_runs.merge_runs(spark, recorded)
+    said = {line.split(":")[0]: line for line in maintained(spark, recorded, vacuum_days=0.0, **NEVER)}
+    after = len(rows(recorded, OFFSET_COMMITS))
     assert after < before
-    assert read(spark, recorded, OFFSET_COMMITS).where(F.col("first_offset") == 10**9).count() > 0
+    assert records == commits(recorded)
+    assert f"{before} rows merged into {after}" in said["offset_commits"]
+    assert "6 files made into 1" in said["coordinator_records"]
+    assert "old files" in said["offset_commits"]
+    for table in (OFFSET_COMMITS, COORDINATOR_RECORDS, COVERAGE):
+        (file,) = files(recorded, table)
+        assert [file.rsplit("/", 1)[-1]] == [path.name for path in (recorded / table.name).glob("*.parquet")]
+    assert standing == silver_again(recorded)
+    assert 0 == read_on(spark, recorded, tmp_path / "stream")
+    assert [f"{len(SILVER) + len(FILLED) + 2} tables are as they were."] == maintained(spark, recorded, **NEVER)
+
+
+def test_what_is_appended_while_a_warehouse_is_maintained_is_neither_lost_nor_repeated(
+    spark, warehouse, tmp_path
+) -> None:
+    parts = batches()
+    make(spark, warehouse, parts[:3])
+    seen = read_on(spark, warehouse, tmp_path / "stream")
+
+    def ingest() -> None:
+        for part in parts[3:]:
+            add(spark, warehouse, [part])
+
+    ingesting = threading.Thread(target=ingest)
+    ingesting.start()
+    said = maintained(spark, warehouse, **NEVER)
+    ingesting.join()
+    said += maintained(spark, warehouse, **NEVER)
+    assert not [line for line in said if "waits for the next time" in line]
+    assert sum(row["commits"] for part in parts for row in part[OFFSET_COMMITS.name]) == commits(warehouse)
+    assert texts(rebuilt(parts)) == silver_again(warehouse)
+    seen += read_on(spark, warehouse, tmp_path / "stream")
+    assert sum(len(part[OFFSET_COMMITS.name]) for part in parts) == seen
+
+
+def test_a_commit_that_loses_against_another_is_made_again_while_others_wait(spark, warehouse, tmp_path) -> None:
+    path, begun, go = f"{warehouse}/numbers", tmp_path / "begun", tmp_path / "go"
+    spark.range(3).coalesce(1).write.format("delta").save(path)
+
+    def slowly(parts, begun=str(begun), go=str(go)):
+        import time
+        from pathlib import Path
+
+        Path(begun).touch()
+        while not Path(go).exists():
+            time.sleep(0.01)
+        yield from parts
+
+    attempts = []
+
+    def rewrite() -> None:
+        attempts.append(1)
+        new = spark.range(10, 12).coalesce(1).mapInArrow(slowly, "id long")
+        new.write.format("delta").mode("overwrite").option("replaceWhere", "id < 100").save(path)
+
+    rewriting = threading.Thread(target=partial(insist, path, rewrite))
+    rewriting.start()
+    while not begun.exists():
+        assert rewriting.is_alive()
+    spark.range(500, 501).coalesce(1).write.format("delta").mode("append").save(path)
+    go.touch()
+    rewriting.join()
+    assert 2 == len(attempts)
+    assert [10, 11, 500] == sorted(DeltaTable(path).to_pyarrow_table()["id"].to_pylist())
+
+
+def test_who_writes_alone_keeps_all_others_waiting(tmp_path) -> None:
+    path, order = f"{tmp_path}/numbers", []
+
+    def other() -> None:
+        with turn(path):
+            order.append("other")
+
+    with turn(path, alone=True):
+        waiting = threading.Thread(target=other)
+        waiting.start()
+        waiting.join(0.2)
+        order.append("alone")
+    waiting.join()
+    assert ["alone", "other"] == order
 
 
 def test_hours_that_are_not_over_are_merged_later(spark, recorded) -> None:
-    newest = newest_ms(spark, recorded)
-    assert (0, 0) == merge_runs.merge_runs(spark, recorded, now_ms=newest - 10 * HOUR_MS)
-    before, after = merge_runs.merge_runs(spark, recorded, now_ms=newest + HOUR_MS + SETTLED_MS)
+    newest = newest_ms(recorded)
+    assert (0, 0) == merge_runs(spark, recorded, now_ms=newest - 10 * HOUR_MS)
+    before, after = merge_runs(spark, recorded, now_ms=newest + HOUR_MS + SETTLED_MS)
     assert 0 < after < before
 
 
-def test_a_rebuild_keeps_silver_rows_whose_commits_and_lines_are_kept_no_longer(spark, recorded) -> None:
-    standing, newest = silver(recorded), newest_ms(spark, recorded)
-    said = maintained(spark, recorded, now_ms=newest + 92 * DAY_MS, keep_commits_days=90, keep_bronze_days=90)
-    assert any("older than 90 days deleted" in line for line in said)
-    assert 0 == read(spark, recorded, OFFSET_COMMITS).count() == read(spark, recorded, COORDINATOR_EVENTS).count()
-    assert 0 < read(spark, recorded, COORDINATOR_RECORDS).count()
-    rebuild_all(spark, recorded, Settings().quiet_ms)
-    over = {name: [row for row in rows if is_over(name, row)] for name, rows in standing.items()}
-    assert {} == {name: missing for name, rows in over.items() if (missing := set(rows) - set(silver(recorded)[name]))}
-    assert all(len(standing[name]) == len(rows) for name, rows in silver(recorded).items())
+def earlier(bronze):
+    """The same history long before, at the offsets before."""
+    offsets = {"source_offset", *(c for c in OFFSET_COMMITS.names if c.endswith("_offset") and "committed" not in c)}
+    offsets |= {"from_offset", "to_offset"}
+
+    def moved(name, value):
+        if value is None:
+            return None
+        if hasattr(value, "tzinfo"):
+            return value - timedelta(days=OLD_DAYS)
+        return value - 1_000_000 if name in offsets else value
+
+    return {table: [{n: moved(n, v) for n, v in row.items()} for row in found] for table, found in bronze.items()}
 
 
-def is_over(name: str, row: str) -> bool:
-    """Rows that may still change say so by what they lack."""
-    lacks = {"generations": "'outcome': 'open'", "generation_members": "'valid_to_at': None"}
-    lacks |= {"stalls": "'resumed_at_latest': None", "rebalances": "'ended_at': None"}
-    return lacks.get(name, "never") not in row
+def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longer(spark, warehouse) -> None:
+    parts = batches(3)
+    old, late = [earlier(part) for part in parts], parts.pop()
+    make(spark, warehouse, [*old, *parts])
+    newest = newest_ms(warehouse)
+    small_table.append(warehouse, JOB_RUNS, [{"job": "j", "run_id": "r", "told_at": at} for at in (1, newest)])
+    said = maintained(spark, warehouse, now_ms=newest + DAY_MS, keep_commits_days=90, keep_bronze_days=90)
+    assert 3 == len([line for line in said if "rows older than 90 days deleted" in line]), said
+    assert 1 == len(rows(warehouse, JOB_RUNS))
+    for table in (COORDINATOR_EVENTS, COORDINATOR_RECORDS):
+        kept = [*parts, *(old if table is COORDINATOR_RECORDS else [])]
+        assert sum(len(part[table.name]) for part in kept) == len(rows(warehouse, table))
+    add(spark, warehouse, [late])
+    new = {table: spark.createDataFrame(arrow(table, late[table.name])) for table in INPUTS}
+    rebuild_touched(spark, warehouse, QUIET_MS, touched(new))
+    expected = texts(rebuilt([*old, *parts, late]))
+    assert {} == differing(expected, silver(warehouse))
+    rebuild_all(spark, warehouse, QUIET_MS)
+    assert {} == differing(expected, silver(warehouse))
+
+
+def test_rows_of_operations_are_kept_as_long_as_their_setting_says(spark, warehouse) -> None:
+    result = {"table_name": "t", "rule": "r"}
+    small_table.append(warehouse, QUALITY_RESULTS, [result | {"checked_at": at * DAY_MS} for at in (1, 50, 100)])
+    (said, _) = maintained(spark, warehouse, now_ms=101 * DAY_MS, keep_operations_days=60)
+    assert "1 rows older than 60 days deleted" in said
+    assert [50, 100] == sorted(r["checked_at"].timestamp() * 1000 // DAY_MS for r in rows(warehouse, QUALITY_RESULTS))
+
+
+def test_files_of_versions_that_a_reader_may_still_have_stay(recorded) -> None:
+    small_table.append(recorded, GROUPS, rebuilt(batches())[GROUPS.name])
+    pinned = DeltaTable(table_path(recorded, GROUPS))
+    DeltaTable(table_path(recorded, GROUPS)).optimize.compact()
+    begun = recorded / GROUPS.name / "part-of-a-commit-under-way.parquet"
+    begun.touch()
+    assert 0 == vacuum(recorded, GROUPS, 7.0).files
+    assert begun.exists()
+    assert pinned.to_pyarrow_table().num_rows > 0
+    assert 3 == vacuum(recorded, GROUPS, 0.0).files
+    assert len(rows(recorded, GROUPS)) > 0
+
+
+def test_two_do_not_maintain_at_once_nor_erase_meanwhile(recorded, capsys) -> None:
+    with hold(recorded, "maintain"):
+        for given in (["maintain", "--once"], ["erase", "--cluster", "kafka", "--group", "g"]):
+            assert 2 == main([*given, "--warehouse", str(recorded)])
+            assert "does the work of `maintain`" in capsys.readouterr().err
 
 
 def test_a_warehouse_without_tables_is_one_sentence_and_exit_code_2(warehouse, capsys) -> None:

@@ -1,0 +1,70 @@
+"""Commits to one table by several jobs: in turns where need be, and tried again where another one's was first.
+
+Of two commits that touch the same files Delta lets one win, and where a commit replaces rows it takes any append for a
+conflict (Delta's `Serializable`, the only level outside Databricks). So who loses once goes on alone: the others, who
+hold the table's lock together as they write, wait for him. A file system that knows no locks, as of cloud storage, goes
+without: there it is tried again.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from random import uniform
+from typing import TypeVar
+
+from delta.exceptions import (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+)
+
+CONFLICTS = (
+    ConcurrentAppendException,
+    ConcurrentDeleteDeleteException,
+    ConcurrentDeleteReadException,
+    ConcurrentTransactionException,
+    ConcurrentWriteException,
+    MetadataChangedException,
+)
+"""What Delta raises where another commit was first; they have no common base."""
+
+TRIES = 6
+PAUSE_SECONDS = 1.0
+
+T = TypeVar("T")
+
+
+@contextmanager
+def turn(path: str, *, alone: bool = False) -> Iterator[None]:
+    """Write to the table at `path` herein, beside others who do, or alone; waits for those who write otherwise."""
+    lock = Path(path).parent / "_checkpoints" / "turns" / Path(path).name
+    with ExitStack() as stack:
+        with suppress(OSError):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            file = stack.enter_context(lock.open("a"))
+            fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield
+
+
+def insist(path: str, act: Callable[[], T]) -> T:
+    """What `act` returns, which commits to the table at `path`, sees it as it then stands and may be repeated.
+
+    Raises:
+        Exception: one of `CONFLICTS`, if others were first each time.
+    """
+    for attempt in range(TRIES - 1):
+        try:
+            with turn(path, alone=attempt > 0):
+                return act()
+        except CONFLICTS:
+            # Without locks, two that lose against each other must not go on in step.
+            time.sleep(uniform(0, PAUSE_SECONDS) * attempt)  # noqa: S311 - no secret
+    with turn(path, alone=True):
+        return act()
