@@ -2,113 +2,118 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from jobs import small_table
-from jobs.build import rebuild_all
+from jobs.analyze import analysed_path
 from jobs.cli import main
 from jobs.delta_io import table_path
 from jobs.erase import Name, erase
-from jobs.settings import Settings
+from jobs.storm_memory import SCHEMA, Memory
+from jobs.storms import memory_path
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from schemas.gold import ALERTS
 from schemas.operations import QUALITY_RESULTS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
-from schemas.tables import Table
 from tests.jobs.conftest import differing, silver
+from tests.maintain.conftest import arrow, rows, silver_again
 from tests.source.offset_records import group_key
 
-
-def rows(warehouse: Path, table: Table) -> list[dict[str, Any]]:
-    return DeltaTable(table_path(warehouse, table)).to_pyarrow_table().to_pylist()
+CLUSTER = "kafka"
 
 
-def texts(warehouse: Path) -> Iterable[tuple[str, str]]:
-    """Every row of every table, as text."""
-    for path in sorted(warehouse.glob("*/_delta_log")):
-        for row in DeltaTable(str(path.parent)).to_pyarrow_table().to_pylist():
-            yield path.parent.name, repr(row)
+def contents(warehouse: Path) -> Iterator[tuple[str, str]]:
+    """Every file but Delta's own log: its name and bytes, and as text what Parquet has packed."""
+    for path in sorted(warehouse.rglob("*")):
+        if path.is_dir() or "_delta_log" in path.parts:
+            continue
+        yield path.name, path.read_bytes().decode("latin-1")
+        if path.suffix == ".parquet":
+            # Rows as text twice over: bytes of raw records come out as their letters.
+            yield str(path.relative_to(warehouse)), repr(pq.ParquetFile(path).read().to_pylist())
 
 
-def of_group(rows: dict[str, list[str]], group: str) -> dict[str, list[str]]:
+def but(rows: dict[str, list[str]], group: str) -> dict[str, list[str]]:
     return {name: [row for row in found if f"'group_id': '{group}'" not in row] for name, found in rows.items()}
 
 
 @pytest.fixture
-def told(recorded) -> tuple[Path, str, pa.Table]:
-    """The recorded history, a group of it, and what of it could not be read."""
+def told(recorded) -> tuple[Path, str]:
+    """The recorded history, and a group of it that everything else names as well."""
     group = max(rows(recorded, GENERATIONS), key=lambda row: row["member_count"])["group_id"]
-    place = {"cluster": "kafka", "source": "__consumer_offsets", "log_epoch": 0, "source_partition": 0}
-    bad = {"reason": "truncated", "detail": "cut short", "raw_value": b"\xff"}
-    about = {"cluster": "kafka", "started_at": 1}
+    about = {"cluster": CLUSTER, "started_at": 1}
     stuck = about | {"alert_name": "stuck", "subject": group}
-    storm = about | {"alert_name": "storm", "subject": "", "summary": f"{group} and other-{group}"}
+    storm = about | {"alert_name": "storm", "subject": "", "summary": f"{group} and other-group"}
     small_table.append(recorded, ALERTS, [stuck, storm])
-    small_table.append(
-        recorded,
-        QUALITY_RESULTS,
-        [{"table_name": "t", "checked_at": 1, "rule": "r", "examples": [f"kafka, {group}, 0", "kafka, other, 0"]}],
-    )
-    kept = pa.Table.from_pylist(
-        [
-            place | bad | {"source_offset": n, "raw_key": key}
-            for n, key in enumerate((group_key(group), group_key("other")))
-        ],
-        schema=DeltaTable(table_path(recorded, QUARANTINE)).to_pyarrow_table().schema,
-    )
-    return recorded, group, kept
+    rule = {"table_name": "t", "checked_at": 1, "rule": "r"}
+    small_table.append(recorded, QUALITY_RESULTS, [rule | {"examples": [f"kafka, {group}, 0", "kafka, other, 0"]}])
+    place = {"cluster": CLUSTER, "source": "__consumer_offsets", "log_epoch": 0, "source_partition": 0}
+    place |= {"reason": "truncated", "detail": "cut short", "raw_value": b"\xff"}
+    keys = enumerate((group_key(group), group_key("other")))
+    kept = arrow(QUARANTINE, [place | {"source_offset": at, "raw_key": key} for at, key in keys])
+    write_deltalake(table_path(recorded, QUARANTINE), kept, mode="append")
+    Memory(files={}, shakes=SCHEMA.empty_table()).save(memory_path(recorded))
+    analysed_path(recorded).parent.mkdir(parents=True)
+    analysed_path(recorded).write_text(json.dumps({"marks": [["kafka", 1, group, "deploy", "v2"]]}))
+    return recorded, group
 
 
-def test_a_group_is_gone_from_every_table_and_file_and_the_others_rows_stay(spark, told, tmp_path) -> None:
-    warehouse, group, kept = told
-    spark.createDataFrame(kept).write.format("delta").mode("append").save(table_path(warehouse, QUARANTINE))
+def test_a_group_is_in_no_file_any_more_and_the_rows_of_others_stay(spark, told) -> None:
+    warehouse, group = told
     standing = silver(warehouse)
-    receipt = erase(spark, warehouse, Name.of("kafka", group=group, host=None), vacuum_days=0.0)
-    named = [(table, row) for table, row in texts(warehouse) if f"'{group}'" in row or f" {group} " in row]
-    assert [] == named
-    assert {} == differing(of_group(standing, group), silver(warehouse))
+    assert [name for name, text in contents(warehouse) if group in text]
+    receipt = erase(spark, warehouse, Name.of(CLUSTER, group=group, host=None), vacuum_days=0.0)
+    assert [] == [name for name, text in contents(warehouse) if group in text]
+    assert group not in json.dumps(receipt)
+    assert but(standing, group) == silver(warehouse) == silver_again(warehouse)
     assert [1] == [row["source_offset"] for row in rows(warehouse, QUARANTINE)]
     (storm,) = rows(warehouse, ALERTS)
-    assert storm["summary"].endswith(f"other-{group}")
     assert storm["summary"].startswith("~")
-    assert group not in json.dumps(receipt)
-    deleted = {found["table"]: found["rows_deleted"] for found in receipt["tables"]}
-    assert all(deleted[table.name] > 0 for table in (COORDINATOR_RECORDS, OFFSET_COMMITS, GENERATIONS, GROUPS))
-    assert all(found["files_removed"] > 0 for found in receipt["tables"] if found["rows_deleted"])
-    rebuild_all(spark, warehouse, Settings().quiet_ms)
-    assert {} == differing(of_group(standing, group), silver(warehouse))
+    assert storm["summary"].endswith(" and other-group")
+    done = {found["table"]: found for found in receipt["tables"]}
+    for table in (COORDINATOR_RECORDS, OFFSET_COMMITS, GENERATIONS, GROUPS):
+        assert done[table.name]["rows_deleted"] > 0
+        assert done[table.name]["old_files_removed"] > 0
+        assert done[table.name]["version_before"] < done[table.name]["version"]
+    assert 1 == done["quality_results"]["rows_changed"]
+    assert {"_checkpoints/analyze/analysed.json", "_checkpoints/storms/shakes.parquet"} == set(
+        receipt["caches_removed"]
+    )
+    assert [] == receipt["still_named_in"]
+    proof = hmac.new(receipt["salt"].encode(), group.encode(), hashlib.sha256).hexdigest()
+    assert proof == receipt["hmac_sha256_of_name"]
 
 
 def test_a_host_gives_way_to_a_mark_in_text_and_bytes_and_records_can_still_be_read(spark, recorded) -> None:
     host = next(row["client_host"] for row in rows(recorded, GENERATION_MEMBERS))
     standing = silver(recorded)
-    erase(spark, recorded, Name.of("kafka", group=None, host=host), vacuum_days=7.0)
-    assert [] == [table for table, row in texts(recorded) if host in row and f"{host}0" not in row]
+    receipt = erase(spark, recorded, Name.of(CLUSTER, group=None, host=host), vacuum_days=7.0)
+    assert receipt["old_files_kept_until"][:10] > receipt["erased_at"][:10]
     after = silver(recorded)
-    marks = {row["client_host"] for row in rows(recorded, GENERATION_MEMBERS)}
-    assert all(len(mark) == len(host) and mark.startswith("/~") for mark in marks)
-    (mark,) = marks
+    (mark,) = {row["client_host"] for row in rows(recorded, GENERATION_MEMBERS)}
+    assert len(mark) == len(host)
+    assert mark.startswith("/~")
     assert {} == differing({n: sorted(r.replace(host, mark) for r in found) for n, found in standing.items()}, after)
     assert all(mark.encode() in r["raw_value"] for r in rows(recorded, COORDINATOR_RECORDS) if mark in r["body"])
-    rebuild_all(spark, recorded, Settings().quiet_ms)
-    assert {} == differing(after, silver(recorded))
+    assert after == silver_again(recorded)
 
 
 def test_nothing_to_erase_leaves_every_version_as_it_is(spark, recorded) -> None:
     before = DeltaTable(table_path(recorded, COORDINATOR_EVENTS)).version()
-    receipt = erase(spark, recorded, Name.of("kafka", group="nobody", host=None), vacuum_days=7.0)
-    assert {(0, 0, 0)} == {(t["rows_deleted"], t["rows_changed"], t["files_removed"]) for t in receipt["tables"]}
+    receipt = erase(spark, recorded, Name.of(CLUSTER, group="nobody", host=None), vacuum_days=7.0)
+    assert [] == receipt["tables"]
     assert before == DeltaTable(table_path(recorded, COORDINATOR_EVENTS)).version()
 
 
 def test_erasing_nothing_or_from_nowhere_is_one_sentence_and_exit_code_2(warehouse, capsys) -> None:
     for given, said in ((["--group", ""], "Nothing to erase"), (["--host", "/10.1.2.3"], "has no tables")):
-        assert 2 == main(["erase", "--cluster", "kafka", *given, "--warehouse", str(warehouse)])
+        assert 2 == main(["erase", "--cluster", CLUSTER, *given, "--warehouse", str(warehouse)])
         assert said in capsys.readouterr().err

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -19,9 +20,9 @@ from jobs.maintain import Maintenance, vacuum
 from jobs.merge_runs import HOUR_MS, SETTLED_MS, merge_runs
 from jobs.retention import DAY_MS
 from jobs.settings import Settings
-from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
+from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS, QUALITY_RESULTS
-from schemas.silver import GROUPS, SILVER
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, REBALANCES, SILVER, STALLS
 from tests.jobs.conftest import differing, silver
 from tests.maintain.conftest import (
     FILLED,
@@ -166,40 +167,70 @@ def test_hours_that_are_not_over_are_merged_later(spark, recorded) -> None:
     assert 0 < after < before
 
 
+UUID = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})")
+INSTANT = re.compile(r"\b1[78]\d{11}\b")
+POSITIONS = {"from_offset", "to_offset", "source_offset", "first_offset", "last_offset"}
+POSITIONS |= {"before_last_offset", "third_last_offset"}
+
+
+def of_group(bronze, group):
+    found = {table.name: [row for row in bronze[table.name] if row["group_id"] == group] for table in INPUTS}
+    return found | {COVERAGE.name: bronze[COVERAGE.name]}
+
+
 def earlier(bronze):
-    """The same history long before, at the offsets before."""
-    offsets = {"source_offset", *(c for c in OFFSET_COMMITS.names if c.endswith("_offset") and "committed" not in c)}
-    offsets |= {"from_offset", "to_offset"}
+    """The same history long before, at the offsets before, of other members."""
 
     def moved(name, value):
-        if value is None:
-            return None
-        if hasattr(value, "tzinfo"):
+        if isinstance(value, datetime):
             return value - timedelta(days=OLD_DAYS)
-        return value - 1_000_000 if name in offsets else value
+        if isinstance(value, str):
+            value = UUID.sub(r"\1-\3-\2", value)
+            return INSTANT.sub(lambda found: str(int(found[0]) - OLD_DAYS * DAY_MS), value)
+        return value - 1_000_000 if name in POSITIONS and value is not None else value
 
     return {table: [{n: moved(n, v) for n, v in row.items()} for row in found] for table, found in bronze.items()}
 
 
+def on_one_side(silver, border):
+    """Rows all of whose instants lie before or all after it."""
+    return {
+        table.name: sorted(
+            repr(row)
+            for row in silver[table.name]
+            if 1 == len({value < border for value in row.values() if isinstance(value, datetime)})
+        )
+        for table in SILVER
+        if table is not GROUPS
+    }
+
+
 def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longer(spark, warehouse) -> None:
-    parts = batches(3)
+    parts = [of_group(part, "imports-joiner") for part in batches(3)]
     old, late = [earlier(part) for part in parts], parts.pop()
     make(spark, warehouse, [*old, *parts])
     newest = newest_ms(warehouse)
     small_table.append(warehouse, JOB_RUNS, [{"job": "j", "run_id": "r", "told_at": at} for at in (1, newest)])
     said = maintained(spark, warehouse, now_ms=newest + DAY_MS, keep_commits_days=90, keep_bronze_days=90)
-    assert 3 == len([line for line in said if "rows older than 90 days deleted" in line]), said
+    assert 3 == len([line for line in said if "older than 90 days deleted" in line]), said
     assert 1 == len(rows(warehouse, JOB_RUNS))
-    for table in (COORDINATOR_EVENTS, COORDINATOR_RECORDS):
+    for table in INPUTS:
         kept = [*parts, *(old if table is COORDINATOR_RECORDS else [])]
-        assert sum(len(part[table.name]) for part in kept) == len(rows(warehouse, table))
+        assert sum(row.get("commits", 1) for part in kept for row in part[table.name]) == sum(
+            row.get("commits", 1) for row in rows(warehouse, table)
+        )
     add(spark, warehouse, [late])
     new = {table: spark.createDataFrame(arrow(table, late[table.name])) for table in INPUTS}
     rebuild_touched(spark, warehouse, QUIET_MS, touched(new))
-    expected = texts(rebuilt([*old, *parts, late]))
-    assert {} == differing(expected, silver(warehouse))
-    rebuild_all(spark, warehouse, QUIET_MS)
-    assert {} == differing(expected, silver(warehouse))
+    border = min(row["record_at"] for row in parts[0][COORDINATOR_RECORDS.name])
+    whole = rebuilt([*old, *parts, late])
+    stored = {table.name: small_table.stored(table, whole[table.name]).to_pylist() for table in SILVER}
+    expected = on_one_side(stored, border)
+    assert all(expected[table.name] for table in (GENERATIONS, GENERATION_MEMBERS, STALLS, REBALANCES, GROUP_EVENTS))
+    for again in (False, True):
+        if again:
+            rebuild_all(spark, warehouse, QUIET_MS)
+        assert {} == differing(expected, on_one_side({t.name: rows(warehouse, t) for t in SILVER}, border))
 
 
 def test_rows_of_operations_are_kept_as_long_as_their_setting_says(spark, warehouse) -> None:
