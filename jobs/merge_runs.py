@@ -30,6 +30,7 @@ from pipelines.run_merging import merged
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
 HOUR_MS = 3_600_000
+MANY_HOURS = 24
 PLACE = ("cluster", "log_epoch", "source_partition")
 SETTLED_MS = HOUR_MS
 """An hour is merged so long after its end: what reading was late for has come by then."""
@@ -82,7 +83,19 @@ def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]
     elif progress.version >= 0:
         spans.append((progress.until_ms, until))
     hours = {hour for a, b in spans for hour in range(a // HOUR_MS * HOUR_MS, min(b + 1, until), HOUR_MS)}
-    return sorted(hours)
+    return sorted(hours & _present(path) if len(hours) > MANY_HOURS else hours)
+
+
+def _present(path: str) -> set[int]:
+    """The hours that rows of the table are of: a file may hold the first hour and the last and none in between."""
+    stored = DeltaTable(path).to_pyarrow_dataset()
+    with duckdb.connect() as engine:
+        engine.register("stored", stored)
+        found = engine.sql(
+            f"SELECT DISTINCT epoch_ms(last_commit_at) // {HOUR_MS} * {HOUR_MS} FROM stored "  # noqa: S608 - a number
+            "WHERE last_commit_at IS NOT NULL"
+        ).fetchall()
+    return {hour for (hour,) in found}
 
 
 def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:

@@ -173,32 +173,45 @@ POSITIONS = {"from_offset", "to_offset", "source_offset", "first_offset", "last_
 POSITIONS |= {"before_last_offset", "third_last_offset"}
 
 
+AHEAD = 1_000_000
+
+
 def of_group(bronze, group):
+    """What concerns the group, so far ahead that there is room for offsets before."""
     found = {table.name: [row for row in bronze[table.name] if row["group_id"] == group] for table in INPUTS}
-    return found | {COVERAGE.name: bronze[COVERAGE.name]}
+    found[COVERAGE.name] = bronze[COVERAGE.name]
+    return {table: [ahead(row, AHEAD) for row in rows] for table, rows in found.items()}
+
+
+def ahead(row, by):
+    return row | {name: row[name] + by for name in POSITIONS & set(row) if row[name] is not None}
 
 
 def earlier(bronze):
     """The same history long before, at the offsets before, of other members."""
 
-    def moved(name, value):
+    def moved(value):
         if isinstance(value, datetime):
             return value - timedelta(days=OLD_DAYS)
         if isinstance(value, str):
             value = UUID.sub(r"\1-\3-\2", value)
             return INSTANT.sub(lambda found: str(int(found[0]) - OLD_DAYS * DAY_MS), value)
-        return value - 1_000_000 if name in POSITIONS and value is not None else value
+        return value
 
-    return {table: [{n: moved(n, v) for n, v in row.items()} for row in found] for table, found in bronze.items()}
+    return {
+        table: [ahead({name: moved(value) for name, value in row.items()}, -AHEAD) for row in found]
+        for table, found in bronze.items()
+    }
 
 
 def on_one_side(silver, border):
-    """Rows all of whose instants lie before or all after it."""
+    """Rows all of whose instants lie before or all after it, but for stalls that go on: those get wider bounds."""
     return {
         table.name: sorted(
             repr(row)
             for row in silver[table.name]
             if 1 == len({value < border for value in row.values() if isinstance(value, datetime)})
+            and not (table is STALLS and row["resumed_at_latest"] is None)
         )
         for table in SILVER
         if table is not GROUPS
