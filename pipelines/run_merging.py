@@ -2,8 +2,8 @@
 
 The fold (`pipelines.offset_commits`) ends a run with its call, so a stream of small batches leaves many short runs.
 Those that follow each other, with no record of their group and no unreadable one in between and within the same ten
-minutes, become one, exact in its first and its last three records: what `pipelines.silver` makes of them is the same. Rows that overlap
-(something was read twice), have no time or are tombstones stay as they are.
+minutes, become one, exact in its first and its last three records: what `pipelines.silver` makes of them is the same.
+Rows that overlap (something was read twice), have no time or are tombstones stay as they are.
 """
 
 from __future__ import annotations
