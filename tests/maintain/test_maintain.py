@@ -205,10 +205,12 @@ def earlier(bronze):
 
 
 def on_one_side(silver, border):
-    """Rows all of whose instants lie before or all after it, but for stalls that go on: those get wider bounds."""
+    """Rows all of whose instants lie before or all after it, but for stalls that go on: those get wider bounds. What a
+    generation moved is told by the one before, which for the first after a long pause `build` does not look at.
+    """
     return {
         table.name: sorted(
-            repr(row)
+            repr({name: value for name, value in row.items() if name != "resources_moved"})
             for row in silver[table.name]
             if 1 == len({value < border for value in row.values() if isinstance(value, datetime)})
             and not (table is STALLS and row["resumed_at_latest"] is None)
