@@ -37,7 +37,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     timeline.bases = settled(found.generations, timeline.ownership.stalls)
     timeline.out["group_events"] += _lifecycle(phase, found, lines)
     for (g, story), following in zip_longest(told, found.generations[1:]):
-        if g.previous is None and base is None:
+        if g.previous is None and (base is None or g.position != base.position):
             timeline.last_owner.clear()
         if base is not None and g.position == base.position:
             moved(g, timeline.last_owner)

@@ -205,12 +205,10 @@ def earlier(bronze):
 
 
 def on_one_side(silver, border):
-    """Rows all of whose instants lie before or all after it, but for stalls that go on: those get wider bounds. What a
-    generation moved is told by the one before, which for the first after a long pause `build` does not look at.
-    """
+    """Rows all of whose instants lie before or all after it, but for stalls that go on: those get wider bounds."""
     return {
         table.name: sorted(
-            repr({name: value for name, value in row.items() if name != "resources_moved"})
+            repr(row)
             for row in silver[table.name]
             if 1 == len({value < border for value in row.values() if isinstance(value, datetime)})
             and not (table is STALLS and row["resumed_at_latest"] is None)
@@ -224,7 +222,7 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
     parts = [of_group(part, "imports-joiner") for part in batches(3)]
     old, late = [earlier(part) for part in parts], parts.pop()
     make(spark, warehouse, [*old, *parts])
-    newest = newest_ms(warehouse)
+    newest, settings = newest_ms(warehouse), Settings(warehouse=warehouse, quiet_ms=QUIET_MS)
     small_table.append(warehouse, JOB_RUNS, [{"job": "j", "run_id": "r", "told_at": at} for at in (1, newest)])
     said = maintained(spark, warehouse, now_ms=newest + DAY_MS, keep_commits_days=90, keep_bronze_days=90)
     assert 3 == len([line for line in said if "older than 90 days deleted" in line]), said
@@ -236,7 +234,7 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
         )
     add(spark, warehouse, [late])
     new = {table: spark.createDataFrame(arrow(table, late[table.name])) for table in INPUTS}
-    rebuild_touched(spark, warehouse, QUIET_MS, touched(new))
+    rebuild_touched(spark, settings, touched(new))
     border = min(row["record_at"] for row in parts[0][COORDINATOR_RECORDS.name])
     whole = rebuilt([*old, *parts, late])
     stored = {table.name: small_table.stored(table, whole[table.name]).to_pylist() for table in SILVER}
@@ -244,7 +242,7 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
     assert all(expected[table.name] for table in (GENERATIONS, GENERATION_MEMBERS, STALLS, REBALANCES, GROUP_EVENTS))
     for again in (False, True):
         if again:
-            rebuild_all(spark, warehouse, QUIET_MS)
+            rebuild_all(spark, settings)
         assert {} == differing(expected, on_one_side({t.name: rows(warehouse, t) for t in SILVER}, border))
 
 

@@ -44,6 +44,22 @@ def test_a_rebuild_from_any_settled_episode_gives_the_rows_of_a_whole_rebuild(na
     assert restarted > 1
 
 
+@pytest.mark.parametrize("name", CLASSIC)
+def test_a_rebuild_from_before_a_group_began_anew_gives_the_generations_of_a_whole_rebuild(name) -> None:
+    restarted = 0
+    for history in histories(batches(name), Capture(CAPTURES / name).meta):
+        bases = settled(silver_rows(history, 10_000))
+        again = [dataclasses.replace(r, position=(r.position[0] + 1, r.position[1])) for r in history.records]
+        twice = dataclasses.replace(history, records=[*history.records, *again])
+        whole = silver_rows(twice, 10_000)["generations"]
+        for base, first in bases[-1:]:
+            later = dataclasses.replace(twice, records=[r for r in twice.records if r.position >= base.position])
+            restarted += 1
+            expected = {"": [row for row in whole if is_after("generations", row, first)]}
+            assert comparable(expected) == comparable({"": silver_rows(later, 10_000, base)["generations"]})
+    assert restarted
+
+
 def test_a_group_that_ever_left_the_classic_protocol_is_rebuilt_from_its_first_record() -> None:
     rows = silver_of(batches("migration"), "migration")
     groups = {row["group_id"] for row in rows["generations"] if row["group_protocol"] == "consumer"}
