@@ -34,7 +34,7 @@ TOP = {
     "quality_seconds": "time between two runs of `quality`, alone or within `up`",
     "client_host": "what clients' addresses become: keep, truncate or hash ([security.md](security.md))",
     "client_host_key": "key for hash, by reference",
-    "maintain_seconds": "time between two runs of `maintain`",
+    "maintain_seconds": "time between two runs of `maintain`, alone or within `up`",
     "keep_commits_days": "days that `offset_commits` keeps its rows; 0 = for good",
     "keep_bronze_days": "days that log lines, observations and the quarantine are kept; 0 = for good",
     "keep_operations_days": "days that `job_runs` and `quality_results` keep their rows; 0 = for good",

@@ -76,7 +76,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             runs.start("poll")
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
         _notify(notifying, settings, stopped, stack, say, runs)
-        check_quality(settings, stopped)
+        again("quality", settings.quality_seconds, settings, args.config, stopped)
+        again("maintain", settings.maintain_seconds, settings, args.config, stopped)
         due = time.monotonic() + settings.analyze_seconds / 2
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
@@ -111,19 +112,20 @@ def _notify(
         notifying.start(stopped)
 
 
-def check_quality(settings: Settings, stopped: threading.Event) -> None:
-    """Hold the tables against their rules now and then, in a process that is there only meanwhile."""
+def again(job: str, seconds: float, settings: Settings, config: Path | None, stopped: threading.Event) -> None:
+    """Run `regroup JOB --once` every so many seconds, in a process that is there only meanwhile."""
     warehouse = settings.warehouse.absolute()
-    command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "quality", "--once", "--warehouse", warehouse]
+    command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", job, "--once", "--warehouse", warehouse]
+    command += ["--config", config.absolute()] if config else []
 
     def go_on() -> None:
-        while not stopped.wait(settings.quality_seconds):
-            check = Supervised(command, output=warehouse.parent / "quality.log")
-            while check.is_alive() and not stopped.wait(1):
+        while not stopped.wait(seconds):
+            running = Supervised(command, output=warehouse.parent / f"{job}.log")
+            while running.is_alive() and not stopped.wait(1):
                 pass
-            check.stop()
+            running.stop()
 
-    threading.Thread(target=go_on, name="quality", daemon=True).start()
+    threading.Thread(target=go_on, name=job, daemon=True).start()
 
 
 def _silence(spark: SparkSession) -> None:
