@@ -72,6 +72,7 @@ def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[
         {
             "bootstrap.servers": bootstrap_servers,
             "client.id": "__admin_client",
+            "enable.idempotence": True,  # what is sent again keeps its place
             "linger.ms": 50,
             "batch.num.messages": 2_000,
             "queue.buffering.max.messages": 1_000_000,

@@ -11,6 +11,11 @@ import pytest
 
 from tests.faults import matrix
 
+main = sys.modules["__main__"]
+if main.__spec__ is None and not hasattr(main, "__file__"):
+    # So a process of xdist looks, and PySpark takes that for its own doctests, and ends it on import.
+    main.__spec__ = ModuleSpec("__main__", None)
+
 
 def pytest_addoption(parser):
     parser.addoption(
@@ -19,10 +24,6 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    main = sys.modules["__main__"]
-    if main.__spec__ is None and not hasattr(main, "__file__"):
-        # So a process of xdist looks, and PySpark takes that for its own doctests, and ends it.
-        main.__spec__ = ModuleSpec("__main__", None)
     # The JVMs of tests live for seconds or minutes: compiled for hours to come they took twice the processor's time.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
     config.pluginmanager.register(matrix)

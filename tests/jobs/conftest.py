@@ -75,7 +75,8 @@ def record(cluster: Cluster) -> None:
     for made in admin.create_topics(topics).values():
         made.result(30)
     # Only an admin client's id may write to an internal topic.
-    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "client.id": "__admin_client"})
+    own = {"client.id": "__admin_client", "enable.idempotence": True}  # what is sent again keeps its place
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, **own})
     failed = []
 
     def delivered(error, message) -> None:

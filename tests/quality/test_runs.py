@@ -180,8 +180,8 @@ def test_each_job_leaves_a_run(there, command, monkeypatch, capsys) -> None:
         raise UserError(f"No {args.command} today.")
 
     monkeypatch.setattr(cli, "_command", lambda _: run)
-    arguments = ["capture"] if command == "replay" else []
-    assert main([command, *arguments, "--warehouse", str(there)]) == 2
+    needed = {"replay": ["capture"], "erase": ["--cluster", "kafka", "--group", "g"]}
+    assert main([command, *needed.get(command, []), "--warehouse", str(there)]) == 2
     assert ["running", "failed"] == outcomes(there, command)
     assert f"No {command} today." == told(there)[-1]["error"]
     assert f"regroup {command}: No {command} today.\n" == capsys.readouterr().err

@@ -23,7 +23,7 @@ class Topic:
     def __init__(self, servers: str, name: str) -> None:
         self.servers, self.name = servers, name
         self.admin = AdminClient({"bootstrap.servers": servers})
-        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 0})
+        self._producer = Producer({"bootstrap.servers": servers, "linger.ms": 0, "max.in.flight": 1})
 
     def create(self, partitions: int = 2) -> Topic:
         self.admin.create_topics([NewTopic(self.name, partitions, 1)])[self.name].result(10)
