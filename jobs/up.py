@@ -27,6 +27,7 @@ from jobs.held import hold
 from jobs.jars import jars
 from jobs.lab.lab import Lab, without_compiler
 from jobs.lab.scenarios import DEFAULT, chosen
+from jobs.maintain import Maintenance
 from jobs.notify import Notifier, Notifying
 from jobs.pages import access, free_port
 from jobs.processes import Supervised
@@ -76,8 +77,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             runs.start("poll")
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
         _notify(notifying, settings, stopped, stack, say, runs)
-        again("quality", settings.quality_seconds, settings, args.config, stopped)
-        again("maintain", settings.maintain_seconds, settings, args.config, stopped)
+        check_quality(settings, stopped)
+        keep_small(spark, settings, stopped, say)
         due = time.monotonic() + settings.analyze_seconds / 2
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
@@ -112,20 +113,34 @@ def _notify(
         notifying.start(stopped)
 
 
-def again(job: str, seconds: float, settings: Settings, config: Path | None, stopped: threading.Event) -> None:
-    """Run `regroup JOB --once` every so many seconds, in a process that is there only meanwhile."""
+def check_quality(settings: Settings, stopped: threading.Event) -> None:
+    """Hold the tables against their rules now and then, in a process that is there only meanwhile."""
     warehouse = settings.warehouse.absolute()
-    command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", job, "--once", "--warehouse", warehouse]
-    command += ["--config", config.absolute()] if config else []
+    command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "quality", "--once", "--warehouse", warehouse]
 
     def go_on() -> None:
-        while not stopped.wait(seconds):
-            running = Supervised(command, output=warehouse.parent / f"{job}.log")
-            while running.is_alive() and not stopped.wait(1):
+        while not stopped.wait(settings.quality_seconds):
+            check = Supervised(command, output=warehouse.parent / "quality.log")
+            while check.is_alive() and not stopped.wait(1):
                 pass
-            running.stop()
+            check.stop()
 
-    threading.Thread(target=go_on, name=job, daemon=True).start()
+    threading.Thread(target=go_on, name="quality", daemon=True).start()
+
+
+def keep_small(spark: SparkSession, settings: Settings, stopped: threading.Event, say: Callable[[str], None]) -> None:
+    """Maintain the tables now and then, in this JVM, which is warm: a new one takes both cores for a minute."""
+
+    def go_on() -> None:
+        while not stopped.wait(settings.maintain_seconds):
+            told = Runs(warehouse=settings.warehouse, job="maintain", say=say, secrets=settings.secrets())
+            try:
+                with told, hold(settings.warehouse, "maintain"):
+                    Maintenance(spark=spark, settings=settings, say=say).round()
+            except Exception as error:  # noqa: BLE001 - told in job_runs too; what is read goes on, and the next time may succeed
+                say(f"Maintenance failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+
+    threading.Thread(target=go_on, name="maintain", daemon=True).start()
 
 
 def _silence(spark: SparkSession) -> None:

@@ -20,7 +20,7 @@ from jobs.delta_io import table_path
 from jobs.quality import Quality
 from jobs.quality_rows import Version
 from jobs.settings import Settings
-from jobs.up import again
+from jobs.up import check_quality
 from schemas.gold import STORMS
 from schemas.operations import QUALITY_RESULTS
 from schemas.rules import CHECKED
@@ -206,7 +206,7 @@ def test_hostile_ids_are_values_and_nothing_else(quality, hostile) -> None:
 def test_up_checks_now_and_then_and_leaves_no_process_when_it_stops(sound: Path, monkeypatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     stopped = threading.Event()
-    again("quality", 0.1, Settings(warehouse=sound), None, stopped)
+    check_quality(Settings(warehouse=sound, quality_seconds=0.1), stopped)
     wait_until(lambda: HealthStore(LocalLake(sound, fresh_seconds=0)).results(), 120)
     stopped.set()
     (checking,) = [each for each in threading.enumerate() if each.name == "quality"]
