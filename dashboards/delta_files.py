@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-from schemas.tables import SCHEMA_VERSION
+from schemas.tables import schema_version
 
 SETTLED_SECONDS = 2.0
 """A log folder that changed less long ago may have changed again within the same tick of the file system's clock."""
@@ -123,5 +123,5 @@ class DeltaFiles:
             if file not in self._columns:
                 self._columns[file] = frozenset(pq.read_schema(file).names)
         is_even = all(self._columns[file] >= set(schema.names) for file in files)
-        written = int(table.metadata().configuration.get("regroup.schema_version", SCHEMA_VERSION))
+        written = schema_version(table.metadata().configuration)
         return Source(table.version(), written, files, schema, is_even)

@@ -21,7 +21,7 @@ from deltalake.exceptions import DeltaError
 
 from jobs.conflicts import turn
 from jobs.errors import UserError
-from schemas.tables import SCHEMA_VERSION, Column, Table
+from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,13 +34,12 @@ WRITERS = 3
 UNFINISHED_S = 10.0
 """Nobody takes so long between beginning to make a table and its first commit."""
 
-VERSION = "regroup.schema_version"
 PROPERTIES = {
     # Readers without a JVM refuse deletion vectors and v2 checkpoints and read mapped columns as NULL, silently.
     "delta.enableDeletionVectors": "false",
     "delta.columnMapping.mode": "none",
     "delta.checkpointPolicy": "classic",
-    VERSION: str(SCHEMA_VERSION),
+    VERSION_PROPERTY: str(SCHEMA_VERSION),
 }
 
 
@@ -126,17 +125,12 @@ def refuse_newer_tables(warehouse: str | Path) -> None:
 def refuse_newer(path: str) -> None:
     """Raises `UserError` where the table at `path` was written by a newer Regroup."""
     # deltalake answers in milliseconds what Spark's DESCRIBE DETAIL takes most of a second for.
-    found = schema_version(deltalake.DeltaTable(path))
+    found = schema_version(deltalake.DeltaTable(path).metadata().configuration)
     if found > SCHEMA_VERSION:
         raise UserError(
             f"The table {path} has schema version {found}, written by a newer Regroup than this one (which knows "
             f"{SCHEMA_VERSION}): update Regroup, or choose another --warehouse."
         )
-
-
-def schema_version(stored: deltalake.DeltaTable) -> int:
-    """The version of the schema that a table was last written with."""
-    return int(stored.metadata().configuration.get(VERSION, SCHEMA_VERSION))
 
 
 def missing_columns(stored: deltalake.DeltaTable, table: Table) -> list[Column]:
@@ -153,9 +147,9 @@ def _bring_up_to_date(spark: SparkSession, path: str, table: Table) -> None:
         comments = [c.comment.replace("'", "\\'") for c in missing]
         added = ", ".join(f"`{c.name}` {c.type} COMMENT '{text}'" for c, text in zip(missing, comments, strict=True))
         spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({added})")
-    if schema_version(stored) < SCHEMA_VERSION:
+    if schema_version(stored.metadata().configuration) < SCHEMA_VERSION:
         # From now on it holds what the earlier Regroup could not write.
-        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION}' = '{SCHEMA_VERSION}')")
+        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')")
 
 
 def read(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:

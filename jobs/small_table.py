@@ -14,9 +14,9 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from jobs.delta_io import PROPERTIES, VERSION, missing_columns, refuse_newer, schema_version, table_path
+from jobs.delta_io import PROPERTIES, missing_columns, refuse_newer, table_path
 from pipelines.arrow_types import microseconds, row_type
-from schemas.tables import SCHEMA_VERSION, Table
+from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Table, schema_version
 
 MOST_FILES = 100
 """A table that is only appended to has a file for each time; beyond so many they are made into one."""
@@ -56,8 +56,8 @@ def _bring_up_to_date(stored: DeltaTable, table: Table, fields: Sequence[Field])
     missing = {column.name for column in missing_columns(stored, table)}
     if missing:
         stored.alter.add_columns([field for field in fields if field.name in missing])
-    if schema_version(stored) < SCHEMA_VERSION:
-        stored.alter.set_table_properties({VERSION: str(SCHEMA_VERSION)}, raise_if_not_exists=False)
+    if schema_version(stored.metadata().configuration) < SCHEMA_VERSION:
+        stored.alter.set_table_properties({VERSION_PROPERTY: str(SCHEMA_VERSION)}, raise_if_not_exists=False)
 
 
 def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

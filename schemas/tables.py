@@ -5,13 +5,21 @@ No engine is imported here: jobs turn a `Table` into a Delta table, workers into
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 SCHEMA_VERSION = 1
 """Written into every table's properties; +1 with each change an older Regroup could not write."""
 
+VERSION_PROPERTY = "regroup.schema_version"
+
 RESOURCE = "STRUCT<name: STRING, index: INT>"
 RESOURCES = f"ARRAY<{RESOURCE}>"
+
+
+def schema_version(properties: Mapping[str, str]) -> int:
+    """The version of the schema that a table with these properties was last written with."""
+    return int(properties.get(VERSION_PROPERTY, SCHEMA_VERSION))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from jobs import cli, delta_io, small_table
 from jobs.analyze import analyze
 from jobs.build import rebuild_all, start
 from jobs.checkpoint import start_over_unless
-from jobs.delta_io import checkpoint_path, create_tables, schema_version, table_path
+from jobs.delta_io import checkpoint_path, create_tables, table_path
 from jobs.doctor import _warehouse
 from jobs.replay import Capture, bronze_of, split
 from jobs.settings import Settings
@@ -25,6 +25,7 @@ from pipelines.arrow_types import row_type
 from schemas.bronze import BRONZE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS
 from schemas.silver import GROUPS
+from schemas.tables import schema_version
 from tests.jobs.conftest import CLUSTER, differing, silver
 from tests.silver.rebuilding import CAPTURES
 from tests.ui.test_app import words
@@ -57,7 +58,7 @@ def test_build_goes_on_and_gives_what_a_fresh_build_of_the_same_bronze_gives(
 
     monkeypatch.setattr(delta_io, "SCHEMA_VERSION", 2)
     create_tables(spark, older, (GROUPS,))
-    assert schema_version(DeltaTable(table_path(older, GROUPS))) == 2
+    assert schema_version(DeltaTable(table_path(older, GROUPS)).metadata().configuration) == 2
 
 
 @pytest.mark.parametrize("path", ["/", "/group", "/rebalance", "/storms", "/advice", "/reassignments", "/health"])
@@ -120,7 +121,7 @@ def test_a_small_table_of_an_earlier_version_gains_columns_and_version(warehouse
     small_table.append(warehouse, JOB_RUNS, [row | {"run_id": "2", "pid": 7}])
     found = DeltaTable(table_path(warehouse, JOB_RUNS))
     assert sorted(found.to_pyarrow_table()["pid"].to_pylist(), key=str) == [7, None]
-    assert schema_version(found) == 2
+    assert schema_version(found.metadata().configuration) == 2
 
 
 def test_progress_over_as_many_tables_as_before_is_kept(older) -> None:
