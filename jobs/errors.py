@@ -1,6 +1,8 @@
-"""The one exception that reaches a person: its text is the whole message."""
+"""The one exception that reaches a person: its text is the whole message; and what is told of any other."""
 
 from __future__ import annotations
+
+ERROR_LENGTH = 300
 
 
 class UserError(Exception):
@@ -8,3 +10,8 @@ class UserError(Exception):
 
     The command line prints the sentence, without a traceback, and exits with 2.
     """
+
+
+def first_line(error: Exception) -> str:
+    """What an error of others says, as one line of at most `ERROR_LENGTH` characters."""
+    return (str(error) or type(error).__name__).splitlines()[0][:ERROR_LENGTH]

@@ -23,14 +23,12 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
 from jobs import small_table
-from jobs.errors import UserError
+from jobs.errors import ERROR_LENGTH, UserError, first_line
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS
 from schemas.states import JobOutcome
 
 FIRST_SECONDS = 5.0
 """A job may make the warehouse itself: as long as there is none, it is looked for again after so long."""
-
-ERROR_LENGTH = 300
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,7 +147,7 @@ class Runs:
         except Exception as failure:  # noqa: BLE001 - a full disk, a read-only folder, a broken log: all the same here
             if not self._has_complained:
                 self._has_complained = True
-                self.say(f"The runs of {self.job} are not recorded in {JOB_RUNS.name}: {_first_line(failure)}")
+                self.say(f"The runs of {self.job} are not recorded in {JOB_RUNS.name}: {first_line(failure)}")
         else:
             self._told_ms = now
 
@@ -185,10 +183,6 @@ def _version() -> str:
         # A checkout, which nobody installed.
         text = (Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
         return str(tomllib.loads(text)["project"]["version"])
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0][:ERROR_LENGTH]
 
 
 def _now_ms() -> int:

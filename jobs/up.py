@@ -22,7 +22,7 @@ from jobs.build import rebuild_touched, touched
 from jobs.build_marks import update_marks
 from jobs.build_reassignments import rebuild_touched_reassignments
 from jobs.delta_io import create_tables
-from jobs.errors import UserError
+from jobs.errors import UserError, first_line
 from jobs.held import hold
 from jobs.jars import jars
 from jobs.lab.lab import Lab, without_compiler
@@ -138,7 +138,7 @@ def keep_small(spark: SparkSession, settings: Settings, stopped: threading.Event
                 with told, hold(settings.warehouse, "maintain"):
                     Maintenance(spark=spark, settings=settings, say=say).round()
             except Exception as error:  # noqa: BLE001 - told in job_runs too; what is read goes on, and the next time may succeed
-                say(f"Maintenance failed: {str(error).splitlines()[0] if str(error) else type(error).__name__}")
+                say(f"Maintenance failed: {first_line(error)}")
 
     threading.Thread(target=go_on, name="maintain", daemon=True).start()
 
