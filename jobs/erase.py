@@ -285,7 +285,7 @@ def _told(table: Table, name: Name) -> dict[str, tuple[Column, Column]]:
 
 
 def _in_bytes(raw: Column, name: Name) -> Column:
-    return _any(F.contains(raw, F.col(f"raw_{i}_before")) for i in range(len(name.raw())))
+    return reduce(or_, (F.contains(raw, F.col(f"raw_{i}_before")) for i in range(len(name.raw()))))
 
 
 def _bytes_instead(raw: Column, name: Name) -> Column:
@@ -297,7 +297,3 @@ def _bytes_instead(raw: Column, name: Name) -> Column:
             text, F.concat(F.lit(r"\G(?<pairs>(?:..)*?)"), before), F.concat(F.lit("${pairs}"), after)
         )
     return F.unhex(text)
-
-
-def _any(conditions: Iterable[Column]) -> Column:
-    return reduce(or_, conditions)

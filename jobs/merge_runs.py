@@ -32,6 +32,7 @@ from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARAN
 HOUR_MS = 3_600_000
 MANY_HOURS = 24
 PLACE = ("cluster", "log_epoch", "source_partition")
+Place = tuple[str, int, int]
 SETTLED_MS = HOUR_MS
 """An hour is merged so long after its end: what reading was late for has come by then."""
 
@@ -64,8 +65,10 @@ def merge_runs(spark: SparkSession, warehouse: Path, *, now_ms: int | None = Non
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     until = max(progress.until_ms, (now_ms - SETTLED_MS) // HOUR_MS * HOUR_MS)
     before = after = 0
-    for hour in _hours(path, progress, version, until):
-        looked, became = _merge_hour(spark, warehouse, hour)
+    hours = _hours(path, progress, version, until)
+    covered = _covered(warehouse) if hours else {}
+    for hour in hours:
+        looked, became = _merge_hour(spark, warehouse, hour, covered)
         before, after = before + looked, after + became
     Progress(version=version, until_ms=until).keep(note)
     return before, after
@@ -123,8 +126,7 @@ def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
     return spans
 
 
-def _merge_hour(spark: SparkSession, warehouse: Path, hour: int) -> tuple[int, int]:
-    covered = _covered(warehouse)
+def _merge_hour(spark: SparkSession, warehouse: Path, hour: int, covered: dict[Place, int]) -> tuple[int, int]:
     fragments = _read(warehouse, hour, covered)
     if not fragments.num_rows:
         return 0, 0
@@ -150,7 +152,7 @@ def _merge_hour(spark: SparkSession, warehouse: Path, hour: int) -> tuple[int, i
     return fragments.num_rows, rows.num_rows
 
 
-def _covered(warehouse: Path) -> dict[tuple[str, int, int], int]:
+def _covered(warehouse: Path) -> dict[Place, int]:
     """By (cluster, log_epoch, source_partition) one past the last offset read."""
     with duckdb.connect() as engine:
         engine.register("coverage", dataset(warehouse, COVERAGE))
@@ -162,7 +164,7 @@ def _covered(warehouse: Path) -> dict[tuple[str, int, int], int]:
     return {(cluster, epoch, partition): upto for cluster, epoch, partition, upto in found}
 
 
-def _read(warehouse: Path, hour: int, covered: dict[tuple[str, int, int], int]) -> pa.Table:
+def _read(warehouse: Path, hour: int, covered: dict[Place, int]) -> pa.Table:
     spans = [dict(zip((*PLACE, "upto"), (*place, upto), strict=True)) for place, upto in covered.items()]
     names = ", ".join(f'stored."{name}"' for name in OFFSET_COMMITS.names)
     kind = pa.schema([*(row_type(COVERAGE).field(name) for name in PLACE), ("upto", pa.int64())])
