@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from jobs.errors import UserError
+from jobs.errors import UserError, full_disk_named
 from jobs.settings import Settings
 from schemas.states import JobOutcome, MarkKind
 
@@ -75,8 +75,9 @@ def program() -> None:
 
 
 def _run(settings: Settings, args: argparse.Namespace) -> int:
-    command = _command(args.command)
+    command = full_disk_named(settings.warehouse)(_command(args.command))
     if args.command in (*RECORDED, "up"):
+        import_module("jobs.table_logs").refuse_torn(settings.warehouse)
         import_module("jobs.delta_io").refuse_newer_tables(settings.warehouse)
     if args.command not in RECORDED:
         return command(settings, args)

@@ -18,6 +18,8 @@ from typing import TypeVar
 
 from delta import exceptions
 
+from jobs.table_logs import on_disk
+
 CONFLICTS = (
     exceptions.ConcurrentAppendException,
     exceptions.ConcurrentDeleteDeleteException,
@@ -36,13 +38,17 @@ T = TypeVar("T")
 
 @contextmanager
 def turn(path: str, *, alone: bool = False) -> Iterator[None]:
-    """Write to the table at `path` herein, beside others who do, or alone; waits for those who write otherwise."""
+    """Write to the table at `path` herein, beside others who do, or alone; waits for those who write otherwise.
+
+    What was written is on the disk at the end.
+    """
     lock = Path(path).parent / "_checkpoints" / "turns" / Path(path).name
     with ExitStack() as stack:
         with suppress(OSError):
             lock.parent.mkdir(parents=True, exist_ok=True)
             file = stack.enter_context(lock.open("a"))
             fcntl.flock(file, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        stack.enter_context(on_disk(path))
         yield
 
 

@@ -19,6 +19,7 @@ from jobs.errors import UserError
 from jobs.jars import jars
 from jobs.java import java_home
 from jobs.settings import Cluster, Settings
+from jobs.table_logs import refuse_torn
 from schemas.bronze import BRONZE
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
@@ -83,10 +84,11 @@ def _warehouse(warehouse: Path) -> Finding:
     if not os.access(nearest, os.W_OK):
         advice = f"Make {nearest} writable for this user, or name another folder with --warehouse."
         return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} cannot be written", advice=advice)
-    try:
-        refuse_newer_tables(warehouse)
-    except UserError as error:
-        return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} is too new", advice=str(error))
+    for refuse, why in ((refuse_torn, "is damaged"), (refuse_newer_tables, "is too new")):
+        try:
+            refuse(warehouse)
+        except UserError as error:
+            return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} {why}", advice=str(error))
     found = f"{warehouse}, {len(known)} of {len(TABLES)} tables"
     return Finding(subject="warehouse", is_ok=True, found=found)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -50,6 +52,14 @@ def test_a_missing_settings_file_is_named(sentence, tmp_path) -> None:
 def test_ingest_without_a_cluster_says_how_to_name_one(sentence, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr("jobs.ingest.session", lambda *_, **__: None)
     assert "--bootstrap-servers" in sentence("ingest", "--once", "--warehouse", str(tmp_path))
+
+
+def test_a_full_disk_is_named(sentence, tmp_path, monkeypatch) -> None:
+    def full(*_) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(cli, "_command", lambda _: full)
+    assert f"No space is left on the disk of {tmp_path}" in sentence("doctor", "--warehouse", str(tmp_path))
 
 
 def test_every_command_has_help() -> None:
