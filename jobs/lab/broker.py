@@ -1,4 +1,4 @@
-"""One KRaft node of Apache Kafka (broker and controller in one process) on loopback."""
+"""One KRaft node of Apache Kafka (broker and controller in one process) on this machine."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ class Broker:
 
     `overrides` are broker properties. The same folder started again is the same cluster with its data. `joins` names a
     started broker whose cluster this one enters, without being a controller itself; `node_id` is then another one.
+    `host` is this machine's address that clients use.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Broker:
         heap: str = "320m",
         node_id: int = 1,
         joins: Broker | None = None,
+        host: str = "127.0.0.1",
     ) -> None:
         self.node_id = node_id
         self._joins = joins
@@ -52,13 +54,14 @@ class Broker:
         self.log_file = self.directory / "server.log"
         self._overrides = dict(overrides or {})
         self._heap = heap
+        self._host = host
         self._port, self.controller_port = free_ports(2)
         self._process: Supervised | None = None
 
     @property
     def bootstrap_servers(self) -> str:
         """`host:port` for clients; the same after a restart."""
-        return f"127.0.0.1:{self._port}"
+        return f"{self._host}:{self._port}"
 
     def start(self) -> None:
         """Format the storage on first use, start, and return once the broker answers requests.
@@ -169,7 +172,7 @@ class Broker:
     def _answers(self) -> bool:
         """Whether metadata requests are answered; a bare connection first, since librdkafka logs each refusal."""
         try:
-            socket.create_connection(("127.0.0.1", self._port), timeout=1).close()
+            socket.create_connection((self._host, self._port), timeout=1).close()
         except OSError:
             return False
         client = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})

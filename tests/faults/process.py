@@ -7,20 +7,32 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from jobs.settings import Cluster
+from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 LONGEST_S = 300.0
 
 
 class Job:
-    """`regroup COMMAND --once` on one warehouse, in a process group of its own, of which JVM and workers are part."""
+    """`regroup COMMAND --once` on one warehouse, in a process group of its own, of which JVM and workers are part.
 
-    def __init__(self, command: str, warehouse: Path, cluster: Cluster) -> None:
+    `within` comes before the command line; `is_following`: it does not end with what is there now.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        warehouse: Path,
+        cluster: Cluster,
+        *,
+        within: Sequence[str] = (),
+        is_following: bool = False,
+    ) -> None:
         warehouse.parent.mkdir(parents=True, exist_ok=True)
         config = warehouse.parent / "regroup.toml"
         config.write_text(
@@ -29,8 +41,10 @@ class Job:
         )
         self.said = warehouse.parent / f"{command}.log"
         with self.said.open("ab") as said:
+            until = ("--trigger-seconds", "1") if is_following else ("--once",)
+            program = (*within, sys.executable, "-m", "jobs.cli")
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "jobs.cli", command, "--once", "--config", config, "--warehouse", warehouse],
+                [*program, command, *until, "--config", config, "--warehouse", warehouse],
                 stdout=said,
                 stderr=said,
                 start_new_session=True,
@@ -56,30 +70,34 @@ class Job:
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
-    def kill_workers(self) -> int:
-        """SIGKILL to every Python worker; how many there were."""
-        workers = [pid for pid in _session(self.process.pid) if b"pyspark.daemon" in _command(pid)]
-        for pid in workers:
+    def kill_those(self, program: bytes) -> int:
+        """SIGKILL to every process of the job in whose command line the program is; how many there were."""
+        found = [pid for pid in _session(self.process.pid) if program in _command(pid)]
+        for pid in found:
             os.kill(pid, signal.SIGKILL)
-        return len(workers)
+        return len(found)
 
     def end(self) -> int:
-        """Let it come to its end; its exit code."""
+        """Let it come to its end, and what it started; its exit code."""
         try:
-            return self.process.wait(LONGEST_S)
+            code = self.process.wait(LONGEST_S)
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(f"did not end within {LONGEST_S} s: {self.tail()}") from None
+        wait_until(lambda: not _session(self.process.pid), LONGEST_S)
+        return code
 
     def tail(self) -> str:
         return self.said.read_text(encoding="utf-8", errors="replace")[-3_000:]
 
 
-def finished(command: str, warehouse: Path, cluster: Cluster, *, attempts: int = 3) -> float:
+def finished(
+    command: str, warehouse: Path, cluster: Cluster, *, attempts: int = 3, within: Sequence[str] = ()
+) -> float:
     """Start it again until it is done; seconds of the attempt that was."""
     for _ in range(attempts):
         began = time.monotonic()
-        job = Job(command, warehouse, cluster)
+        job = Job(command, warehouse, cluster, within=within)
         if job.end() == 0:
             return time.monotonic() - began
     raise AssertionError(job.tail())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from deltalake import DeltaTable
 
@@ -20,7 +20,6 @@ from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference, spans
 from tests.faults.test_ingest import POINTS, disturbed, is_open
 from tests.jobs.conftest import CLUSTER, record
-from tests.source.offset_records import commit, group_record
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
@@ -116,15 +115,17 @@ def test_an_open_transaction_hides_nothing_behind_it(matrix, warehouse, failing,
     trial, cluster = matrix("open transaction at the end", Trial(is_hit=True)), cluster_of(failing)
     finished("ingest", warehouse, cluster)
     before = content(warehouse)
-    own = {"bootstrap.servers": cluster.bootstrap_servers, "client.id": "__admin_client"}
+    own = {"bootstrap.servers": cluster.bootstrap_servers}
+    group = Consumer(own | {"group.id": "pending"})
     pending = Producer(own | {"transactional.id": "pending"})
     pending.init_transactions(30)
     pending.begin_transaction()
-    for producer, each in ((pending, commit(0)), (Producer(own), group_record(1))):
-        producer.produce(TOPIC, each.value, each.key, 0)
-        assert 0 == producer.flush(20)
+    first, second = (TopicPartition(cluster.events_topic, partition, 7) for partition in range(2))
+    pending.send_offsets_to_transaction([first], group.consumer_group_metadata(), 30)
+    group.commit(offsets=[second], asynchronous=False)
     trial.seconds = finished("ingest", warehouse, cluster)
     trial.found = difference(before, content(warehouse))
-    # Both were read: a record of the group, and a commit that may yet be rolled back.
+    # Both were read: a commit that may yet be rolled back, and the one behind it in the same partition.
     assert (0, 2) == (trial.found.lost, trial.found.duplicated)
     pending.abort_transaction(20)
+    group.close()

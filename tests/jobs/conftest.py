@@ -20,6 +20,7 @@ from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from tests.silver.rebuilding import CAPTURES
 
 NAME, CLUSTER = "eager_churn", "kafka"
+RECORDED = Capture(CAPTURES / NAME)
 HISTORY = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
 
 
@@ -40,9 +41,10 @@ def differing(expected: dict[str, list[str]], found: dict[str, list[str]]) -> di
     return {name: rows for name, rows in sides.items() if rows}
 
 
-def replayed(spark, warehouse: Path, *, batches: int, seed: int | None) -> dict[str, list[str]]:
+def replayed(
+    spark, warehouse: Path, *, batches: int, seed: int | None, capture: Capture = RECORDED
+) -> dict[str, list[str]]:
     """The recorded history through `replay`, in so many batches."""
-    capture = Capture(CAPTURES / NAME)
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     settings = Settings(warehouse=warehouse)
     for batch in split(capture, ("offsets", "log"), batches, seed):
@@ -66,9 +68,8 @@ def recorded(tmp_path_factory) -> Iterator[Cluster]:
         yield cluster
 
 
-def record(cluster: Cluster) -> None:
+def record(cluster: Cluster, capture: Capture = RECORDED) -> None:
     """Make both topics and write the recorded history into them."""
-    capture = Capture(CAPTURES / NAME)
     partitions = capture.meta["offsets_topic"]["partitions"]
     topics = [NewTopic("__consumer_offsets", partitions, 1), NewTopic(cluster.events_topic, 2, 1)]
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})

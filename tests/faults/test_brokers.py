@@ -1,0 +1,160 @@
+"""Several brokers, of which the one that coordinates a group is killed, and the next one's clock may be behind."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from deltalake import DeltaTable
+
+from bench.load import java_hash
+from jobs.delta_io import table_path
+from jobs.kafka_client import admin, topic_ends
+from jobs.lab.cluster import Cluster as Brokers
+from jobs.lab.members import ConsumerPlan, Group
+from jobs.settings import Cluster
+from pipelines.bronze_batch import TOPIC
+from schemas.bronze import COORDINATOR_RECORDS, COVERAGE
+from tests.faults.matrix import Trial
+from tests.faults.process import Job, finished
+from tests.faults.tables import content, difference, spans
+from tests.faults.test_ingest import has
+from tests.jobs.conftest import CLUSTER, differing, silver
+from tests.waiting import wait_until
+
+pytestmark = pytest.mark.faults
+
+PARTITIONS, READ = 8, "orders"
+FIRST, NEXT = 2, 3
+"""Node ids of a group's coordinator and of the one after it; node 1 is the controller, which must stay."""
+LIBRARY = next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+
+
+@contextmanager
+def clock(behind_s: int) -> Iterator[None]:
+    """Processes started herein see a clock that is behind; time goes on as ever."""
+    with pytest.MonkeyPatch.context() as patch:
+        if behind_s:
+            if LIBRARY is None:
+                pytest.skip("another clock takes Debian's package libfaketime")
+            for name, value in (("LD_PRELOAD", LIBRARY), ("FAKETIME", f"-{behind_s}s"), ("DONT_FAKE_MONOTONIC", 1)):
+                patch.setenv(name, str(value))
+        yield
+
+
+@pytest.fixture
+def brokers(tmp_path):
+    """Three; whoever was to lead a partition does so again soon after it is back."""
+    overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1, "group.initial.rebalance.delay.ms": 0}
+    with Brokers(
+        tmp_path / "brokers", brokers=3, overrides=overrides | {"leader.imbalance.check.interval.seconds": 2}
+    ) as running:
+        running.create_topics({TOPIC: PARTITIONS, READ: 4})
+        yield running
+
+
+def carried(brokers: Brokers) -> str:
+    """A group whose records are with `FIRST`, and with `NEXT` where that is gone."""
+    theirs = [p for p, nodes in brokers.replicas(TOPIC).items() if nodes[:2] == [FIRST, NEXT]]
+    names = (f"carried-{number}" for number in itertools.count())
+    return next(name for name in names if java_hash(name) % PARTITIONS in theirs)
+
+
+@pytest.mark.parametrize("behind_s", [0, 300])
+def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s, number) -> None:
+    clocks = f", the next one's clock {behind_s} s behind" if behind_s else ""
+    trial = matrix(f"coordinator killed in a group's life{clocks}", Trial())
+    cluster = Cluster(name=CLUSTER, bootstrap_servers=brokers.bootstrap_servers, max_offsets_per_trigger=4_000)
+    with clock(behind_s):
+        brokers.brokers[NEXT - 1].restart()
+    followed, quiet = tmp_path / "followed" / "warehouse", tmp_path / "quiet" / "warehouse"
+    with following(followed, cluster) as job:
+        lived(trial, tmp_path, brokers, lambda: job.until(lambda: read_to(followed) >= ends(cluster)))
+        finished("build", followed, cluster)
+        assert job.until(lambda: read_to(followed) == ends(cluster)), job.tail()
+    finished("build", followed, cluster)
+    trial.seconds = finished("ingest", quiet, cluster)
+    finished("build", quiet, cluster)
+    trial.declared = sum(span["is_gap"] for span in spans(followed))
+    trial.found = difference(content(quiet), content(followed))
+    assert trial.found.is_identical
+    assert 0 == trial.declared
+    assert differing(silver(quiet), silver(followed)) == {}
+    is_backwards = any(later < sooner for sooner, later in itertools.pairwise(record_times(quiet)))
+    assert is_backwards == bool(behind_s)
+
+
+def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], object]) -> None:
+    """A group's life with three coordinators, of which the first is killed and later takes it over again."""
+    group_id = carried(brokers)
+    plan = ConsumerPlan(group_id=group_id, topic=READ, partitions=4, members=3)
+    group = Group(plan=plan, bootstrap_servers=brokers.bootstrap_servers, folder=folder, say=lambda _: None)
+    producer = Producer({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 0})
+
+    def is_led_by(node_id: int) -> bool:
+        with suppress(KafkaException):
+            return brokers.coordinator(group_id) == node_id
+        return False
+
+    def wrote(event: str) -> None:
+        """Something to commit, and all that has been written is read."""
+        for number in range(100):
+            producer.produce(READ, f"{event} {number}".encode())
+        assert 0 == producer.flush(60)
+        read()
+
+    first = brokers.brokers[FIRST - 1]
+    with ExitStack() as stack:
+        stack.callback(group.end)
+        group.start(0)
+        group.start(1)
+        wait_until(lambda: is_led_by(FIRST))
+        wrote("before")
+        first.kill()
+        trial.is_hit = True
+        group.start(2)
+        wait_until(lambda: is_led_by(NEXT))
+        wrote("meanwhile")
+        group.kill(0)
+        first.start()
+        wait_until(lambda: is_led_by(FIRST))
+        group.leave(1)
+        wrote("after")
+        wait_until(lambda: not group.is_running(1))
+
+
+@contextmanager
+def following(warehouse: Path, cluster: Cluster) -> Iterator[Job]:
+    job = Job("ingest", warehouse, cluster, is_following=True)
+    try:
+        yield job
+    finally:
+        job.kill()
+
+
+def ends(cluster: Cluster) -> Counter[int]:
+    """Where each partition that holds anything ends."""
+    found = topic_ends(admin(cluster.client()), TOPIC)
+    return Counter({partition: high for partition, (_, high) in found.ends.items() if high})
+
+
+def read_to(warehouse: Path) -> Counter[int]:
+    """Up to where coverage says that each partition was read."""
+    found: Counter[int] = Counter()
+    for span in spans(warehouse) if has(warehouse, COVERAGE.name, "_delta_log", f"{0:020}.json") else ():
+        if span["source"] == TOPIC:
+            found[span["source_partition"]] = max(found[span["source_partition"]], span["to_offset"])
+    return found
+
+
+def record_times(warehouse: Path) -> list[datetime]:
+    """Of the group's records, in the order in which they were written."""
+    path = table_path(warehouse, COORDINATOR_RECORDS)
+    rows = DeltaTable(path).to_pyarrow_table(columns=["source_offset", "record_at"]).to_pylist()
+    return [row["record_at"] for row in sorted(rows, key=lambda row: row["source_offset"])]
