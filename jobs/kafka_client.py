@@ -24,6 +24,7 @@ ASK_AGAIN_S = 0.25
 PASSING = {
     KafkaError._TIMED_OUT,  # noqa: SLF001
     KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError._NOENT,  # noqa: SLF001 - none of the partitions asked about has a leader
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.FENCED_LEADER_EPOCH,
