@@ -11,7 +11,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-from jobs.errors import UserError, full_disk_named
+from jobs.errors import UserError
+from jobs.full_disk import full_disk_named
 from jobs.settings import Settings
 from schemas.states import JobOutcome, MarkKind
 

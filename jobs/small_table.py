@@ -15,6 +15,7 @@ from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from jobs.delta_io import PROPERTIES, missing_columns, refuse_newer, table_path
+from jobs.full_disk import refuse_full
 from pipelines.arrow_types import microseconds, row_type
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Table, schema_version
 
@@ -66,7 +67,9 @@ def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
 
     Raises:
         UserError: it was written by a newer Regroup.
+        OSError: the disk is full.
     """
+    refuse_full(warehouse)
     path, new = table_path(warehouse, table), stored(table, rows)
     for left in reversed(range(TRIES)):
         try:
