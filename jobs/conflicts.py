@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from delta import exceptions
 
-from jobs.table_logs import on_disk
+from jobs.power_loss import on_disk
 
 CONFLICTS = (
     exceptions.ConcurrentAppendException,

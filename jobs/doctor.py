@@ -18,8 +18,8 @@ from jobs.delta_io import refuse_newer_tables, table_path
 from jobs.errors import UserError
 from jobs.jars import jars
 from jobs.java import java_home
+from jobs.power_loss import refuse_torn
 from jobs.settings import Cluster, Settings
-from jobs.table_logs import refuse_torn
 from schemas.bronze import BRONZE
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 

@@ -172,6 +172,25 @@ def test_a_damaged_table_checkpoint_is_refused_by_name_or_not_needed(
     judged(trial, warehouse, small, undisturbed)
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize("left", [0.0, 0.5])
+@pytest.mark.parametrize("name", ["offsets", "commits"])
+def test_torn_progress_is_refused_by_name_and_good_again_without_it(
+    matrix, warehouse, recorded, undisturbed, name, left, number
+) -> None:
+    trial = matrix(f"newest file in the stream's {name} torn to {left:.0%}", Trial())
+    trial.is_hit = disturbed(warehouse, recorded, *POINTS["commits file written"])
+    stream = warehouse / STREAM
+    file = max((stream / name).glob("[0-9]*"), key=lambda each: int(each.name))
+    os.truncate(file, int(file.stat().st_size * left))
+    job = Job("ingest", warehouse, recorded)
+    assert 2 == job.end(), job.tail()
+    assert f"The progress kept in {stream} is torn" in job.tail()
+    assert "Traceback" not in job.tail()
+    shutil.rmtree(stream)
+    judged(trial, warehouse, recorded, undisturbed)
+
+
 @contextmanager
 def small_disk(folder: Path, size: str):
     """Needs the right to mount."""

@@ -1,4 +1,4 @@
-"""A table's newest commit that is torn is refused by name, and what is written outlives a loss of power."""
+"""Torn files of tables and streams are refused by name, and what is written outlives a loss of power."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from jobs import table_logs
+from jobs import power_loss
 from jobs.conflicts import turn
 from jobs.errors import UserError
-from jobs.table_logs import refuse_torn
+from jobs.power_loss import refuse_torn
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def test_a_torn_commit_is_refused_by_name_and_the_table_is_good_without_it(wareh
 
 def test_what_is_written_in_turn_is_on_the_disk(warehouse, newest, monkeypatch) -> None:
     synced = []
-    monkeypatch.setattr(table_logs, "_sync", synced.append)
+    monkeypatch.setattr(power_loss, "_sync", synced.append)
     table = newest.parents[1]
     with turn(str(table)):
         write_deltalake(table, pa.table({"n": [2]}), mode="append")
@@ -88,3 +88,25 @@ def test_a_table_goes_on_without_the_name_of_its_checkpoint(warehouse, newest, l
         os.truncate(hint, int(hint.stat().st_size * left))
     refuse_torn(warehouse)
     assert [0, 1] == sorted(DeltaTable(table).to_pyarrow_table()["n"].to_pylist())
+
+
+@pytest.fixture
+def progress(warehouse) -> Path:
+    """Spark's own of a stream, of whose two sources the second has brought nothing yet."""
+    folder = warehouse / "_checkpoints" / "ingest" / "kafka" / "topic"
+    for name, text in (("offsets", 'v1\n{"conf":{}}\n{"places":{}}\n-'), ("commits", 'v1\n{"nextBatchWatermarkMs":0}')):
+        (folder / name).mkdir(parents=True)
+        for batch in (8, 9, 10):
+            (folder / name / str(batch)).write_text(text)
+    (folder / "metadata").write_text('{"id":"e5f62582"}')
+    return folder
+
+
+@pytest.mark.parametrize("name", ["offsets/10", "commits/10", "metadata"])
+@pytest.mark.parametrize("left", [0.0, 0.4])
+def test_torn_progress_is_refused_by_its_folder(warehouse, progress, name, left) -> None:
+    refuse_torn(warehouse)
+    file = progress / name
+    os.truncate(file, int(file.stat().st_size * left))
+    with pytest.raises(UserError, match=rf"kept in {progress} is torn.*delete that folder"):
+        refuse_torn(warehouse)

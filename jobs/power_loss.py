@@ -1,0 +1,134 @@
+"""What a machine that loses power leaves: files that are there in part are refused, and what was written is all there.
+
+Delta and Spark rename a file into place and leave it to the system when its bytes reach the disk. The newest ones may
+then be torn, or there by name alone, which Delta takes for a commit that changed nothing. So the tables' files are
+brought to the disk before a batch counts as done: of what is torn, the work was not finished and is done again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import unquote
+
+from jobs.errors import UserError
+
+CHECKED_AT_ONCE = 512
+"""Bytes that each sum of a Hadoop checksum file is about; before the sums are a mark and this number."""
+
+
+PARQUET = b"PAR1"
+STEPS = ("offsets", "commits")
+"""Folders in which Spark keeps a file for each batch of a stream."""
+NO_OFFSET = b"-"
+"""What Spark writes for a source that has brought nothing yet."""
+HINT = "_last_checkpoint"
+"""Names the newest checkpoint; Delta does without, but not where it names one that is gone."""
+
+
+def refuse_torn(warehouse: str | Path) -> None:
+    """Raises `UserError` where the newest files of a table's log or of a stream's progress are not all there."""
+    for log in sorted(Path(warehouse).glob("*/_delta_log")):
+        _refuse_torn_log(log)
+    for offsets in sorted(Path(warehouse, "_checkpoints").rglob("offsets")):
+        _refuse_torn_progress(offsets.parent)
+
+
+def _refuse_torn_log(log: Path) -> None:
+    newest = max(_commits(log), default=None)
+    if newest and _is_torn(newest):
+        raise UserError(
+            f"The newest commit of the table {log.parent.name} is torn, as after a loss of power or on a full disk: "
+            f"delete {newest}, and run the job again, which goes on where the table then ends."
+        )
+    checkpoint = max(filter(None, (*log.glob("*.checkpoint.parquet"), _hinted(log))), default=None)
+    if checkpoint and not _ends_as_parquet(checkpoint):
+        raise UserError(
+            f"The newest checkpoint of the table {log.parent.name} is torn or gone: delete {checkpoint}, if it is "
+            f"there, and {log / HINT}, and run the job again, which reads the commits themselves."
+        )
+
+
+def _refuse_torn_progress(folder: Path) -> None:
+    batches = (
+        [file for file in (folder / name).iterdir() if file.name.isdigit()]
+        for name in STEPS
+        if (folder / name).is_dir()
+    )
+    newest = [max(files, key=lambda file: int(file.name)) for files in batches if files]
+    if any(_is_torn(file) for file in (*newest, folder / "metadata") if file.exists()):
+        raise UserError(
+            f"The progress kept in {folder} is torn, as after a loss of power or on a full disk: delete that folder, "
+            "and run the job again, which finds where to go on in the tables."
+        )
+
+
+@contextmanager
+def on_disk(path: str) -> Iterator[None]:
+    """What is committed herein to the table at `path` outlives a loss of power; storage without folders sees to it."""
+    log = Path(path) / "_delta_log"
+    before = _commits(log)
+    yield
+    new = _commits(log) - before
+    written = [Path(path) / name for commit in new for name in _added(commit)]
+    for file in (*written, *new):
+        _sync(file)
+    for folder in {file.parent for file in (*written, *new)}:
+        with suppress(OSError):  # a mounted storage may know no such thing
+            _sync(folder)
+
+
+def _commits(log: Path) -> set[Path]:
+    return {each for each in log.glob("*.json") if each.stem.isdigit()}
+
+
+def _is_torn(file: Path) -> bool:
+    raw = file.read_bytes()
+    try:
+        last = raw.splitlines()[-1]
+        if last != NO_OFFSET:
+            json.loads(last)
+    except (IndexError, ValueError):
+        return True
+    try:
+        sums = file.with_name(f".{file.name}.crc").read_bytes()[8:]
+    except OSError:
+        return False
+    pieces = (raw[at : at + CHECKED_AT_ONCE] for at in range(0, len(raw), CHECKED_AT_ONCE))
+    return sums != b"".join(zlib.crc32(piece).to_bytes(4) for piece in pieces)
+
+
+def _hinted(log: Path) -> Path | None:
+    """The checkpoint that is said to be the newest, where it is one file."""
+    try:
+        hint = json.loads((log / HINT).read_bytes())
+    except (OSError, ValueError):
+        return None
+    return None if hint.get("parts") else log / f"{hint['version']:020}.checkpoint.parquet"
+
+
+def _ends_as_parquet(file: Path) -> bool:
+    try:
+        with file.open("rb") as opened:
+            opened.seek(-len(PARQUET), os.SEEK_END)
+            return opened.read() == PARQUET
+    except OSError:
+        return False
+
+
+def _added(commit: Path) -> Iterator[str]:
+    for line in commit.read_text(encoding="utf-8").splitlines():
+        if added := json.loads(line).get("add"):
+            yield unquote(added["path"])
+
+
+def _sync(path: Path) -> None:
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
