@@ -152,7 +152,7 @@ def test_a_damaged_table_checkpoint_is_refused_by_name_or_not_needed(
 ) -> None:
     """Delta writes one at every tenth commit."""
     trial = matrix(f"{named} {'deleted' if left is None else f'torn to {left:.0%}'}", Trial())
-    small = replace(recorded, max_offsets_per_trigger=800)
+    small = replace(recorded, max_offsets_per_trigger=1_000)
     log = warehouse / "coordinator_records" / "_delta_log"
     trial.is_hit = disturbed(warehouse, small, lambda w: (log / f"{11:020}.json").exists(), lambda w: True)
     file = log / named
@@ -205,7 +205,7 @@ def small_disk(folder: Path, size: str):
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("size", ["100k", "250k", "400k", "500k", "600k"])
+@pytest.mark.parametrize("size", ["100k", "250k", "500k"])
 def test_a_full_disk_stops_and_goes_on_when_there_is_space(
     matrix, warehouse, recorded, undisturbed, size, number
 ) -> None:
