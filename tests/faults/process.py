@@ -87,8 +87,11 @@ class Job:
         wait_until(lambda: not _session(self.process.pid), LONGEST_S)
         return code
 
+    def text(self) -> str:
+        return self.said.read_text(encoding="utf-8", errors="replace")
+
     def tail(self) -> str:
-        return self.said.read_text(encoding="utf-8", errors="replace")[-3_000:]
+        return self.text()[-3_000:]
 
 
 def finished(
