@@ -7,11 +7,12 @@ brought to the disk before a batch counts as done: of what is torn, the work was
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -21,6 +22,7 @@ CHECKED_AT_ONCE = 512
 """Bytes that each sum of a Hadoop checksum file is about; before the sums are a mark and this number."""
 
 
+LOST = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
 PARQUET = b"PAR1"
 STEPS = ("offsets", "commits")
 """Folders in which Spark keeps a file for each batch of a stream."""
@@ -75,11 +77,8 @@ def on_disk(path: str) -> Iterator[None]:
     yield
     new = _commits(log) - before
     written = [Path(path) / name for commit in new for name in _added(commit)]
-    for file in (*written, *new):
-        _sync(file)
-    for folder in {file.parent for file in (*written, *new)}:
-        with suppress(OSError):  # a mounted storage may know no such thing
-            _sync(folder)
+    for each in (*written, *new, *{file.parent for file in (*written, *new)}):
+        _sync(each)
 
 
 def _commits(log: Path) -> set[Path]:
@@ -127,8 +126,13 @@ def _added(commit: Path) -> Iterator[str]:
 
 
 def _sync(path: Path) -> None:
-    opened = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+        opened = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+    except OSError as error:
+        # Anything else means that this storage knows no such thing.
+        if error.errno in LOST:
+            raise

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import zlib
+from contextlib import nullcontext
 from pathlib import Path
 
 import pyarrow as pa
@@ -58,6 +60,18 @@ def test_what_is_written_in_turn_is_on_the_disk(warehouse, newest, monkeypatch) 
     (data,) = set(map(Path, DeltaTable(table).file_uris())) - set(map(Path, DeltaTable(table, 1).file_uris()))
     assert synced[:2] == [data, newest.with_name(f"{2:020}.json")]
     assert set(synced[2:]) == {table, newest.parent}
+
+
+@pytest.mark.parametrize(("number", "is_told"), [(errno.EIO, True), (errno.ENOSPC, True), (errno.EINVAL, False)])
+def test_what_could_not_be_kept_is_told_and_a_storage_that_knows_no_such_thing_is_not(
+    newest, monkeypatch, number, is_told
+) -> None:
+    def fails(opened) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fails)
+    with pytest.raises(OSError, match=os.strerror(number)) if is_told else nullcontext(), turn(str(newest.parents[1])):
+        write_deltalake(newest.parents[1], pa.table({"n": [2]}), mode="append")
 
 
 @pytest.mark.parametrize("left", [None, 0.0, 0.5, 0.999])
