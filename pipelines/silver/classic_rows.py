@@ -34,7 +34,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
     stalls(told, timeline.ownership)
-    timeline.bases = settled(found.generations, timeline.ownership.stalls)
+    timeline.bases = settled(found.generations, timeline.ownership.stalls, phase.history.records)
     timeline.out["group_events"] += _lifecycle(phase, found, lines)
     for (g, story), following in zip_longest(told, found.generations[1:]):
         if g.previous is None and (base is None or g.position != base.position):

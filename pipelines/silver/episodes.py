@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from pipelines.silver.generations import Generation
-from pipelines.silver.history import Position
+from pipelines.silver.history import Position, Record
 from pipelines.silver.stalls import Stall
 from schemas.states import Evidence, StallCause
 
@@ -78,11 +80,15 @@ def _base(first: dict[str, Any], bases: dict[Position, Generation]) -> dict[str,
     }
 
 
-def settled(generations: list[Generation], windows: list[Stall]) -> dict[Position, Generation]:
+def settled(
+    generations: list[Generation], windows: list[Stall], records: Sequence[Record]
+) -> dict[Position, Generation]:
     """Generations that began with every resource in somebody's hands, and the one before each in the same life.
 
-    From the one before, history alone gives what follows: nothing older is still open.
+    From the one before, history alone gives what follows: nothing older is still open. And time alone tells what
+    follows: no record after it is older than one before, as where a coordinator's clock is behind its predecessor's.
     """
+    is_in_time = _cuts(records)
     stopped: dict[int, list[Position]] = defaultdict(list)
     resumed: dict[int, list[Position]] = defaultdict(list)
     for w in windows:
@@ -94,6 +100,23 @@ def settled(generations: list[Generation], windows: list[Stall]) -> dict[Positio
     out = {}
     for g in generations:
         before = (bisect_left(side[g.incarnation], g.position) for side in (stopped, resumed))
-        if g.previous is not None and next(before) == next(before):
+        if g.previous is not None and next(before) == next(before) and is_in_time(g.previous.position):
             out[g.position] = g.previous
     return out
+
+
+def _cuts(records: Sequence[Record]) -> Callable[[Position], bool]:
+    """Whether no record before that at a position is younger than it, and none after it older."""
+    timed = sorted((r.position, r.at) for r in records if r.at is not None)
+    positions, times = [position for position, _ in timed], [at for _, at in timed]
+    newest = list(accumulate(times, max))
+    oldest = list(accumulate(reversed(times), min))[::-1]
+
+    def is_in_time(position: Position) -> bool:
+        after = bisect_right(positions, position)
+        if not after:
+            return True
+        at = times[after - 1]
+        return newest[after - 1] == at and (after == len(times) or at <= oldest[after])
+
+    return is_in_time

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -11,46 +10,15 @@ from deltalake import DeltaTable
 from jobs.delta_io import create_tables, table_path
 from jobs.ingest import start, wait
 from jobs.lab.broker import Broker
-from jobs.replay import Capture, Line
 from jobs.settings import Settings
-from pipelines.bronze_batch import SourceRecord
 from schemas.silver import SILVER
 from tests.faults.matrix import Trial
 from tests.faults.test_broker import cluster_of
 from tests.faults.test_build import compared
-from tests.jobs.conftest import NAME, built, differing, rebuilt, record, replayed, silver
-from tests.silver.rebuilding import CAPTURES
+from tests.jobs.conftest import built, differing, rebuilt, record, replayed, silver
+from tests.silver.behind import BACK
 
 pytestmark = pytest.mark.faults
-
-BEHIND_MS = 300_000
-
-
-class Behind(Capture):
-    """The recorded history, in the middle third of each partition by a clock that is behind; without the lines, whose
-    times are by the coordinator's clock as well.
-    """
-
-    def lines(self) -> Iterator[Line]:
-        return iter(())
-
-    def records(self) -> list[SourceRecord]:
-        records = super().records()
-        newest = {r.partition: r.offset for r in records}
-        return [earlier(r) if 1 <= 3 * r.offset / newest[r.partition] < 2 else r for r in records]
-
-
-def earlier(record: SourceRecord) -> SourceRecord:
-    """With every time in it that is by the coordinator's clock."""
-    value = record.value
-    for at in range(len(value or b"") - 7):
-        told = int.from_bytes(value[at : at + 8])
-        if abs(told - record.timestamp_ms) < BEHIND_MS / 2:
-            value = value[:at] + (told - BEHIND_MS).to_bytes(8) + value[at + 8 :]
-    return record._replace(timestamp_ms=record.timestamp_ms - BEHIND_MS, value=value)
-
-
-BACK = Behind(CAPTURES / NAME)
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from jobs.replay import Capture
+from jobs.replay import Capture, split
 from pipelines.silver.generations import Base
 from pipelines.silver.rows import silver_rows
 from schemas.states import RebalanceMode
+from tests.silver.behind import BACK
 from tests.silver.rebuilding import CAPTURES, batches, histories, silver_of, with_duplicates
 
 CLASSIC = ("eager_churn", "rolling_restart", "connect")
@@ -42,6 +43,23 @@ def test_a_rebuild_from_any_settled_episode_gives_the_rows_of_a_whole_rebuild(na
             expected = {table: [r for r in rows if is_after(table, r, first)] for table, rows in whole.items()}
             assert comparable(expected) == comparable(silver_rows(later, quiet_ms, base))
     assert restarted > 1
+
+
+def test_where_the_clock_goes_back_a_rebuild_from_any_point_gives_the_rows_of_a_whole_rebuild() -> None:
+    restarted = left_out = 0
+    for history in histories(split(BACK, ("offsets",), 1, None), BACK.meta):
+        whole = silver_rows(history, 10_000)
+        named = {row["source_offset"] for row in whole["rebalances"] if row["base_offset"] is not None}
+        for base, first in settled(whole):
+            if first["source_offset"] not in named:
+                left_out += 1
+                continue
+            later = dataclasses.replace(history, records=[r for r in history.records if r.position >= base.position])
+            restarted += 1
+            expected = {table: [r for r in rows if is_after(table, r, first)] for table, rows in whole.items()}
+            assert comparable(expected) == comparable(silver_rows(later, 10_000, base))
+    assert restarted
+    assert left_out, "the clock went back"
 
 
 @pytest.mark.parametrize("name", CLASSIC)

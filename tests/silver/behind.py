@@ -1,0 +1,38 @@
+"""A recorded history whose times go back by minutes, as of a coordinator whose clock is behind its predecessor's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from jobs.replay import Capture, Line
+from pipelines.bronze_batch import SourceRecord
+from tests.silver.rebuilding import CAPTURES
+
+BEHIND_MS = 300_000
+
+
+class Behind(Capture):
+    """The recorded history, in the middle third of each partition by a clock that is behind; without the lines, whose
+    times are by the coordinator's clock as well.
+    """
+
+    def lines(self) -> Iterator[Line]:
+        return iter(())
+
+    def records(self) -> list[SourceRecord]:
+        records = super().records()
+        newest = {r.partition: r.offset for r in records}
+        return [earlier(r) if 1 <= 3 * r.offset / newest[r.partition] < 2 else r for r in records]
+
+
+def earlier(record: SourceRecord) -> SourceRecord:
+    """With every time in it that is by the coordinator's clock."""
+    value = record.value
+    for at in range(len(value or b"") - 7):
+        told = int.from_bytes(value[at : at + 8])
+        if abs(told - record.timestamp_ms) < BEHIND_MS / 2:
+            value = value[:at] + (told - BEHIND_MS).to_bytes(8) + value[at + 8 :]
+    return record._replace(timestamp_ms=record.timestamp_ms - BEHIND_MS, value=value)
+
+
+BACK = Behind(CAPTURES / "eager_churn")
