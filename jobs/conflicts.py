@@ -52,15 +52,16 @@ def turn(path: str, *, alone: bool = False) -> Iterator[None]:
         yield
 
 
-def insist(path: str, act: Callable[[], T]) -> T:
-    """What `act` returns, which commits to the table at `path`, sees it as it then stands and may be repeated.
+def insist(path: str, act: Callable[[], T], *, alone: bool = False) -> T:
+    """What `act` returns, which commits to the table at `path`, sees it as it then stands and may be repeated; with
+    `alone` nobody else writes meanwhile, where there are locks.
 
     Raises:
         Exception: one of `CONFLICTS`, if others were first each time.
     """
     for attempt in range(TRIES - 1):
         try:
-            with turn(path, alone=attempt > 0):
+            with turn(path, alone=alone or attempt > 0):
                 return act()
         except CONFLICTS:
             # Without locks, two that lose against each other must not go on in step.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import and_
 
+import deltalake
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,16 +37,20 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
         with turn(path):
             rows.write.format("delta").mode("append").save(path)
         return int(changes.num_rows)
+    if table.time is None:
+        insist(path, lambda: _write_whole(spark, changes, path, table), alone=True)
+        return int(changes.num_rows)
     owner = list(table.key[:2])
     owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
     same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
+    pruned = _pruned(owners, owner) + _since(old, table)
     values: dict[str, str | Column] = {name: F.col(f"new.{name}") for name in table.names}
 
     def merge() -> None:
         (
             DeltaTable.forPath(spark, path)
             .alias("old")
-            .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + _pruned(owners, owner)))
+            .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + pruned))
             .whenMatchedDelete(F.col(f"new.{CHANGE}") == DELETE)
             .whenMatchedUpdate(set=values)
             .whenNotMatchedInsert(F.col(f"new.{CHANGE}") == INSERT, values)
@@ -55,6 +60,22 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
     # Files that `maintain` compacts meanwhile hold the same rows.
     insist(path, merge)
     return int(changes.num_rows)
+
+
+def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:
+    """For a table of a row each group or topic: nearly all of its files change, and MERGE would read them twice."""
+    stored = deltalake.DeltaTable(path).to_pyarrow_table()
+    key, names = (", ".join(f'"{name}"' for name in some) for some in (table.key, table.names))
+    with duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        engine.register("stored", stored)
+        engine.register("changes", changes)
+        rows = engine.sql(
+            f"SELECT {names} FROM stored WHERE ({key}) NOT IN (SELECT ({key}) FROM changes) UNION ALL "  # noqa: S608 - our own names
+            f"SELECT {names} FROM changes WHERE {CHANGE} <> '{DELETE}'"
+        ).to_arrow_table()
+    told = spark.createDataFrame(rows.cast(changes.drop_columns(CHANGE).schema)).coalesce(1)
+    told.write.format("delta").mode("overwrite").save(path)
 
 
 def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
@@ -71,6 +92,13 @@ def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
             f"UNION ALL SELECT *, '{DELETE}' FROM old_rows WHERE ({key}) NOT IN (SELECT ({key}) FROM new_rows)"
         ).to_arrow_table()
     return found.cast(new.select(names).schema.append(pa.field(CHANGE, pa.string())))
+
+
+def _since(old: pa.Table, table: Table) -> list[Column]:
+    """Rows that are replaced are among the old ones, so files that end before these need not be opened."""
+    if table.time is None or not old.num_rows or old[table.time].null_count:
+        return []
+    return [F.col(f"old.{table.time}") >= F.lit(pc.min(old[table.time]).as_py())]
 
 
 def _pruned(owners: Sequence[dict[str, str]], names: Sequence[str]) -> list[Column]:

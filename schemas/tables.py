@@ -50,6 +50,12 @@ class Table:
         return ", ".join(f"`{c.name}` {c.type}{' NOT NULL' if c.name in self.key else ''}" for c in self.columns)
 
     @property
+    def time(self) -> str | None:
+        """When what a row tells of happened: the instant that the table is clustered by."""
+        kinds = {column.name: column.type for column in self.columns}
+        return next((name for name in self.cluster_by if kinds[name] == "TIMESTAMP"), None)
+
+    @property
     def names(self) -> tuple[str, ...]:
         return tuple(c.name for c in self.columns)
 

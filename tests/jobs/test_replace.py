@@ -1,0 +1,61 @@
+"""Rows of a Delta table turned into others, each table in the way that suits it: the rest stays."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from jobs.delta_io import create_tables, table_path
+from jobs.replace import replace_rows
+from pipelines.arrow_types import row_type
+from schemas.silver import GENERATIONS, GROUPS
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def rows(table, numbers, **values) -> pa.Table:
+    """One row for each number: a group, or a generation of one group."""
+    told = []
+    for number in numbers:
+        row = {"cluster": "kafka", "group_id": f"group-{number}", **values}
+        if table is GENERATIONS:
+            began = START + timedelta(hours=number)
+            row |= {"group_id": "group", "incarnation": 0, "generation_id": number, "joined_at": began}
+        told.append(row)
+    return pa.Table.from_struct_array(pa.array(told, row_type(table)))
+
+
+def found(path) -> list[str]:
+    return sorted(map(repr, DeltaTable(path).to_pyarrow_table().to_pylist()))
+
+
+@pytest.mark.parametrize("table", [GROUPS, GENERATIONS])
+def test_rows_are_added_changed_and_taken_away_in_one_commit(spark, warehouse, table) -> None:
+    create_tables(spark, warehouse, (table,))
+    path, none = table_path(warehouse, table), rows(table, [])
+    assert replace_rows(spark, none, rows(table, range(3)), path, table) == 3
+    assert replace_rows(spark, none, rows(table, range(3, 8)), path, table) == 5
+    before = DeltaTable(path).version()
+    changed = rows(table, [6], member_count=9)
+    assert (
+        replace_rows(spark, rows(table, [5, 6, 7]), pa.concat_tables([changed, rows(table, [7, 8])]), path, table) == 3
+    )
+    expected = pa.concat_tables([rows(table, [0, 1, 2, 3, 4, 7, 8]), changed])
+    assert found(path) == sorted(map(repr, expected.to_pylist()))
+    assert DeltaTable(path).version() == before + 1
+
+
+def test_files_that_end_before_the_rows_that_change_are_left_alone(spark, warehouse) -> None:
+    """A table of months would else be read again for every batch."""
+    create_tables(spark, warehouse, (GENERATIONS,))
+    path, none = table_path(warehouse, GENERATIONS), rows(GENERATIONS, [])
+    replace_rows(spark, none, rows(GENERATIONS, range(1_000)), path, GENERATIONS)
+    (old,) = DeltaTable(path).file_uris()
+    replace_rows(spark, none, rows(GENERATIONS, range(1_000, 1_010)), path, GENERATIONS)
+    replace_rows(spark, rows(GENERATIONS, [1_009]), rows(GENERATIONS, [1_009], member_count=2), path, GENERATIONS)
+    assert old in DeltaTable(path).file_uris()
+    merge = DeltaTable(path).history(1)[0]["operationMetrics"]
+    assert int(merge["numTargetFilesRemoved"]) == 1
