@@ -7,7 +7,7 @@ a late log line and a rebuild from scratch end in the same tables.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.analyze import analyze
@@ -27,14 +27,14 @@ from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read,
 from jobs.errors import UserError
 from jobs.held import hold
 from jobs.release import release
-from jobs.replace import PRUNED_GROUPS, replace_rows
+from jobs.replace import replace_rows
 from jobs.retention import unsettled, with_settled
 from jobs.settings import Settings
 from jobs.spark import for_few_rows, session
-from jobs.standing import GROUP, Group, Standing, groups_of
+from jobs.standing import FEW_GROUPS, GROUP, Standing, groups_of
 from jobs.topic_names import named, topic_names, with_named
 from pipelines.arrow_types import row_type
-from pipelines.silver.frame import rows_of, silver, since_base, table_of
+from pipelines.silver.frame import rows_of, silver, table_of
 from pipelines.silver.restarts import committing, restarts
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GENERATION_MEMBERS, GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
@@ -81,20 +81,22 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: DataFrame)
     warehouse = settings.warehouse
     # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
     found = touched.toArrow()
-    spark = for_few_rows(spark) if found.num_rows <= PRUNED_GROUPS else spark
+    spark = for_few_rows(spark) if found.num_rows <= FEW_GROUPS else spark
     new = with_named(spark, warehouse, found)
     if not new.num_rows:
         return
-    told = _commits_only(spark, warehouse, new)
+    with ThreadPoolExecutor(1) as pool:
+        only = pool.submit(_commits_only, spark, warehouse, new)
+        stand = _restarts(spark, warehouse, new)
+        told = only.result()
     new = new.drop_columns("committed").join(told.new.select(GROUP), GROUP, join_type="left anti")
     if not new.num_rows:
         replace_rows(spark, told.old, told.new, table_path(warehouse, GROUPS), GROUPS)
         return
-    groups = groups_of(new)
-    standing = Standing(spark=spark, warehouse=warehouse, groups=groups)
-    stand = restarts(spark.createDataFrame(new), standing.needed(REBALANCES), standing.needed(GROUPS)).toArrow()
+    stand = stand.join(new.select(GROUP), GROUP, join_type="left semi")
+    standing = Standing(spark=spark, warehouse=warehouse, groups=groups_of(new))
     points = spark.createDataFrame(stand)
-    history = [since_base(read(spark, warehouse, table).where(_among(groups)), table, points) for table in INPUTS]
+    history = [standing.history(table, stand) for table in INPUTS]
     names, hosts = topic_names(warehouse), settings.hosts()
     rebuilt = silver(*history, quiet_ms=settings.quiet_ms, hosts=hosts, restarts=points, topic_names=names).toArrow()
 
@@ -123,6 +125,13 @@ class _Change:
         parts = ((self.old, other.old), (self.new, other.new))
         old, new = (pa.concat_tables([part.select(schema.names).cast(schema) for part in both]) for both in parts)
         return _Change(old=old, new=new)
+
+
+def _restarts(spark: SparkSession, warehouse: Path, touched: pa.Table) -> pa.Table:
+    """Where the history of each group may be taken up again."""
+    standing = Standing(spark=spark, warehouse=warehouse, groups=groups_of(touched))
+    new = spark.createDataFrame(touched.select([*GROUP, "since_at"]))
+    return restarts(new, standing.needed(REBALANCES), standing.needed(GROUPS)).toArrow()
 
 
 def _commits_only(spark: SparkSession, warehouse: Path, touched: pa.Table) -> _Change:
@@ -178,13 +187,6 @@ def _touching(table: Table, rows: DataFrame) -> DataFrame:
         committed.alias("committed"),
         F.lit(None).cast("string").alias("topic_id"),
     )
-
-
-def _among(groups: Sequence[Group]) -> Column:
-    """A literal condition, which lets Delta skip files; the exact choice is made by joins."""
-    if not 0 < len(groups) <= PRUNED_GROUPS:
-        return F.lit(bool(groups))
-    return F.col("group_id").isin(sorted({group for _, group in groups}))
 
 
 def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:

@@ -49,7 +49,9 @@ def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = No
     files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
     if since is not None and f"max.{since[0]}" in files.column_names:
         begin = pa.scalar((since[1] - ROUNDED_MS) * 1000, pa.timestamp("us", tz="UTC"))
-        files = files.filter(pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True))
+        may = pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True)
+        # A row without a time may belong anywhere.
+        files = files.filter(pc.or_(may, pc.fill_null(pc.greater(files[f"null_count.{since[0]}"], 0), fill_value=True)))
     paths = [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
     return ds.dataset(paths, schema=pa.schema(list(row_type(table))), format="parquet")
 

@@ -24,10 +24,9 @@ from schemas.tables import Table
 
 INPUTS = {"record": COORDINATOR_RECORDS, "run": OFFSET_COMMITS, "event": COORDINATOR_EVENTS}
 RAW = ("raw_key", "raw_value")
+"""Columns of bronze that no row of silver comes from."""
 TopicNames = Mapping[str, Mapping[str, str]]
 ROWS_PER_BATCH = 2_000
-EARLIER_MS = 3_000
-"""A line's second may have begun before the base completed, and lines are matched within another."""
 
 
 def silver(
@@ -49,7 +48,7 @@ def silver(
         quiet_ms: pause that ends an episode (`rebalances`).
         hosts: what becomes of clients' addresses. It travels pickled: Spark prints no key.
         restarts: what `restarts.restarts` returned; a group with a base there needs its history from the base on only
-            (`since_base`), and only the rows of later generations come out. None: every history is whole.
+            (`restarts.since_base`), and only the rows of later generations come out. None: every history is whole.
         topic_names: what polls know, by cluster: topic id → name.
 
     Returns:
@@ -89,19 +88,6 @@ def _side(name: str, frame: DataFrame) -> DataFrame:
         if c.name not in RAW
     ]
     return frame.where(F.col("group_id").isNotNull()).select("cluster", "group_id", F.struct(*fields).alias(name))
-
-
-def since_base(rows: DataFrame, table: Table, restarts: DataFrame) -> DataFrame:
-    """The rows of one bronze table that a rebuild from `restarts` needs; a group that is not in it needs none."""
-    bases = restarts.select("cluster", "group_id", "base_log_epoch", "base_offset", "base_at")
-    if table is COORDINATOR_EVENTS:
-        after = F.unix_millis("event_at") >= F.unix_millis("base_at") - EARLIER_MS
-    else:
-        offset = F.col("last_offset" if table is OFFSET_COMMITS else "source_offset")
-        same = (F.col("log_epoch") == F.col("base_log_epoch")) & (offset >= F.col("base_offset"))
-        after = (F.col("log_epoch") > F.col("base_log_epoch")) | same
-    joined = rows.join(F.broadcast(bases), ["cluster", "group_id"])
-    return joined.where(F.col("base_at").isNull() | after).select(*table.names)
 
 
 def _bases(restarts: DataFrame) -> DataFrame:

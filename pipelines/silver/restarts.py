@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS
 from schemas.silver import GROUPS
 from schemas.states import GroupProtocol
 from schemas.tables import Table
@@ -28,6 +29,9 @@ NEEDED = {
     ),
 }
 """Of which rows of a table `committing` looks at no others, in DuckDB's SQL."""
+
+EARLIER_S = 3
+"""A line's second may have begun before the base completed, and lines are matched within another."""
 
 NEAR_MS = 2_000
 """Lines up to this much later than a generation's completion may still be its own (`lines.NEAR_MS`, twice)."""
@@ -102,15 +106,38 @@ def _awaiting(quiet: DataFrame, stalls: DataFrame, is_classic: Column) -> DataFr
 
 def replaced(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
     """The rows of one silver table that a rebuild from `points` replaces: of each group in it, all after its base."""
+    return _chosen(rows, table, points, after_base(table))
+
+
+def since_base(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
+    """The rows of one bronze table that a rebuild from `points` needs; a group that is not in it needs none."""
+    return _chosen(rows, table, points, since(table))
+
+
+def _chosen(rows: DataFrame, table: Table, points: DataFrame, holds: str) -> DataFrame:
     joined = rows.alias("old").join(F.broadcast(points).alias("point"), list(GROUP))
     columns = [F.col(name) if name in GROUP else F.col(f"old.{name}") for name in table.names]
-    return joined.where(F.expr(f"point.base_offset IS NULL OR {after_base(table)}")).select(*columns)
+    return joined.where(F.expr(holds)).select(*columns)
+
+
+def since(table: Table) -> str:
+    """In SQL, as Spark and DuckDB both read it: `old`, a row of bronze, is not from before `point`."""
+    if table is COORDINATOR_EVENTS:
+        after = f"old.event_at >= point.base_at - INTERVAL '{EARLIER_S}' SECOND"
+    else:
+        offset = "last_offset" if table is OFFSET_COMMITS else "source_offset"
+        after = _not_before("log_epoch", "base_log_epoch", offset, "base_offset")
+    return f"(point.base_at IS NULL OR {after})"
 
 
 def after_base(table: Table) -> str:
-    """In SQL, as Spark and DuckDB both read it: `old` belongs to the first generation after `point`,
+    """In SQL, as Spark and DuckDB both read it: `old`, a row of silver, belongs to the first generation after `point`,
     or to a later one.
     """
+    return f"(point.base_offset IS NULL OR {_of_later(table)})"
+
+
+def _of_later(table: Table) -> str:
     match table.name:
         case "groups":
             return "true"

@@ -10,23 +10,32 @@ from deltalake import write_deltalake
 
 import jobs.standing
 from jobs.delta_io import table_path
+from jobs.replay import Capture, bronze_of
 from jobs.standing import Standing
 from pipelines.arrow_types import microseconds, row_type
+from pipelines.silver.frame import INPUTS, RAW
 from pipelines.silver.restarts import committing, restarts
 from schemas.silver import GENERATION_MEMBERS, GROUPS, REBALANCES, SILVER, STALLS
-from tests.silver.rebuilding import batches, silver_of
+from tests.silver.rebuilding import CAPTURES, batches, silver_of
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """Silver of a recorded churn: folder and rows."""
-    folder = tmp_path_factory.mktemp("standing")
-    rows = silver_of(batches("eager_churn"), "eager_churn")
+    """Bronze and silver of a recorded churn, several files of each: folder and silver's rows."""
+    folder, given = tmp_path_factory.mktemp("standing"), batches("eager_churn", count=4)
+    rows = silver_of(given, "eager_churn")
     for table in SILVER:
-        told = [microseconds(row, table) for row in rows[table.name]]
-        stored = pa.Table.from_struct_array(pa.array(told, row_type(table)))
-        write_deltalake(table_path(folder, table), stored)
+        write(folder, table, [microseconds(row, table) for row in rows[table.name]])
+    for batch in given:
+        bronze = bronze_of(batch, "kafka", Capture(CAPTURES / "eager_churn").meta)
+        for table in INPUTS.values():
+            write(folder, table, bronze[table.name])
     return folder, rows
+
+
+def write(folder, table, rows) -> None:
+    stored = pa.Table.from_struct_array(pa.array(rows, row_type(table)))
+    write_deltalake(table_path(folder, table), stored, mode="append")
 
 
 def ordered(rows: pa.Table) -> list[str]:
@@ -44,13 +53,18 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
     touched = spark.createDataFrame(told, kinds + "committed ARRAY<STRUCT<name: STRING, index: INT>>")
 
     def read(most: int) -> dict[str, list[str]]:
-        monkeypatch.setattr(jobs.standing, "PRUNED_GROUPS", most)
+        monkeypatch.setattr(jobs.standing, "FEW_GROUPS", most)
         standing = Standing(spark=spark, warehouse=folder, groups=groups)
         points = restarts(touched, standing.needed(REBALANCES), standing.needed(GROUPS)).toArrow()
         only = committing(touched, *(standing.needed(table) for table in (GROUPS, STALLS, GENERATION_MEMBERS)))
         found = {table.name: ordered(standing.replaced(table, points)) for table in SILVER}
+        for table in INPUTS.values():
+            needed = standing.history(table, points)
+            found[table.name] = ordered(needed.select(*(n for n in table.names if n not in RAW)).toArrow())
         return found | {"points": ordered(points), "only": ordered(only.toArrow())}
 
     few, many = read(len(groups)), read(0)
     assert few == many
     assert sum(map(len, few.values())) > 0
+    monkeypatch.setattr(jobs.standing, "FEW_ROWS", 0)
+    assert read(len(groups)) == many, "a long history does not go through the driver"
