@@ -151,10 +151,12 @@ class Writer:
             write = partial(self._append, new, app_id, batch_id)
             with ThreadPoolExecutor(len(self.tables)) as pool:
                 list(pool.map(write, data))
-            # Last: what coverage says was read is in the tables.
-            list(map(write, new.keys() - data))
-            if self.gathering:
-                self.gathering.hand_on({table: frame for table, (frame, _) in new.items()})
+            # Last: what coverage says was read is in the tables. What is built of them need not wait for that.
+            with ThreadPoolExecutor(1) as pool:
+                covered = pool.map(write, new.keys() - data)
+                if self.gathering:
+                    self.gathering.hand_on({table: frame for table, (frame, _) in new.items()})
+                list(covered)
         finally:
             batch.unpersist()
 
