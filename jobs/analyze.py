@@ -10,15 +10,18 @@ import argparse
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
-from pyspark.sql import SparkSession
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.changed_rows import GoneError, changed, files
+from jobs.changed_rows import GoneError, changed
 from jobs.delta_io import checkpoint_path, create_tables, read, table_path
 from jobs.errors import UserError
 from jobs.replace import replace_rows
@@ -35,6 +38,7 @@ from pipelines.silver.frame import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
 from schemas.silver import GENERATIONS, GROUPS
+from schemas.tables import Table
 
 PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
 EVERYTHING = 0
@@ -64,33 +68,61 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
 
     With `again` every group is, as after a rebuild of silver.
     """
+    create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
+    return analyze_part(spark, settings, again=again).analysed
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How many groups were analysed, and how many that changed are still to be."""
+
+    analysed: int
+    left: int
+
+
+def analyze_part(
+    spark: SparkSession,
+    settings: Settings,
+    *,
+    most: int | None = None,
+    reading: AbstractContextManager[object] | None = None,
+    again: bool = False,
+) -> Part:
+    """Analyse `most` of the groups that changed, those first that have waited longest; the tables are there.
+
+    Silver does not change while `reading` is entered; it is read afterwards as it was then.
+    """
     warehouse = settings.warehouse
-    create_tables(spark, warehouse, (*INPUTS, *GROUP_TABLES))
     memory = analysed_path(warehouse)
-    known = _known(warehouse)
     terms = Terms(
         quiet_ms=settings.quiet_ms,
         worth=Worth(seconds=settings.worth_resource_seconds, ratio=settings.worth_ratio),
     )
-    standing = {t.name: files(warehouse, t) for t in INPUTS}
-    now = {
-        "files": standing,
-        "told": {"observed": known.observed, "terms": asdict(terms), "tables": sorted(PLACES)},
-        "until_ms": known.until_ms,
-        "marks": [list(mark) for mark in _listed(known)],
-    }
-    before = _remembered(memory)
-    is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
-    scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
-    if scope:
-        _rebuild(spark, warehouse, scope, known, terms)
+    with reading or nullcontext():
+        known = _known(warehouse)
+        versions = {t: DeltaTable(table_path(warehouse, t)) for t in INPUTS}
+        standing = {t.name: sorted(version.file_uris()) for t, version in versions.items()}
+        now = {
+            "files": standing,
+            "told": {"observed": known.observed, "terms": asdict(terms), "tables": sorted(PLACES)},
+            "until_ms": known.until_ms,
+            "marks": [list(mark) for mark in _listed(known)],
+        }
+        before = _remembered(memory)
+        is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
+        scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
+        part = dict(islice(scope.items(), most))
+        update_storms(spark, settings, again=again)
+    if part:
+        silver = {t: read(spark, warehouse, t, version.version()) for t, version in versions.items()}
+        _rebuild(spark, warehouse, silver, part, known, terms)
+    left = [[*group, at] for group, at in scope.items() if group not in part]
     memory.parent.mkdir(parents=True, exist_ok=True)
     # Replaced in one step: a crash in between analyses these groups again, which changes nothing.
-    part = memory.with_suffix(".part")
-    part.write_text(json.dumps(now), encoding="utf-8")
-    part.replace(memory)
-    update_storms(spark, settings, again=again)
-    return len(scope)
+    new = memory.with_suffix(".part")
+    new.write_text(json.dumps(now | {"left": left}), encoding="utf-8")
+    new.replace(memory)
+    return Part(analysed=len(part), left=len(left))
 
 
 def analysed_path(warehouse: Path) -> Path:
@@ -98,11 +130,18 @@ def analysed_path(warehouse: Path) -> Path:
     return checkpoint_path(warehouse, "analyze") / "analysed.json"
 
 
-def _rebuild(spark: SparkSession, warehouse: Path, scope: Scope, known: Known, terms: Terms) -> None:
+def _rebuild(
+    spark: SparkSession,
+    warehouse: Path,
+    silver: Mapping[Table, DataFrame],
+    scope: Scope,
+    known: Known,
+    terms: Terms,
+) -> None:
     starts_at = [(cluster, group, since) for (cluster, group), since in sorted(scope.items())]
     told = spark.createDataFrame(starts_at, "cluster STRING, group_id STRING, since_ms BIGINT")
     since = told.select("cluster", "group_id", F.timestamp_millis("since_ms").alias("since_at"))
-    found = gold({t: read(spark, warehouse, t) for t in INPUTS}, since, known, terms).toArrow()
+    found = gold(silver, since, known, terms).toArrow()
     day = F.date_trunc("DAY", "since_at").alias("from_at")
     starts = F.broadcast(since.select("cluster", "group_id", day))
     for table in GROUP_TABLES:
@@ -155,8 +194,10 @@ def _all(warehouse: Path) -> Scope:
 
 
 def _touched(warehouse: Path, before: Mapping[str, Any], standing: Mapping[str, list[str]], known: Known) -> Scope:
-    """Groups with other silver rows than then, those whose last hour goes further now, and those of other marks."""
-    scope = _open_hours(warehouse, before["until_ms"], known.until_ms)
+    """Groups left then, those with other silver rows, whose last hour goes further now, and those of other marks."""
+    scope = {(cluster, group): at for cluster, group, at in before.get("left", ())}
+    for key, at in _open_hours(warehouse, before["until_ms"], known.until_ms).items():
+        scope[key] = min(at, scope.get(key, at))
     others = {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known))
     for cluster, group, at in _announced(warehouse, others):
         scope[cluster, group] = min(at, scope.get((cluster, group), at))

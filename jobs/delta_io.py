@@ -152,9 +152,10 @@ def _bring_up_to_date(spark: SparkSession, path: str, table: Table) -> None:
         spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')")
 
 
-def read(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:
-    """The table as it stands."""
-    return spark.read.format("delta").load(table_path(warehouse, table))
+def read(spark: SparkSession, warehouse: str | Path, table: Table, version: int | None = None) -> DataFrame:
+    """The table as it stands whenever rows are asked for, or as it was in that version."""
+    reader = spark.read.format("delta")
+    return (reader if version is None else reader.option("versionAsOf", version)).load(table_path(warehouse, table))
 
 
 def follow(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:

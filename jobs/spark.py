@@ -25,9 +25,10 @@ FEW_ROWS = {
 }
 
 
-def session(app_name: str, *, cores: int = 2, driver_memory: str = "2g") -> SparkSession:
+def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str = "2g") -> SparkSession:
     """The session to use: Databricks' own where its runtime is found, else a local one with Delta on `cores` threads.
 
+    Spark gives its threads to whatever asks first: with `spare` more of them, a long task leaves enough for others.
     Timestamps are UTC in both. The local one binds to loopback, logs errors only and starts its Python workers with
     this very interpreter, so an environment that was not activated works.
     """
@@ -39,14 +40,16 @@ def session(app_name: str, *, cores: int = 2, driver_memory: str = "2g") -> Spar
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     for key, value in _local(cores, driver_memory).items():
         builder = builder.config(key, value)
-    spark = builder.master(f"local[{cores}]").getOrCreate()
+    spark = builder.master(f"local[{cores + spare}]").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
 @cache
-def for_few_rows(spark: SparkSession) -> SparkSession:
+def for_few_rows(spark: SparkSession, *, tasks: int | None = None) -> SparkSession:
     """A session over the same context for plans over a few thousand rows; Databricks' own is used as it is.
+
+    With `tasks` no more of them shuffle at once, which leaves the other cores to others.
 
     Of such a plan, adapting and compiling it take longer than running it: without them a MERGE takes half the time.
     """
@@ -54,7 +57,7 @@ def for_few_rows(spark: SparkSession) -> SparkSession:
         return spark
     few = spark.newSession()
     few.conf.set("spark.sql.session.timeZone", "UTC")
-    for key, value in FEW_ROWS.items():
+    for key, value in (FEW_ROWS if tasks is None else FEW_ROWS | {"spark.sql.shuffle.partitions": str(tasks)}).items():
         few.conf.set(key, value)
     return few
 

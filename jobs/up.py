@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 from dashboards.access import TOKEN_VARIABLE
 from jobs import ingest, poll
-from jobs.analyze import analyze
+from jobs.analysing import Analysing
 from jobs.build import rebuild_touched, touched
 from jobs.build_marks import update_marks
 from jobs.build_reassignments import rebuild_touched_reassignments
@@ -63,7 +64,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         address = _pages(settings, stack)
         settings = replace(settings, dashboard_url=settings.dashboard_url or address)
         say(f"Pages: {address} (they fill as history is read)")
-        spark = session("regroup up", cores=settings.cores, driver_memory=settings.driver_memory)
+        spark = session("regroup up", cores=settings.cores, spare=1, driver_memory=settings.driver_memory)
         create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
         notifying = Notifying(notifier=Notifier(settings, say=say))
         say(f"Spark and the tables in {settings.warehouse} are ready")
@@ -79,7 +80,10 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         _notify(notifying, settings, stopped, stack, say, runs)
         check_quality(settings, stopped)
         keep_small(spark, settings, stopped, say)
-        due = time.monotonic() + settings.analyze_seconds / 2
+        analysing = Analysing(
+            spark=spark, settings=settings, building=building, failing=partial(runs.failing, "analyze")
+        )
+        analysing.start(stopped)
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
                 with runs.failing("ingest"):
@@ -87,10 +91,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             for following in polls:
                 with runs.failing("poll"):
                     following.raise_failure()
-            if time.monotonic() >= due:
-                with building, runs.failing("analyze"):
-                    analyze(spark, settings)
-                due = time.monotonic() + settings.analyze_seconds
+            analysing.raise_failure()
         say("Stopping")
         _silence(spark)
         runs.end(JobOutcome.STOPPED)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from jobs.analyze import analyze
+from jobs.analyze import analyze, analyze_part
 from jobs.delta_io import create_tables, table_path
 from jobs.replay import Capture, replay, split, tell_settings
 from jobs.settings import Settings
@@ -68,6 +68,15 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse)
     (warehouse / "_checkpoints" / "analyze" / "analysed.json").unlink()
     analyze(spark, settings)
     assert gold(warehouse) == step_by_step, "what was remembered only saves work"
+
+    (warehouse / "_checkpoints" / "analyze" / "analysed.json").unlink()
+    parts = [analyze_part(spark, settings, most=3)]
+    while parts[-1].left:
+        parts.append(analyze_part(spark, settings, most=3))
+    assert len(parts) > 1
+    assert all(part.analysed == 3 for part in parts[:-1])
+    assert sum(part.analysed for part in parts) == parts[0].analysed + parts[0].left, "each group once"
+    assert gold(warehouse) == step_by_step, "in parts it is the same"
 
     group = mark_deploy(warehouse)
     assert analyze(spark, settings) == 1, "of all groups only that which the mark is about"
