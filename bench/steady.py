@@ -1,9 +1,10 @@
 """Hours of steady load on `./regroup up`: freshness of silver, memory, open files and files of each table.
 
-`./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 3600]`: a broker
-of its own, whose `__consumer_offsets` gets records at that rate, each with the time it is written; every group
-rebalances once in 20 rounds of commits. A row of `generations` is visible in the first version of the table that has
-it, which is looked for twice a second. Memory is proportional set size (Pss) of `up` and of all that it started.
+`./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 3600]
+[--driver-memory 2g]`: a broker of its own, whose `__consumer_offsets` gets records at that rate, each with the time it
+is written; every group rebalances once in 20 rounds of commits. A row of `generations` is visible in the first version
+of the table that has it, which is looked for twice a second. Memory is proportional set size (Pss) of `up` and of all
+that it started.
 """
 
 from __future__ import annotations
@@ -157,6 +158,7 @@ def main() -> None:
     parser.add_argument("--records-per-s", type=int, default=2_000)
     parser.add_argument("--groups", type=int, default=1_000)
     parser.add_argument("--maintain-seconds", type=float, default=3_600)
+    parser.add_argument("--driver-memory", default="2g")
     arguments = parser.parse_args()
     rate, minutes = arguments.records_per_s, arguments.minutes
     load = Load(records=rate * 60 * minutes, groups=arguments.groups, records_per_s=rate)
@@ -168,7 +170,8 @@ def main() -> None:
         warehouse = folder / "warehouse"
         config = folder / "regroup.toml"
         config.write_text(
-            f'maintain_seconds = {arguments.maintain_seconds}\n[clusters.kafka]\nbootstrap_servers = "{servers}"\n'
+            f'driver_memory = "{arguments.driver_memory}"\nmaintain_seconds = {arguments.maintain_seconds}\n'
+            f'[clusters.kafka]\nbootstrap_servers = "{servers}"\n'
         )
         command = [sys.executable, "-m", "jobs.cli", "up", "--config", config, "--warehouse", warehouse]
         with (folder / "up.log").open("wb") as log:

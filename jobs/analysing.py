@@ -1,7 +1,7 @@
 """Gold beside the batches of `up`: in parts, with rests between them, so that no batch waits long for either core.
 
 Replaying what a lively group did takes longer than it does to happen, with many of them for hours. So each part is as
-many groups as take some seconds, and the rest after it is longer than it was: groups come later, batches on time.
+many groups as take some seconds, and it takes the time that batches leave, at least a quarter.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from jobs.analyze import analyze_part
+from jobs.analyze import Part, analyze_part
 from jobs.delta_io import create_tables
 from jobs.settings import Settings
 from jobs.spark import for_few_rows
@@ -22,20 +22,37 @@ from pipelines.gold.frame import INPUTS
 from schemas.gold import GROUP_TABLES
 
 PART_S = 15.0
-SHARE = 0.25
-"""Of the time, as long as groups wait to be analysed."""
+LEAST_SHARE = 0.25
+"""Of the time, as long as groups wait to be analysed, however busy batches are."""
 
 FIRST, LEAST, MOST = 50, 4, 500
 """Groups of a part."""
 
 
+@dataclass(slots=True)
+class Building:
+    """Held by whatever writes silver, one at a time; `seconds` it was in all."""
+
+    seconds: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _since: float = 0.0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._since = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.monotonic() - self._since
+        self._lock.release()
+
+
 @dataclass(slots=True, kw_only=True)
 class Analysing:
-    """A thread that analyses; `building` is held while silver is read, which must not change meanwhile."""
+    """A thread that analyses; `building` is held while it is chosen what of silver is read."""
 
     spark: SparkSession
     settings: Settings
-    building: AbstractContextManager[object]
+    building: Building
     failing: Callable[[], AbstractContextManager[object]]
     _failure: BaseException | None = None
 
@@ -58,14 +75,18 @@ class Analysing:
         create_tables(self.spark, self.settings.warehouse, (*INPUTS, *GROUP_TABLES))
         spark = for_few_rows(self.spark, tasks=1)
         most, rest = FIRST, self.settings.analyze_seconds / 2
+        ended, built = time.monotonic(), self.building.seconds
         while not stopped.wait(rest):
             began = time.monotonic()
             part = analyze_part(spark, self.settings, most=most, reading=self.building)
-            took = time.monotonic() - began
-            most, rest = following(part.analysed, part.left, took, self.settings.analyze_seconds)
+            now, before, built_before = time.monotonic(), ended, built
+            ended, built = now, self.building.seconds
+            busy = (built - built_before) / (now - before)
+            most, rest = following(part, now - began, busy, self.settings.analyze_seconds)
 
 
-def following(analysed: int, left: int, took: float, analyze_seconds: float) -> tuple[int, float]:
-    """How many groups the next part is, and how long to rest before it."""
-    most = min(MOST, max(LEAST, round(analysed * PART_S / took))) if analysed else FIRST
-    return most, took / SHARE - took if left else max(analyze_seconds, took / SHARE - took)
+def following(part: Part, took: float, busy: float, analyze_seconds: float) -> tuple[int, float]:
+    """How many groups the next part is, and how long to rest before it; silver was being written `busy` of the time."""
+    most = min(MOST, max(LEAST, round(part.analysed * PART_S / took))) if part.analysed else FIRST
+    rest = took / max(LEAST_SHARE, 1 - busy) - took
+    return most, rest if part.left else max(analyze_seconds, rest)

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from dashboards.access import TOKEN_VARIABLE
 from jobs import ingest, poll
-from jobs.analysing import Analysing
+from jobs.analysing import Analysing, Building
 from jobs.build import rebuild_touched, touched
 from jobs.build_marks import update_marks
 from jobs.build_reassignments import rebuild_touched_reassignments
@@ -69,7 +69,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         notifying = Notifying(notifier=Notifier(settings, say=say))
         say(f"Spark and the tables in {settings.warehouse} are ready")
         stopped = _on_signal()
-        building = threading.Lock()
+        building = Building()
         runs.start("ingest", "build", "analyze")
         built = _built(spark, settings, say, building, notifying.wake, runs)
         with runs.failing("ingest"):
