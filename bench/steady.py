@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import re
 import signal
 import statistics
 import subprocess
@@ -22,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 from deltalake import DeltaTable
@@ -115,6 +117,13 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else float("nan")
 
 
+def between_batches(said: str, minutes: int) -> list[float]:
+    """Seconds from each batch of the second half to the next; of batches that take longer than the trigger, each."""
+    at = [float(found) for found in re.findall(r"([\d.]+) s  Batch", said)]
+    late = [each for each in at if each > max(at) - minutes * 30]
+    return [after - before for before, after in pairwise(late)]
+
+
 def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[list[float], list[float], int]:
     """A line a minute; returns all waits after the warm-up, memory by minute, and how many generations were seen."""
     freshness = Freshness(table=Path(table_path(warehouse, GENERATIONS)), started=started)
@@ -189,10 +198,12 @@ def main() -> None:
         stack.callback(producer.terminate)
         waits, memory, visible = watch(up.pid, warehouse, minutes, started)
         ended = up.poll()
+        batches = between_batches((folder / "up.log").read_text(encoding="utf-8"), minutes)
     fate = "ran to the end" if ended is None else f"ended with {ended}"
     middle, p95 = (percentile(waits, share) for share in (0.5, 0.95))
     print(f"{visible:,} of {due(load, minutes):,} generations visible; `up` {fate}")
     print(f"record to silver after the warm-up: median {middle:.1f} s, p95 {p95:.1f} s")
+    print(f"a batch every {percentile(batches, 0.5):.1f} s in the second half")
     half = memory[len(memory) // 2 :]
     if len(half) > 2:
         slope = statistics.linear_regression(range(len(half)), half).slope * 60
