@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from dashboards.lake import LocalLake
 from jobs import alert_table, kafka_client, small_table
 from jobs.delta_io import create_tables, read
+from jobs.lab.broker import Broker
 from jobs.settings import Cluster
 from jobs.topic_watch import TopicWatch
 from pipelines.bronze_batch import TOPIC
@@ -53,13 +55,19 @@ def test_what_is_saved_is_read_back_and_nothing_is_written_twice(warehouse):
     assert version == lake.versions()[ALERTS.name]
 
 
-def test_a_broker_says_how_far_its_topic_goes(broker):
-    watch = TopicWatch(Cluster(name="kafka", bootstrap_servers=broker.bootstrap_servers))
-    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
-    if TOPIC not in admin.list_topics(timeout=10).topics:
-        assert {} == watch.ask().ends, "nothing has ever happened"
-        admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(30)
-    producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "__admin_client"})
+@pytest.fixture
+def alone(tmp_path):
+    """A broker of its own: a partition that others write to has no coordinator any more."""
+    with Broker(tmp_path / "broker") as running:
+        yield running
+
+
+def test_a_broker_says_how_far_its_topic_goes(alone):
+    watch = TopicWatch(Cluster(name="kafka", bootstrap_servers=alone.bootstrap_servers))
+    assert {} == watch.ask().ends, "nothing has ever happened"
+    admin = AdminClient({"bootstrap.servers": alone.bootstrap_servers})
+    admin.create_topics([NewTopic(TOPIC, 2, 1)])[TOPIC].result(30)
+    producer = Producer({"bootstrap.servers": alone.bootstrap_servers, "client.id": "__admin_client"})
     before = watch.ask().ends[1]
     for _ in range(3):
         producer.produce(TOPIC, b"", b"", 1)
