@@ -24,22 +24,31 @@ PRUNED_GROUPS = 500
 
 
 def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, table: Table) -> int:
-    """Turn `old`, which are rows of the table at `path`, into `new`, in one commit; returns how many rows changed.
+    """Turn `old`, which are rows of the table at `path`, into `new`; returns how many rows changed.
 
-    Both have the table's columns; `new` is unique by its key. Nothing is written where nothing differs.
+    Both have the table's columns; `old` has every row with a key of `new`, which is unique by it. Nothing is written
+    where nothing differs. Rows that are new come in a commit before that of those which change: who is killed between
+    the two does it again.
     """
     changes = differences(old, new, table)
     if not changes.num_rows:
         return 0
-    if pc.all(pc.equal(changes.column(CHANGE), INSERT)).as_py():
-        # Most batches only add rows, and an append costs a fraction of a MERGE.
-        rows = spark.createDataFrame(changes.drop_columns(CHANGE)).coalesce(1)
-        with turn(path):
-            rows.write.format("delta").mode("append").save(path)
-        return int(changes.num_rows)
-    if table.time is None:
+    is_new = pc.equal(changes.column(CHANGE), INSERT)
+    if table.time is None and not pc.all(is_new).as_py():
         insist(path, lambda: _write_whole(spark, changes, path, table), alone=True)
         return int(changes.num_rows)
+    # Were they written by the MERGE, they would share files with rows that are over, and each further MERGE, which
+    # writes the files again whose rows it changes, would write all that ever happened.
+    if (new := changes.filter(is_new).drop_columns(CHANGE)).num_rows:
+        with turn(path):
+            spark.createDataFrame(new).coalesce(1).write.format("delta").mode("append").save(path)
+    if (others := changes.filter(pc.invert(is_new))).num_rows:
+        _merge(spark, old, others, path, table)
+    return int(changes.num_rows)
+
+
+def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, table: Table) -> None:
+    """Update and delete rows."""
     owner = list(table.key[:2])
     owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
     same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
@@ -53,13 +62,11 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
             .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + pruned))
             .whenMatchedDelete(F.col(f"new.{CHANGE}") == DELETE)
             .whenMatchedUpdate(set=values)
-            .whenNotMatchedInsert(F.col(f"new.{CHANGE}") == INSERT, values)
             .execute()
         )
 
     # Files that `maintain` compacts meanwhile hold the same rows.
     insist(path, merge)
-    return int(changes.num_rows)
 
 
 def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:
