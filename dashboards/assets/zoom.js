@@ -4,7 +4,9 @@
   var regroup = window.regroup;
   var LAST = 1000;
   var NEAR = 1000;
+  var STILL = 4;
   var moved = 0;
+  var pressed = null;
 
   // A figure's x axis holds instants, or what its `meta` says of them.
   function scale(graph) {
@@ -47,7 +49,6 @@
         zoomed(toInstant(graph, range[0]), toInstant(graph, range[1]));
       }
     });
-    graph.on("plotly_doubleclick", back);
     graph.on("plotly_hover", function (event) {
       var point = event.points[0];
       var from = point.base === undefined ? point.x : point.base;
@@ -133,6 +134,26 @@
     true
   );
   document.addEventListener("pointerdown", pointed, true);
+
+  // A double click is what the reader's system takes for one. Plotly would measure when it comes to the clicks, and miss
+  // the second while it draws.
+  document.addEventListener(
+    "mousedown",
+    function (event) {
+      pressed = event.button === 0 && event.detail === 2 && pointed(event) ? event : null;
+    },
+    true
+  );
+  document.addEventListener(
+    "mouseup",
+    function (event) {
+      if (pressed && Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) < STILL) {
+        back();
+      }
+      pressed = null;
+    },
+    true
+  );
 
   var MOVES = {
     w: function (view, at) {
