@@ -18,10 +18,11 @@ from jobs.analyze import Part, analyze_part
 from jobs.delta_io import create_tables
 from jobs.settings import Settings
 from jobs.spark import for_few_rows
-from pipelines.gold.frame import INPUTS
 from schemas.gold import GROUP_TABLES
 
 PART_S = 15.0
+"""What a part is meant to take."""
+
 LEAST_SHARE = 0.25
 """Of the time, as long as groups wait to be analysed, however busy batches are."""
 
@@ -72,17 +73,17 @@ class Analysing:
             self._failure = error
 
     def _go_on(self, stopped: threading.Event) -> None:
-        create_tables(self.spark, self.settings.warehouse, (*INPUTS, *GROUP_TABLES))
+        create_tables(self.spark, self.settings.warehouse, GROUP_TABLES)
         spark = for_few_rows(self.spark, tasks=1)
         most, rest = FIRST, self.settings.analyze_seconds / 2
-        ended, built = time.monotonic(), self.building.seconds
+        at, built = time.monotonic(), self.building.seconds
         while not stopped.wait(rest):
             began = time.monotonic()
             part = analyze_part(spark, self.settings, most=most, reading=self.building)
-            now, before, built_before = time.monotonic(), ended, built
-            ended, built = now, self.building.seconds
-            busy = (built - built_before) / (now - before)
-            most, rest = following(part, now - began, busy, self.settings.analyze_seconds)
+            ended = time.monotonic()
+            busy = (self.building.seconds - built) / (ended - at)
+            at, built = ended, self.building.seconds
+            most, rest = following(part, ended - began, busy, self.settings.analyze_seconds)
 
 
 def following(part: Part, took: float, busy: float, analyze_seconds: float) -> tuple[int, float]:

@@ -13,6 +13,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count, takewhile
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -20,7 +21,6 @@ from jobs.errors import UserError
 
 CHECKED_AT_ONCE = 512
 """Bytes that each sum of a Hadoop checksum file is about; before the sums are a mark and this number."""
-
 
 LOST = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
 PARQUET = b"PAR1"
@@ -41,8 +41,8 @@ def refuse_torn(warehouse: str | Path) -> None:
 
 
 def _refuse_torn_log(log: Path) -> None:
-    newest = max(_commits(log), default=None)
-    if newest and _is_torn(newest):
+    newest = _commit(log, _newest(log))
+    if newest.exists() and _is_torn(newest):
         raise UserError(
             f"The newest commit of the table {log.parent.name} is torn, as after a loss of power or on a full disk: "
             f"delete {newest}, and run the job again, which goes on where the table then ends."
@@ -73,16 +73,24 @@ def _refuse_torn_progress(folder: Path) -> None:
 def on_disk(path: str) -> Iterator[None]:
     """What is committed herein to the table at `path` outlives a loss of power; storage without folders sees to it."""
     log = Path(path) / "_delta_log"
-    before = _commits(log)
+    before = _newest(log)
     yield
-    new = _commits(log) - before
+    # Versions have no gaps, and a log keeps those of a month: it is listed once.
+    new = list(takewhile(Path.exists, (_commit(log, version) for version in count(before + 1))))
     written = [Path(path) / name for commit in new for name in _added(commit)]
     for each in (*written, *new, *{file.parent for file in (*written, *new)}):
         _sync(each)
 
 
-def _commits(log: Path) -> set[Path]:
-    return {each for each in log.glob("*.json") if each.stem.isdigit()}
+def _newest(log: Path) -> int:
+    """The newest version of a table, -1 where there is none."""
+    names = os.listdir(log) if log.is_dir() else []  # noqa: PTH208 - a third of the time of making paths
+    stems = (name.removesuffix(".json") for name in names if name.endswith(".json"))
+    return max((int(stem) for stem in stems if stem.isdigit()), default=-1)
+
+
+def _commit(log: Path, version: int) -> Path:
+    return log / f"{version:020}.json"
 
 
 def _is_torn(file: Path) -> bool:

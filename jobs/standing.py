@@ -19,7 +19,7 @@ from jobs.delta_io import read
 from jobs.silver_rows import dataset
 from pipelines.arrow_types import row_type
 from pipelines.silver.frame import RAW
-from pipelines.silver.restarts import NEEDED, after_base, replaced, since, since_base
+from pipelines.silver.restarts import NEEDED, after_base, from_base, replaced, since_base
 from schemas.tables import Table
 
 FEW_GROUPS = 5_000
@@ -62,7 +62,7 @@ class Standing:
     def history(self, table: Table, points: pa.Table) -> DataFrame:
         """The rows of a bronze table that a rebuild from `points` (what `restarts` returns) needs."""
         if self.are_few:
-            found = self._since(table, points, since(table), most=FEW_ROWS)
+            found = self._since(table, points, from_base(table), most=FEW_ROWS)
             if found.num_rows <= FEW_ROWS:
                 return self.spark.createDataFrame(found)
         return since_base(read(self.spark, self.warehouse, table), table, self.spark.createDataFrame(points))

@@ -111,7 +111,7 @@ def replaced(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
 
 def since_base(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
     """The rows of one bronze table that a rebuild from `points` needs; a group that is not in it needs none."""
-    return _chosen(rows, table, points, since(table))
+    return _chosen(rows, table, points, from_base(table))
 
 
 def _chosen(rows: DataFrame, table: Table, points: DataFrame, holds: str) -> DataFrame:
@@ -120,8 +120,8 @@ def _chosen(rows: DataFrame, table: Table, points: DataFrame, holds: str) -> Dat
     return joined.where(F.expr(holds)).select(*columns)
 
 
-def since(table: Table) -> str:
-    """In SQL, as Spark and DuckDB both read it: `old`, a row of bronze, is not from before `point`."""
+def from_base(table: Table) -> str:
+    """In SQL, as Spark and DuckDB both read it: `old`, a row of bronze, is not from before the base of `point`."""
     if table is COORDINATOR_EVENTS:
         after = f"old.event_at >= point.base_at - INTERVAL '{EARLIER_S}' SECOND"
     else:
