@@ -26,6 +26,7 @@ from jobs.conflicts import insist
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
 from jobs.errors import UserError
 from jobs.held import hold
+from jobs.local_rewrite import is_local
 from jobs.release import release
 from jobs.replace import replace_rows
 from jobs.retention import unsettled, with_settled
@@ -65,7 +66,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
         for table in SILVER:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
-            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path))
+            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path), alone=is_local(path))
     finally:
         rebuilt.unpersist()
 

@@ -17,6 +17,7 @@ from random import uniform
 from typing import TypeVar
 
 from delta import exceptions
+from deltalake.exceptions import CommitFailedError
 
 from jobs.power_loss import on_disk
 
@@ -27,6 +28,7 @@ CONFLICTS = (
     exceptions.ConcurrentTransactionException,
     exceptions.ConcurrentWriteException,
     exceptions.MetadataChangedException,
+    CommitFailedError,
 )
 """What Delta raises where another commit was first; they have no common base."""
 

@@ -96,7 +96,12 @@ def _create(spark: SparkSession, path: str, table: Table) -> None:
         )
     for key, value in PROPERTIES.items():
         builder = builder.property(key, value)
-    (builder.clusterBy(*table.cluster_by) if table.cluster_by else builder).execute()
+    (builder.clusterBy(*table.cluster_by) if _is_clustered(table) else builder).execute()
+
+
+def _is_clustered(table: Table) -> bool:
+    """Bronze, which Spark's streams append to, everywhere; what else batches write only where Spark writes that too."""
+    return bool(table.cluster_by) and (table.layer == "bronze" or "DATABRICKS_RUNTIME_VERSION" in os.environ)
 
 
 def _clear_unfinished(path: str) -> None:
@@ -146,10 +151,12 @@ def _bring_up_to_date(spark: SparkSession, path: str, table: Table) -> None:
         print(f"The table {table.name} is of an earlier Regroup and gains the columns {names}.", flush=True)
         comments = [c.comment.replace("'", "\\'") for c in missing]
         added = ", ".join(f"`{c.name}` {c.type} COMMENT '{text}'" for c, text in zip(missing, comments, strict=True))
-        spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({added})")
+        with turn(path, alone=True):
+            spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({added})")
     if schema_version(stored.metadata().configuration) < SCHEMA_VERSION:
         # From now on it holds what the earlier Regroup could not write.
-        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')")
+        with turn(path, alone=True):
+            spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')")
 
 
 def read(spark: SparkSession, warehouse: str | Path, table: Table, version: int | None = None) -> DataFrame:

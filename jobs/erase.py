@@ -30,6 +30,7 @@ from jobs.conflicts import insist
 from jobs.delta_io import table_path
 from jobs.errors import UserError
 from jobs.held import hold
+from jobs.local_rewrite import is_local
 from jobs.maintain import there, vacuum
 from jobs.settings import Settings
 from jobs.silver_rows import dataset
@@ -189,7 +190,7 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
         merge.execute()
 
     before = deltalake.DeltaTable(path).version()
-    insist(path, merge)
+    insist(path, merge, alone=is_local(path))
     after = deltalake.DeltaTable(path)
     ours = (commit for commit in after.history(after.version() - before) if commit["operation"] == "MERGE")
     metrics: dict[str, str] = next((commit["operationMetrics"] for commit in ours), {})

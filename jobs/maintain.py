@@ -24,6 +24,7 @@ from jobs.conflicts import CONFLICTS, insist
 from jobs.delta_io import table_path
 from jobs.errors import UserError
 from jobs.held import hold
+from jobs.local_rewrite import is_local
 from jobs.merge_runs import merge_runs
 from jobs.retention import DAY_MS, expire, kept_days
 from jobs.settings import Settings
@@ -37,6 +38,9 @@ from schemas.tables import Table
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
 FEW_FILES = 4
 """So many files are not worth merging."""
+
+LOCAL_BYTES = 16_000_000
+"""Of a file that deltalake compacts: a batch that changes one row of it writes the whole file again."""
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -114,8 +118,11 @@ class Maintenance:
             return []
 
         def optimize() -> None:
-            # With clustering columns, Delta clusters; without, it fills files up.
-            DeltaTable.forPath(self.spark, path).optimize().executeCompaction()
+            if is_local(path):
+                deltalake.DeltaTable(path).optimize.compact(target_size=LOCAL_BYTES)
+            else:
+                # With clustering columns, Delta clusters; without, it fills files up.
+                DeltaTable.forPath(self.spark, path).optimize().executeCompaction()
 
         self._try(table, "compacting", lambda: insist(path, optimize))
         after = set(deltalake.DeltaTable(path).file_uris())

@@ -41,7 +41,10 @@ def refuse_torn(warehouse: str | Path) -> None:
 
 
 def _refuse_torn_log(log: Path) -> None:
-    newest = _commit(log, _newest(log))
+    version = _newest(log)
+    newest = _commit(log, version)
+    # What Spark summed up of a torn commit that is deleted, it would hold against the next one of its number.
+    _sums(_commit(log, version + 1)).unlink(missing_ok=True)
     if newest.exists() and _is_torn(newest):
         raise UserError(
             f"The newest commit of the table {log.parent.name} is torn, as after a loss of power or on a full disk: "
@@ -93,6 +96,11 @@ def _commit(log: Path, version: int) -> Path:
     return log / f"{version:020}.json"
 
 
+def _sums(file: Path) -> Path:
+    """Where Hadoop keeps the checksums of a file."""
+    return file.with_name(f".{file.name}.crc")
+
+
 def _is_torn(file: Path) -> bool:
     raw = file.read_bytes()
     try:
@@ -102,7 +110,7 @@ def _is_torn(file: Path) -> bool:
     except (IndexError, ValueError):
         return True
     try:
-        sums = file.with_name(f".{file.name}.crc").read_bytes()[8:]
+        sums = _sums(file).read_bytes()[8:]
     except OSError:
         return False
     pieces = (raw[at : at + CHECKED_AT_ONCE] for at in range(0, len(raw), CHECKED_AT_ONCE))

@@ -15,6 +15,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.conflicts import insist, turn
+from jobs.local_rewrite import is_local, rewrite
 from schemas.tables import Table
 
 CHANGE = "_change"
@@ -27,13 +28,21 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
     """Turn `old`, which are rows of the table at `path`, into `new`; returns how many rows changed.
 
     Both have the table's columns; `old` has every row with a key of `new`, which is unique by it. Nothing is written
-    where nothing differs. Rows that are new come in a commit before that of those which change: who is killed between
-    the two does it again.
+    where nothing differs. Where Spark writes, rows that are new come in a commit before that of those which change: who
+    is killed between the two does it again.
     """
     changes = differences(old, new, table)
     if not changes.num_rows:
         return 0
     is_new = pc.equal(changes.column(CHANGE), INSERT)
+    if is_local(path):
+        added, changed, gone = (
+            changes.filter(pc.equal(changes[CHANGE], kind)).drop_columns(CHANGE) for kind in (INSERT, UPDATE, DELETE)
+        )
+        since = _since(old, changes, table)
+        # Files that `maintain` compacts meanwhile hold the same rows.
+        insist(path, lambda: rewrite(path, table, new=added, changed=changed, gone=gone, since=since))
+        return int(changes.num_rows)
     if table.time is None and not pc.all(is_new).as_py():
         insist(path, lambda: _write_whole(spark, changes, path, table), alone=True)
         return int(changes.num_rows)
@@ -52,7 +61,9 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
     owner = list(table.key[:2])
     owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
     same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
-    pruned = _pruned(owners, owner) + _since(old, table)
+    pruned = _pruned(owners, owner)
+    if (since := _since(old, changes, table)) is not None:
+        pruned.append(F.col(f"old.{since[0]}") >= F.timestamp_millis(F.lit(since[1])))
     values: dict[str, str | Column] = {name: F.col(f"new.{name}") for name in table.names}
 
     def merge() -> None:
@@ -101,11 +112,20 @@ def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
     return found.cast(new.select(names).schema.append(pa.field(CHANGE, pa.string())))
 
 
-def _since(old: pa.Table, table: Table) -> list[Column]:
-    """Rows that are replaced are among the old ones, so files that end before these need not be opened."""
-    if table.time is None or not old.num_rows or old[table.time].null_count:
-        return []
-    return [F.col(f"old.{table.time}") >= F.lit(pc.min(old[table.time]).as_py())]
+def _since(old: pa.Table, changes: pa.Table, table: Table) -> tuple[str, int] | None:
+    """The earliest of the old rows that are replaced: files that end before need not be opened."""
+    if table.time is None:
+        return None
+    key = ", ".join(f'"{name}"' for name in table.key)
+    with duckdb.connect() as engine:
+        engine.register("old_rows", old.select({*table.key, table.time}))
+        engine.register("changes", changes.select(table.key))
+        found = engine.sql(
+            f'SELECT epoch_ms(min("{table.time}")), count(*) - count("{table.time}") '  # noqa: S608 - our own names
+            f"FROM old_rows SEMI JOIN changes USING ({key})"
+        ).fetchall()
+    earliest, unknown = found[0]
+    return None if earliest is None or unknown else (table.time, earliest)
 
 
 def _pruned(owners: Sequence[dict[str, str]], names: Sequence[str]) -> list[Column]:

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.conflicts import insist
 from jobs.delta_io import read, table_path
+from jobs.local_rewrite import is_local
 from jobs.settings import Settings
 from jobs.silver_rows import dataset
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
@@ -82,7 +83,7 @@ def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms
         # Said first: a rebuild between the two would else take the half that is left for the whole.
         _note(warehouse, table, since)
         old = F.col(TIMES[table]) < F.lit(_instant(since))
-        insist(path, lambda: DeltaTable.forPath(spark, path).delete(old))
+        insist(path, lambda: DeltaTable.forPath(spark, path).delete(old), alone=is_local(path))
     return rows
 
 

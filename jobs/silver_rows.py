@@ -44,16 +44,21 @@ def rows(
 
 
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
-    """A table's files, but for those that end before `since`; the limits that Delta keeps of each file say which."""
+    """A table's files, but for those that end before `since`."""
     path = table_path(warehouse, table)
-    files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+    paths = datafiles(path, DeltaTable(path), since)
+    return ds.dataset(paths, schema=pa.schema(list(row_type(table))), format="parquet")
+
+
+def datafiles(path: str, stored: DeltaTable, since: tuple[str, int] | None = None) -> list[str]:
+    """The files of the table at `path` but for those that end before `since`, as the limits tell that Delta keeps."""
+    files = pa.table(stored.get_add_actions(flatten=True))
     if since is not None and f"max.{since[0]}" in files.column_names:
         begin = pa.scalar((since[1] - ROUNDED_MS) * 1000, pa.timestamp("us", tz="UTC"))
         may = pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True)
         # A row without a time may belong anywhere.
         files = files.filter(pc.or_(may, pc.fill_null(pc.greater(files[f"null_count.{since[0]}"], 0), fill_value=True)))
-    paths = [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
-    return ds.dataset(paths, schema=pa.schema(list(row_type(table))), format="parquet")
+    return [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
 
 
 def among(groups: Collection[str]) -> pc.Expression:

@@ -47,6 +47,7 @@ def test_a_torn_commit_is_refused_by_name_and_the_table_is_good_without_it(wareh
         refuse_torn(warehouse)
     newest.unlink()
     refuse_torn(warehouse)
+    assert not newest.with_name(f".{newest.name}.crc").exists()
     assert [0] == DeltaTable(newest.parents[1]).to_pyarrow_table()["n"].to_pylist()
 
 

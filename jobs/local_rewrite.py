@@ -1,0 +1,126 @@
+"""Rows of a Delta table on a machine of one's own changed in one commit, by Arrow and deltalake.
+
+For the few thousand rows that a batch changes, Spark takes a second of a core to plan and run a MERGE; to read the
+files that hold them and write these again takes some hundredths. deltalake's own MERGE is not it: it leaves files whose
+strings Arrow cannot filter. Nor can deltalake write clustered tables, so what batches change is clustered on Databricks
+only (`jobs.delta_io`), where Spark writes it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+from deltalake.transaction import AddAction, RemoveAction
+
+from jobs.silver_rows import datafiles
+from schemas.tables import Table
+
+FILE = "__filename"
+"""Arrow's name for the file that a row is in."""
+
+LONGEST = 200
+"""Characters of a text that is told as a file's least or greatest."""
+
+
+def is_local(path: str) -> bool:
+    """Whether the rows of the table at `path` are changed here.
+
+    Spark then commits to it alone only: on a local disk its commit may overwrite one that comes from outside its JVM at
+    the same instant (Delta's LocalLogStore).
+    """
+    return "clustering" not in (DeltaTable(path).protocol().writer_features or ())
+
+
+def rewrite(
+    path: str, table: Table, new: pa.Table, changed: pa.Table, gone: pa.Table, since: tuple[str, int] | None
+) -> None:
+    """Add `new`, put `changed` in the place of the rows with the same keys and take away those with the keys of `gone`.
+
+    Args:
+        path: where the table is.
+        table: which it is.
+        new: rows whose keys it does not have; they get a file of their own, since they are what will change next.
+        changed: rows whose keys it has.
+        gone: rows whose keys it has.
+        since: an instant (column and milliseconds) that no row which is replaced is from before.
+
+    Raises:
+        CommitFailedError: another commit rewrote the same files meanwhile.
+    """
+    stored = DeltaTable(path)
+    keys = pa.concat_tables([changed.select(table.key), gone.select(table.key)])
+    holding = _holding(datafiles(path, stored, since), table, keys) if keys.num_rows else []
+    others = pa.concat_tables([changed, _without(holding, table, keys, changed.schema)]) if holding else changed
+    now = round(time.time() * 1000)
+    removed = [
+        RemoveAction(path=str(file.relative_to(path)), data_change=True, deletion_timestamp=now) for file in holding
+    ]
+    added = [_written(Path(path), rows, now) for rows in (new, others) if rows.num_rows]
+    stored.create_write_transaction([*removed, *added], mode="append", schema=stored.schema())
+
+
+def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[Path]:
+    """Those of the files that hold a row with one of the keys."""
+    found = ds.dataset(list(files), format="parquet").to_table(columns=[*table.key, FILE])
+    with duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        engine.register("found", found)
+        engine.register("keys", keys)
+        rows = engine.sql(f"SELECT DISTINCT {FILE} FROM found SEMI JOIN keys USING ({_quoted(table.key)})").fetchall()  # noqa: S608 - our own names
+    return sorted(Path(file) for (file,) in rows)
+
+
+def _without(files: Sequence[Path], table: Table, keys: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows of the files that have none of the keys."""
+    with duckdb.connect() as engine:
+        engine.execute("SET TimeZone = 'UTC'")
+        engine.register("found", ds.dataset([str(file) for file in files], schema=schema, format="parquet").to_table())
+        engine.register("keys", keys)
+        rows = engine.sql(f"SELECT * FROM found ANTI JOIN keys USING ({_quoted(table.key)})").to_arrow_table()  # noqa: S608 - our own names
+    return rows.select(schema.names).cast(schema)
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in names)
+
+
+def _written(folder: Path, rows: pa.Table, now: int) -> AddAction:
+    """A data file of these rows, which no commit mentions yet."""
+    file = folder / f"part-{uuid4()}.zstd.parquet"
+    pq.write_table(rows, file, compression="zstd")
+    stats = json.dumps(statistics(rows))
+    size = file.stat().st_size
+    return AddAction(
+        path=file.name, size=size, partition_values={}, modification_time=now, data_change=True, stats=stats
+    )
+
+
+def statistics(rows: pa.Table) -> dict[str, Any]:
+    """What Delta keeps of a file: how many rows, the limits of each column that has an order, and its NULLs."""
+    least: dict[str, Any] = {}
+    greatest: dict[str, Any] = {}
+    for field in rows.schema:
+        if pa.types.is_string(field.type) or pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type):
+            limits = [_told(value) for value in pc.min_max(rows[field.name]).as_py().values()]
+            if None not in limits:
+                least[field.name], greatest[field.name] = limits
+    nulls = {field.name: rows[field.name].null_count for field in rows.schema if not pa.types.is_nested(field.type)}
+    return {"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}
+
+
+def _told(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return None if isinstance(value, str) and len(value) > LONGEST else value
