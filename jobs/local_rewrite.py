@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable
 from deltalake.transaction import AddAction, RemoveAction
 
 from jobs.silver_rows import datafiles
@@ -57,21 +57,22 @@ def rewrite(
         since: an instant (column and milliseconds) that no row which is replaced is from before.
 
     Raises:
-        CommitFailedError: another commit rewrote the same files meanwhile.
+        CommitFailedError: there was another commit meanwhile.
     """
     stored = DeltaTable(path)
     keys = pa.concat_tables([changed.select(table.key), gone.select(table.key)])
     holding = _holding(datafiles(path, stored, since), table, keys) if keys.num_rows else []
     others = pa.concat_tables([changed, _without(holding, table, keys, changed.schema)]) if holding else changed
     now = round(time.time() * 1000)
-    removed = [
-        RemoveAction(path=str(file.relative_to(path)), data_change=True, deletion_timestamp=now) for file in holding
-    ]
+    removed = [RemoveAction(path=Path(file).name, data_change=True, deletion_timestamp=now) for file in holding]
     added = [_written(Path(path), rows, now) for rows in (new, others) if rows.num_rows]
-    stored.create_write_transaction([*removed, *added], mode="append", schema=stored.schema())
+    # After any other commit the files are looked for again: deltalake itself would let files be removed twice, once by
+    # who compacts them, which leaves their rows twice.
+    once = CommitProperties(max_commit_retries=0)
+    stored.create_write_transaction([*removed, *added], mode="append", schema=stored.schema(), commit_properties=once)
 
 
-def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[Path]:
+def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[str]:
     """Those of the files that hold a row with one of the keys."""
     found = ds.dataset(list(files), format="parquet").to_table(columns=[*table.key, FILE])
     with duckdb.connect() as engine:
@@ -79,14 +80,14 @@ def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[Path]:
         engine.register("found", found)
         engine.register("keys", keys)
         rows = engine.sql(f"SELECT DISTINCT {FILE} FROM found SEMI JOIN keys USING ({_quoted(table.key)})").fetchall()  # noqa: S608 - our own names
-    return sorted(Path(file) for (file,) in rows)
+    return sorted(file for (file,) in rows)
 
 
-def _without(files: Sequence[Path], table: Table, keys: pa.Table, schema: pa.Schema) -> pa.Table:
+def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows of the files that have none of the keys."""
     with duckdb.connect() as engine:
         engine.execute("SET TimeZone = 'UTC'")
-        engine.register("found", ds.dataset([str(file) for file in files], schema=schema, format="parquet").to_table())
+        engine.register("found", ds.dataset(list(files), schema=schema, format="parquet").to_table())
         engine.register("keys", keys)
         rows = engine.sql(f"SELECT * FROM found ANTI JOIN keys USING ({_quoted(table.key)})").to_arrow_table()  # noqa: S608 - our own names
     return rows.select(schema.names).cast(schema)

@@ -1,0 +1,155 @@
+"""Rows changed without Spark: every engine reads them, no other commit is lost, and limits are those of the rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+
+from jobs import local_rewrite
+from jobs.delta_io import create_tables, read, table_path
+from jobs.local_rewrite import LONGEST, is_local, rewrite, statistics
+from jobs.replace import replace_rows
+from pipelines.arrow_types import row_type
+from schemas.bronze import COORDINATOR_RECORDS
+from schemas.gold import DIAGNOSES
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS
+
+START = datetime(2026, 11, 1, tzinfo=UTC)
+VALUES = {
+    pa.string(): 'it\'s \\ "quoted"',
+    pa.int32(): -3,
+    pa.int64(): 1 << 40,
+    pa.float64(): 0.25,
+    pa.bool_(): True,
+    pa.timestamp("us", tz="UTC"): START,
+}
+
+
+def value(kind: pa.DataType):
+    if pa.types.is_list(kind):
+        return [value(kind.value_type), None]
+    if pa.types.is_struct(kind):
+        return {field.name: value(field.type) for field in kind}
+    return VALUES[kind]
+
+
+def rows(table, names, **values) -> pa.Table:
+    """A full row for each group."""
+    full = {field.name: value(field.type) for field in row_type(table)}
+    return pa.Table.from_pylist([{**full, "group_id": name, **values} for name in names], pa.schema(row_type(table)))
+
+
+def told(found: pa.Table, table) -> list[str]:
+    return sorted(map(repr, found.select(table.names).cast(pa.schema(row_type(table))).to_pylist()))
+
+
+@pytest.mark.parametrize("table", [GENERATIONS, GENERATION_MEMBERS, DIAGNOSES], ids=lambda table: table.name)
+def test_every_engine_reads_what_was_written(spark, warehouse, table) -> None:
+    create_tables(spark, warehouse, (table,))
+    path = table_path(warehouse, table)
+    first = rows(table, ["a", "b", "c'; --"])
+    replace_rows(spark, first.slice(0, 0), first, path, table)
+    changed = rows(table, ["b"], **{table.names[-1]: None})
+    replace_rows(spark, first, pa.concat_tables([first.slice(0, 1), changed]), path, table)
+    expected = told(pa.concat_tables([first.slice(0, 1), changed]), table)
+    stored = DeltaTable(path)
+    assert told(stored.to_pyarrow_table(), table) == expected
+    assert told(read(spark, warehouse, table).toArrow(), table) == expected
+    assert told(duckdb.read_parquet(stored.file_uris()).to_arrow_table(), table) == expected
+    assert 1 == stored.to_pyarrow_dataset().count_rows(filter=pc.field("group_id") == "b")
+    assert 1 == read(spark, warehouse, table).where("group_id = 'b'").count()
+
+
+def generation(numbers, **values) -> pa.Table:
+    told = rows(GENERATIONS, [], **values)
+    for number in numbers:
+        at = START + timedelta(hours=number)
+        told = pa.concat_tables([told, rows(GENERATIONS, ["group"], generation_id=number, joined_at=at, **values)])
+    return told
+
+
+@pytest.fixture
+def path(spark, warehouse) -> str:
+    """A table of two generations in as many files."""
+    create_tables(spark, warehouse, (GENERATIONS,))
+    path = table_path(warehouse, GENERATIONS)
+    for number in range(2):
+        replace_rows(spark, generation([]), generation([number]), path, GENERATIONS)
+    return path
+
+
+def test_files_that_are_compacted_meanwhile_are_looked_for_again(spark, path, monkeypatch) -> None:
+    holding, compacted = local_rewrite._holding, []
+
+    def slow(*args):
+        found = holding(*args)
+        if not compacted:
+            compacted.append(DeltaTable(path).optimize.compact()["numFilesRemoved"])
+        return found
+
+    monkeypatch.setattr(local_rewrite, "_holding", slow)
+    replace_rows(spark, generation([1]), generation([1], member_count=9), path, GENERATIONS)
+    assert [2] == compacted
+    expected = pa.concat_tables([generation([0]), generation([1], member_count=9)])
+    assert told(DeltaTable(path).to_pyarrow_table(), GENERATIONS) == told(expected, GENERATIONS)
+
+
+def test_one_commit_adds_changes_and_takes_away(path) -> None:
+    before = DeltaTable(path).version()
+    rewrite(
+        path,
+        GENERATIONS,
+        new=generation([2]),
+        changed=generation([1], member_count=9),
+        gone=generation([0]),
+        since=None,
+    )
+    assert DeltaTable(path).version() == before + 1
+    expected = pa.concat_tables([generation([1], member_count=9), generation([2])])
+    assert told(DeltaTable(path).to_pyarrow_table(), GENERATIONS) == told(expected, GENERATIONS)
+
+
+def test_who_comes_second_is_told(path, monkeypatch) -> None:
+    holding = local_rewrite._holding
+
+    def slow(*args):
+        found = holding(*args)
+        DeltaTable(path).delete("generation_id = 1")
+        return found
+
+    monkeypatch.setattr(local_rewrite, "_holding", slow)
+    with pytest.raises(CommitFailedError):
+        rewrite(path, GENERATIONS, new=generation([]), changed=generation([1]), gone=generation([]), since=None)
+
+
+def test_bronze_is_for_spark(spark, warehouse, path) -> None:
+    create_tables(spark, warehouse, (COORDINATOR_RECORDS,))
+    assert is_local(path)
+    assert not is_local(table_path(warehouse, COORDINATOR_RECORDS))
+
+
+def test_limits_are_those_of_the_rows_and_long_texts_have_none() -> None:
+    found = statistics(
+        pa.table(
+            {
+                "n": pa.array([3, None, 1], pa.int32()),
+                "at": pa.array([START, START + timedelta(microseconds=1_500), None], pa.timestamp("us", tz="UTC")),
+                "text": ["b", "a", "a" * (LONGEST + 1)],
+                "long": ["a", None, "b" * (LONGEST + 1)],
+                "none": pa.nulls(3, pa.string()),
+                "list": [["a"], None, []],
+            }
+        )
+    )
+    assert found == {
+        "numRecords": 3,
+        "minValues": {"n": 1, "at": "2026-11-01T00:00:00.000000Z", "text": "a"},
+        "maxValues": {"n": 3, "at": "2026-11-01T00:00:00.001500Z", "text": "b"},
+        "nullCount": {"n": 1, "at": 1, "text": 0, "long": 1, "none": 3},
+    }
