@@ -22,7 +22,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from bench.load import Load, records
-from jobs.delta_io import append, create_tables, table_path
+from jobs.append import append
+from jobs.delta_io import create_tables, table_path
 from jobs.maintain import Maintenance
 from jobs.settings import Settings
 from jobs.spark import session

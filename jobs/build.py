@@ -22,11 +22,10 @@ from jobs.analyze import analyze
 from jobs.build_marks import rebuild_all_marks, start_marks
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
 from jobs.checkpoint import start_over_unless
-from jobs.conflicts import insist
+from jobs.conflicts import insist, is_local
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
 from jobs.errors import UserError
 from jobs.held import hold
-from jobs.local_rewrite import is_local
 from jobs.release import release
 from jobs.replace import replace_rows
 from jobs.retention import unsettled, with_settled

@@ -9,9 +9,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.conflicts import insist
+from jobs.conflicts import insist, is_local
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
-from jobs.local_rewrite import is_local
 from jobs.replace import replace_rows
 from jobs.retention import with_settled
 from jobs.spark import for_few_rows

@@ -17,6 +17,7 @@ from random import uniform
 from typing import TypeVar
 
 from delta import exceptions
+from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from jobs.power_loss import on_disk
@@ -36,6 +37,15 @@ TRIES = 6
 PAUSE_SECONDS = 1.0
 
 T = TypeVar("T")
+
+
+def is_local(path: str) -> bool:
+    """Whether deltalake writes the table at `path`, which it cannot where a table is clustered, as on Databricks.
+
+    Spark then commits to it alone only: on a local disk its commit may overwrite one that comes from outside its JVM at
+    the same instant (Delta's LocalLogStore).
+    """
+    return "clustering" not in (DeltaTable(path).protocol().writer_features or ())
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Delta tables in a warehouse: created from their definitions, appended to exactly once.
+"""Delta tables in a warehouse: created from their definitions, read and followed.
 
 A warehouse is a folder (or a path Spark can write): `<warehouse>/<table name>/` holds a table,
 `<warehouse>/_checkpoints/<job>/` a stream's progress, `<warehouse>/_clusters/<name>` the id of the Kafka cluster that
@@ -96,12 +96,9 @@ def _create(spark: SparkSession, path: str, table: Table) -> None:
         )
     for key, value in PROPERTIES.items():
         builder = builder.property(key, value)
-    (builder.clusterBy(*table.cluster_by) if _is_clustered(table) else builder).execute()
-
-
-def _is_clustered(table: Table) -> bool:
-    """Bronze, which Spark's streams append to, everywhere; what else batches write only where Spark writes that too."""
-    return bool(table.cluster_by) and (table.layer == "bronze" or "DATABRICKS_RUNTIME_VERSION" in os.environ)
+    # deltalake cannot write clustered tables.
+    is_clustered = table.cluster_by and "DATABRICKS_RUNTIME_VERSION" in os.environ
+    (builder.clusterBy(*table.cluster_by) if is_clustered else builder).execute()
 
 
 def _clear_unfinished(path: str) -> None:
@@ -169,9 +166,3 @@ def follow(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFram
     """What the table gains, as a stream; commits that delete or replace rows bring nothing new and are skipped."""
     stream = spark.readStream.format("delta").option("skipChangeCommits", "true")
     return stream.load(table_path(warehouse, table))
-
-
-def append(frame: DataFrame, path: str, *, app_id: str, version: int) -> None:
-    """Append once: a repeated (app_id, version) writes nothing. Versions of one app_id must not decrease."""
-    with turn(path):
-        frame.write.format("delta").mode("append").option("txnAppId", app_id).option("txnVersion", version).save(path)

@@ -26,11 +26,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.analyze import analysed_path
-from jobs.conflicts import insist
+from jobs.conflicts import insist, is_local
 from jobs.delta_io import table_path
 from jobs.errors import UserError
 from jobs.held import hold
-from jobs.local_rewrite import is_local
 from jobs.maintain import there, vacuum
 from jobs.settings import Settings
 from jobs.silver_rows import dataset

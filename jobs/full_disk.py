@@ -16,9 +16,9 @@ NO_SPACE = 1 << 20
 """Bytes that are as good as none: what was half written has been removed again."""
 
 
-def refuse_full(folder: Path) -> None:
-    """Raises `OSError` where nothing can be written, before a library finds that out that panics at it."""
-    if folder.is_dir() and shutil.disk_usage(folder).free < NO_SPACE:
+def refuse_full(folder: Path, needed: int = NO_SPACE) -> None:
+    """Raises `OSError` where so many bytes cannot be written, before a library finds that out that panics at it."""
+    if folder.is_dir() and shutil.disk_usage(folder).free < needed:
         raise OSError(errno.ENOSPC, FULL, str(folder))
 
 

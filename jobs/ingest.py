@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.append import append
 from jobs.checkpoint import Checkpoint
-from jobs.delta_io import append, checkpoint_path, claim, create_tables, table_path
+from jobs.delta_io import checkpoint_path, claim, create_tables, table_path
 from jobs.errors import UserError
 from jobs.feeds import events, logs, offsets
 from jobs.fuse import Fuse
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
     from schemas.tables import Table
 
     OnBatch = Callable[[Mapping[Table, DataFrame]], None]
-
-SMALL = 100_000
-"""Up to so many rows of a table are written as one file."""
 
 TALLY = ("coverage.source_partition", "coverage.records", "coverage.quarantined")
 
@@ -162,8 +160,7 @@ class Writer:
 
     def _append(self, new: Mapping[Table, tuple[DataFrame, int]], app_id: str, version: int, table: Table) -> None:
         frame, rows = new[table]
-        whole = frame.coalesce(1) if rows <= SMALL else frame
-        append(whole, table_path(self.warehouse, table), app_id=app_id, version=version)
+        append(frame, table_path(self.warehouse, table), app_id=app_id, version=version, rows=rows)
 
     def _new_rows(self, fuse: Fuse | None, batch: DataFrame, batch_id: int) -> dict[Table, tuple[DataFrame, int]]:
         """The tables that gain rows, with the rows and how many."""

@@ -2,8 +2,7 @@
 
 For the few thousand rows that a batch changes, Spark takes a second of a core to plan and run a MERGE; to read the
 files that hold them and write these again takes some hundredths. deltalake's own MERGE is not it: it leaves files whose
-strings Arrow cannot filter. Nor can deltalake write clustered tables, so what batches change is clustered on Databricks
-only (`jobs.delta_io`), where Spark writes it.
+strings Arrow cannot filter.
 """
 
 from __future__ import annotations
@@ -21,9 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import CommitProperties, DeltaTable
+from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
+from jobs.full_disk import refuse_full
 from jobs.silver_rows import datafiles
 from schemas.tables import Table
 
@@ -32,15 +32,6 @@ FILE = "__filename"
 
 LONGEST = 200
 """Characters of a text that is told as a file's least or greatest."""
-
-
-def is_local(path: str) -> bool:
-    """Whether the rows of the table at `path` are changed here.
-
-    Spark then commits to it alone only: on a local disk its commit may overwrite one that comes from outside its JVM at
-    the same instant (Delta's LocalLogStore).
-    """
-    return "clustering" not in (DeltaTable(path).protocol().writer_features or ())
 
 
 def rewrite(
@@ -61,15 +52,34 @@ def rewrite(
     """
     stored = DeltaTable(path)
     keys = pa.concat_tables([changed.select(table.key), gone.select(table.key)])
-    holding = _holding(datafiles(path, stored, since), table, keys) if keys.num_rows else []
+    files = datafiles(path, stored, since)
+    holding = _holding(files, table, keys) if files and keys.num_rows else []
     others = pa.concat_tables([changed, _without(holding, table, keys, changed.schema)]) if holding else changed
+    commit(path, stored, removed=holding, added=(new, others))
+
+
+def commit(
+    path: str,
+    stored: DeltaTable,
+    *,
+    removed: Sequence[str],
+    added: Sequence[pa.Table],
+    transactions: list[Transaction] | None = None,
+) -> None:
+    """Take data files out of the table at `path`, as it is `stored`, and add one for each of the tables with rows.
+
+    Raises:
+        CommitFailedError: there was another commit meanwhile.
+        OSError: the disk is full.
+    """
     now = round(time.time() * 1000)
-    removed = [RemoveAction(path=Path(file).name, data_change=True, deletion_timestamp=now) for file in holding]
-    added = [_written(Path(path), rows, now) for rows in (new, others) if rows.num_rows]
-    # After any other commit the files are looked for again: deltalake itself would let files be removed twice, once by
-    # who compacts them, which leaves their rows twice.
-    once = CommitProperties(max_commit_retries=0)
-    stored.create_write_transaction([*removed, *added], mode="append", schema=stored.schema(), commit_properties=once)
+    gone = [RemoveAction(path=Path(file).name, data_change=True, deletion_timestamp=now) for file in removed]
+    come = [_written(Path(path), rows, now) for rows in added if rows.num_rows]
+    refuse_full(Path(path))
+    # After any other commit all is looked at again: deltalake itself would let files be removed twice, once by who
+    # compacts them, which leaves their rows twice.
+    once = CommitProperties(max_commit_retries=0, app_transactions=transactions)
+    stored.create_write_transaction([*gone, *come], mode="append", schema=stored.schema(), commit_properties=once)
 
 
 def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[str]:

@@ -20,11 +20,11 @@ import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.conflicts import CONFLICTS, insist
+from jobs.conflicts import CONFLICTS, insist, is_local
 from jobs.delta_io import table_path
 from jobs.errors import UserError
+from jobs.full_disk import NO_SPACE, refuse_full
 from jobs.held import hold
-from jobs.local_rewrite import is_local
 from jobs.merge_runs import merge_runs
 from jobs.retention import DAY_MS, expire, kept_days
 from jobs.settings import Settings
@@ -119,7 +119,11 @@ class Maintenance:
 
         def optimize() -> None:
             if is_local(path):
-                deltalake.DeltaTable(path).optimize.compact(target_size=LOCAL_BYTES)
+                stored = deltalake.DeltaTable(path)
+                refuse_full(Path(path), max(NO_SPACE, sum(stored.get_add_actions()["size_bytes"].to_pylist())))
+                # Of bronze nothing changes that is kept.
+                target_size = None if table.layer == "bronze" else LOCAL_BYTES
+                stored.optimize.compact(target_size=target_size)
             else:
                 # With clustering columns, Delta clusters; without, it fills files up.
                 DeltaTable.forPath(self.spark, path).optimize().executeCompaction()

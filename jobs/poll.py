@@ -15,8 +15,9 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.admin_poll import PERMISSIONS, Poller
+from jobs.append import append
 from jobs.build_reassignments import rebuild_touched_reassignments
-from jobs.delta_io import append, claim, create_tables, read, table_path
+from jobs.delta_io import claim, create_tables, read, table_path
 from jobs.errors import UserError
 from jobs.kafka_client import cluster_id
 from jobs.spark import session
@@ -213,8 +214,9 @@ class Following:
         if not rows:
             return None
         array = pa.array(rows, type=row_type(table))
-        frame = self.spark.createDataFrame(pa.Table.from_struct_array(array)).coalesce(1)
-        append(frame, table_path(self.settings.warehouse, table), app_id=self._app_id, version=self._version)
+        frame = self.spark.createDataFrame(pa.Table.from_struct_array(array))
+        path = table_path(self.settings.warehouse, table)
+        append(frame, path, app_id=self._app_id, version=self._version, rows=len(rows))
         return frame
 
     def _last_covered(self) -> int | None:

@@ -12,6 +12,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.conflicts import turn
 from jobs.delta_io import read, table_path
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import TOPIC, Records, bronze
@@ -39,7 +40,9 @@ def release(spark: SparkSession, warehouse: Path) -> int:
         place = [*PLACE, offset]
         new = spark.createDataFrame(pa.Table.from_struct_array(rows.cast(row_type(table))))
         fresh = new.join(read(spark, warehouse, table).select(*place), place, "left_anti").select(*table.names)
-        fresh.write.format("delta").mode("append").save(table_path(warehouse, table))
+        path = table_path(warehouse, table)
+        with turn(path, alone=True):
+            fresh.write.format("delta").mode("append").save(path)
     _forget(spark, warehouse, pa.concat_arrays([found["place"] for found in readable]))
     return len(readable)
 
@@ -47,8 +50,10 @@ def release(spark: SparkSession, warehouse: Path) -> int:
 def _forget(spark: SparkSession, warehouse: Path, places: pa.StructArray) -> None:
     done = spark.createDataFrame(pa.Table.from_struct_array(places))
     same = " AND ".join(f"q.{name} = d.{name}" for name in (*PLACE, "source_offset"))
-    target = DeltaTable.forPath(spark, table_path(warehouse, QUARANTINE)).alias("q")
-    target.merge(done.alias("d"), f"q.source = '{TOPIC}' AND {same}").whenMatchedDelete().execute()
+    path = table_path(warehouse, QUARANTINE)
+    with turn(path, alone=True):
+        target = DeltaTable.forPath(spark, path).alias("q")
+        target.merge(done.alias("d"), f"q.source = '{TOPIC}' AND {same}").whenMatchedDelete().execute()
 
 
 def _readable(kept: pa.Table) -> Iterator[dict[str, pa.StructArray]]:

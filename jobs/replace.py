@@ -14,8 +14,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.conflicts import insist, turn
-from jobs.local_rewrite import is_local, rewrite
+from jobs.conflicts import insist, is_local, turn
+from jobs.local_rewrite import rewrite
 from schemas.tables import Table
 
 CHANGE = "_change"

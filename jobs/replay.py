@@ -23,6 +23,7 @@ from jobs.analyze import analyze
 from jobs.build import rebuild_touched, touched
 from jobs.build_marks import update_marks
 from jobs.build_reassignments import INPUTS, rebuild_touched_reassignments
+from jobs.conflicts import turn
 from jobs.delta_io import claim, create_tables, table_path
 from jobs.errors import UserError
 from jobs.settings import DEFAULT_CLUSTER, Settings
@@ -160,7 +161,7 @@ def tell_settings(spark: SparkSession, settings: Settings, cluster: str, meta: d
     if stated:
         row = _observation(cluster, 0, seen)
         frame = _frame(spark, [row], row_type(ADMIN_OBSERVATIONS))
-        frame.write.format("delta").mode("append").save(table_path(settings.warehouse, ADMIN_OBSERVATIONS))
+        _append(frame, table_path(settings.warehouse, ADMIN_OBSERVATIONS))
 
 
 def split(capture: Capture, sources: Sequence[str], batches: int, seed: int | None) -> list[Batch]:
@@ -199,13 +200,18 @@ def _chunks(items: list[T], count: int) -> list[list[T]]:
     return [items[a:b] for a, b in pairwise(edges)]
 
 
+def _append(frame: DataFrame, path: str) -> None:
+    with turn(path, alone=True):
+        frame.write.format("delta").mode("append").save(path)
+
+
 def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any], batch: Batch) -> None:
     """Append one batch to bronze and bring silver up to date."""
     rows = bronze_of(batch, cluster, meta)
     frames = {table.name: _frame(spark, rows.get(table.name, []), row_type(table)) for table in BRONZE}
     for table in BRONZE:
         if rows.get(table.name):
-            frames[table.name].write.format("delta").mode("append").save(table_path(settings.warehouse, table))
+            _append(frames[table.name], table_path(settings.warehouse, table))
     history = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, ADMIN_OBSERVATIONS)
     new = {table: frames[table.name] for table in history}
     update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])

@@ -10,6 +10,7 @@ import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.conflicts import turn
 from jobs.delta_io import read, table_path
 from jobs.source_position import Place, Position
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
@@ -42,9 +43,11 @@ def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> Position:
         if not _has_rows(warehouse, table):
             continue
         unfinished = _beyond(table, feed, places)
-        target = DeltaTable.forPath(spark, table_path(warehouse, table))
+        path = table_path(warehouse, table)
+        target = DeltaTable.forPath(spark, path)
         if not target.toDF().where(unfinished).isEmpty():
-            target.delete(unfinished)
+            with turn(path, alone=True):
+                target.delete(unfinished)
     return Position(places=places)
 
 

@@ -18,9 +18,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.conflicts import insist
+from jobs.conflicts import insist, is_local
 from jobs.delta_io import read, table_path
-from jobs.local_rewrite import is_local
 from jobs.settings import Settings
 from jobs.silver_rows import dataset
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE

@@ -34,7 +34,7 @@ class Column:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """`key` is unique; `cluster_by` are the liquid clustering columns (at most four, all indexed for data skipping;
-    none: the table is small, and written without Spark). What deltalake writes goes without clustering.
+    none: the table is small, and written without Spark). Only Databricks clusters.
     """
 
     name: str

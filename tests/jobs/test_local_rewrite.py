@@ -13,10 +13,9 @@ from deltalake.exceptions import CommitFailedError
 
 from jobs import local_rewrite
 from jobs.delta_io import create_tables, read, table_path
-from jobs.local_rewrite import LONGEST, is_local, rewrite, statistics
+from jobs.local_rewrite import LONGEST, rewrite, statistics
 from jobs.replace import replace_rows
 from pipelines.arrow_types import row_type
-from schemas.bronze import COORDINATOR_RECORDS
 from schemas.gold import DIAGNOSES
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS
 
@@ -126,12 +125,6 @@ def test_who_comes_second_is_told(path, monkeypatch) -> None:
     monkeypatch.setattr(local_rewrite, "_holding", slow)
     with pytest.raises(CommitFailedError):
         rewrite(path, GENERATIONS, new=generation([]), changed=generation([1]), gone=generation([]), since=None)
-
-
-def test_bronze_is_for_spark(spark, warehouse, path) -> None:
-    create_tables(spark, warehouse, (COORDINATOR_RECORDS,))
-    assert is_local(path)
-    assert not is_local(table_path(warehouse, COORDINATOR_RECORDS))
 
 
 def test_limits_are_those_of_the_rows_and_long_texts_have_none() -> None:

@@ -18,7 +18,8 @@ from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import DataFrame
 
 from jobs import small_table
-from jobs.delta_io import append, create_tables, table_path
+from jobs.append import append
+from jobs.delta_io import create_tables, table_path
 from jobs.replay import Capture, bronze_of, split
 from pipelines.arrow_types import row_type
 from pipelines.silver.rows import silver_rows

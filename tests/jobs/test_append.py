@@ -1,0 +1,47 @@
+"""Appended once, however often it is tried: without Spark on a machine of one's own, by Spark on Databricks."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable
+
+from jobs.append import append
+from jobs.conflicts import is_local
+from jobs.delta_io import create_tables, read, table_path
+from pipelines.arrow_types import row_type
+from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
+
+AT = datetime(2026, 11, 1, tzinfo=UTC)
+VALUES = {
+    COORDINATOR_EVENTS: {"line_no": 1, "event_at": AT},
+    OFFSET_COMMITS: {"first_offset": 1 << 40, "last_commit_at": AT, "is_tombstone": False},
+    QUARANTINE: {"source_offset": 7, "raw_key": b"\0\xff", "raw_value": None},
+}
+
+
+@pytest.fixture(params=["here", "on Databricks"])
+def is_here(request, monkeypatch) -> bool:
+    if request.param == "on Databricks":
+        monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18")
+    return request.param == "here"
+
+
+@pytest.mark.parametrize("rows", [1, None], ids=["few", "many"])
+@pytest.mark.parametrize("table", VALUES, ids=lambda table: table.name)
+def test_a_version_that_is_there_writes_nothing(spark, warehouse, is_here, table, rows) -> None:
+    create_tables(spark, warehouse, (table,))
+    path, kind = table_path(warehouse, table), row_type(table)
+    assert is_local(path) == is_here
+    keys = {name: "key" for name in table.key if kind.field(name).type == pa.string()}
+    keys |= {name: 0 for name in table.key if pa.types.is_integer(kind.field(name).type)}
+    one = pa.Table.from_pylist([keys | VALUES[table]], pa.schema(kind))
+    frame = spark.createDataFrame(one)
+    for version in (1, 1, 2, 2, 1):
+        append(frame, path, app_id="reader", version=version, rows=rows)
+    append(frame, path, app_id="another", version=1, rows=rows)
+    assert 3 == DeltaTable(path).to_pyarrow_table().num_rows
+    found = read(spark, warehouse, table).toArrow().select(table.names).cast(one.schema)
+    assert found.to_pylist() == one.to_pylist() * 3
