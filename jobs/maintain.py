@@ -121,7 +121,7 @@ class Maintenance:
             if is_local(path):
                 stored = deltalake.DeltaTable(path)
                 refuse_full(Path(path), max(NO_SPACE, sum(stored.get_add_actions()["size_bytes"].to_pylist())))
-                # Of bronze nothing changes that is kept.
+                # Of bronze nothing changes that is kept. Who else compacts does so alone (`jobs.small_table`).
                 target_size = None if table.layer == "bronze" else LOCAL_BYTES
                 stored.optimize.compact(target_size=target_size)
             else:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.exceptions import DeltaError
 
+from jobs.conflicts import turn
 from jobs.delta_io import PROPERTIES, missing_columns, refuse_newer, table_path
 from jobs.full_disk import refuse_full
 from pipelines.arrow_types import microseconds, row_type
@@ -80,10 +81,10 @@ def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
             # Somebody else made the table just now; if not, the last try says what is wrong.
             if not left:
                 raise
-    written = DeltaTable(path)
-    if len(written.file_uris()) > MOST_FILES:
-        # Somebody else may do so as well: then once is enough.
-        with suppress(DeltaError):
+    if len(DeltaTable(path).file_uris()) > MOST_FILES:
+        # One at a time: of two who compact the same files deltalake lets both win, and every row is there twice.
+        with turn(path, alone=True), suppress(DeltaError):
+            written = DeltaTable(path)
             written.optimize.compact()
             written.vacuum(KEPT_HOURS, dry_run=False, enforce_retention_duration=False)
 

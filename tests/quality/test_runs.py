@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 
 from jobs import cli, small_table
 from jobs.cli import main
+from jobs.conflicts import turn
 from jobs.errors import UserError
 from jobs.runs import Runs
 from jobs.settings import Cluster, Settings
@@ -160,6 +161,23 @@ def test_many_runs_do_not_become_many_files(there) -> None:
     table = DeltaTable(str(there / JOB_RUNS.name))
     assert small_table.MOST_FILES + 2 == table.to_pyarrow_table().num_rows
     assert 3 > len(table.file_uris())
+
+
+def test_who_compacts_waits_for_another_who_does(there) -> None:
+    """Both would win, and each run would be there twice."""
+    row = {"job": "notify", "started_at": 1, "outcome": "running", "told_at": 1}
+    path = str(there / JOB_RUNS.name)
+    for number in range(small_table.MOST_FILES):
+        small_table.append(there, JOB_RUNS, [row | {"run_id": str(number)}])
+    with ThreadPoolExecutor(1) as pool:
+        with turn(path, alone=True):
+            ours = DeltaTable(path)
+            theirs = pool.submit(small_table.append, there, JOB_RUNS, [row | {"run_id": "last"}])
+            wait_until(lambda: DeltaTable(path).version() > ours.version())
+            assert not theirs.done()
+            ours.optimize.compact()
+        theirs.result()
+    assert small_table.MOST_FILES + 1 == DeltaTable(path).to_pyarrow_table().num_rows
 
 
 def test_jobs_that_begin_at_once_are_all_recorded(there) -> None:
