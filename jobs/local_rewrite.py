@@ -89,7 +89,7 @@ def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[str]:
         engine.execute("SET TimeZone = 'UTC'")
         engine.register("found", found)
         engine.register("keys", keys)
-        rows = engine.sql(f"SELECT DISTINCT {FILE} FROM found SEMI JOIN keys USING ({_quoted(table.key)})").fetchall()  # noqa: S608 - our own names
+        rows = engine.sql(f"SELECT DISTINCT {FILE} FROM found SEMI JOIN keys USING ({quoted(table.key)})").fetchall()  # noqa: S608 - our own names
     return sorted(file for (file,) in rows)
 
 
@@ -99,11 +99,12 @@ def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Sche
         engine.execute("SET TimeZone = 'UTC'")
         engine.register("found", ds.dataset(list(files), schema=schema, format="parquet").to_table())
         engine.register("keys", keys)
-        rows = engine.sql(f"SELECT * FROM found ANTI JOIN keys USING ({_quoted(table.key)})").to_arrow_table()  # noqa: S608 - our own names
+        rows = engine.sql(f"SELECT * FROM found ANTI JOIN keys USING ({quoted(table.key)})").to_arrow_table()  # noqa: S608 - our own names
     return rows.select(schema.names).cast(schema)
 
 
-def _quoted(names: Sequence[str]) -> str:
+def quoted(names: Sequence[str]) -> str:
+    """Columns as a list in SQL."""
     return ", ".join(f'"{name}"' for name in names)
 
 

@@ -15,7 +15,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.conflicts import insist, is_local, turn
-from jobs.local_rewrite import rewrite
+from jobs.local_rewrite import quoted, rewrite
 from schemas.tables import Table
 
 CHANGE = "_change"
@@ -34,7 +34,6 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
     changes = differences(old, new, table)
     if not changes.num_rows:
         return 0
-    is_new = pc.equal(changes.column(CHANGE), INSERT)
     if is_local(path):
         added, changed, gone = (
             changes.filter(pc.equal(changes[CHANGE], kind)).drop_columns(CHANGE) for kind in (INSERT, UPDATE, DELETE)
@@ -43,6 +42,7 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
         # Files that `maintain` compacts meanwhile hold the same rows.
         insist(path, lambda: rewrite(path, table, new=added, changed=changed, gone=gone, since=since))
         return int(changes.num_rows)
+    is_new = pc.equal(changes.column(CHANGE), INSERT)
     if table.time is None and not pc.all(is_new).as_py():
         insist(path, lambda: _write_whole(spark, changes, path, table), alone=True)
         return int(changes.num_rows)
@@ -83,7 +83,7 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
 def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:
     """For a table of a row each group or topic: nearly all of its files change, and MERGE would read them twice."""
     stored = deltalake.DeltaTable(path).to_pyarrow_table()
-    key, names = (", ".join(f'"{name}"' for name in some) for some in (table.key, table.names))
+    key, names = quoted(table.key), quoted(table.names)
     with duckdb.connect() as engine:
         engine.execute("SET TimeZone = 'UTC'")
         engine.register("stored", stored)
@@ -99,7 +99,7 @@ def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table
 def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
     """Rows of `new` that `old` does not hold just so, and rows of `old` whose key is gone; `_change` says which."""
     names = list(table.names)
-    key = ", ".join(f'"{name}"' for name in table.key)
+    key = quoted(table.key)
     with duckdb.connect() as engine:
         engine.register("old_rows", old.select(names))
         engine.register("new_rows", new.select(names))
@@ -116,7 +116,7 @@ def _since(old: pa.Table, changes: pa.Table, table: Table) -> tuple[str, int] | 
     """The earliest of the old rows that are replaced: files that end before need not be opened."""
     if table.time is None:
         return None
-    key = ", ".join(f'"{name}"' for name in table.key)
+    key = quoted(table.key)
     with duckdb.connect() as engine:
         engine.register("old_rows", old.select({*table.key, table.time}))
         engine.register("changes", changes.select(table.key))

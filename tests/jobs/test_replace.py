@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from jobs.conflicts import is_local
 from jobs.delta_io import create_tables, table_path
 from jobs.replace import replace_rows
 from pipelines.arrow_types import row_type
@@ -52,12 +53,15 @@ def test_rows_are_added_changed_and_taken_away(spark, warehouse, table) -> None:
     path, none = table_path(warehouse, table), rows(table, [])
     assert replace_rows(spark, none, rows(table, range(3)), path, table) == 3
     assert replace_rows(spark, none, rows(table, range(3, 8)), path, table) == 5
+    before = DeltaTable(path).version()
     changed = rows(table, [6], member_count=9)
     assert (
         replace_rows(spark, rows(table, [5, 6, 7]), pa.concat_tables([changed, rows(table, [7, 8])]), path, table) == 3
     )
     expected = pa.concat_tables([rows(table, [0, 1, 2, 3, 4, 7, 8]), changed])
     assert found(path) == sorted(map(repr, expected.to_pylist()))
+    commits = 1 if is_local(path) or table is GROUPS else 2
+    assert DeltaTable(path).version() == before + commits
 
 
 def test_files_that_end_before_the_rows_that_change_are_left_alone(spark, warehouse) -> None:
@@ -67,8 +71,11 @@ def test_files_that_end_before_the_rows_that_change_are_left_alone(spark, wareho
     replace_rows(spark, none, rows(GENERATIONS, range(1_000)), path, GENERATIONS)
     (old,) = DeltaTable(path).file_uris()
     replace_rows(spark, none, rows(GENERATIONS, range(1_000, 1_010)), path, GENERATIONS)
+    before = set(DeltaTable(path).file_uris())
     replace_rows(spark, rows(GENERATIONS, [1_009]), rows(GENERATIONS, [1_009], member_count=2), path, GENERATIONS)
-    assert old in DeltaTable(path).file_uris()
+    after = set(DeltaTable(path).file_uris())
+    assert old in after
+    assert len(before - after) == 1
 
 
 def test_rows_that_are_over_are_not_written_again(spark, warehouse) -> None:
