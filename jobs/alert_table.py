@@ -10,8 +10,9 @@ from deltalake import DeltaTable
 
 from dashboards.gold_store import moment
 from dashboards.lake import Lake
-from jobs import alert_queries, small_table
+from jobs import alert_queries
 from jobs.delta_io import table_path
+from pipelines.arrow_types import stored
 from pipelines.gold.alerts.incidents import GIVEN_UP_MS
 from schemas.gold import ALERTS
 
@@ -33,7 +34,7 @@ def save(warehouse: Path, before: Sequence[Row], after: Sequence[Row]) -> None:
     same = " AND ".join(f"old.{name} = new.{name}" for name in ALERTS.key)
     (
         DeltaTable(table_path(warehouse, ALERTS))
-        .merge(small_table.stored(ALERTS, changed), same, source_alias="new", target_alias="old")
+        .merge(stored(changed, ALERTS), same, source_alias="new", target_alias="old")
         .when_matched_update_all()
         .when_not_matched_insert_all()
         .execute()

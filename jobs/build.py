@@ -14,10 +14,10 @@ from functools import partial, reduce
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from dashboards.lake import milliseconds
 from jobs.analyze import analyze
 from jobs.build_marks import rebuild_all_marks, start_marks
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
@@ -31,17 +31,18 @@ from jobs.replace import replace_rows
 from jobs.retention import unsettled, with_settled
 from jobs.settings import Settings
 from jobs.spark import for_few_rows, session
-from jobs.standing import FEW_GROUPS, GROUP, Standing, groups_of
+from jobs.standing import FEW_GROUPS, GROUP, Standing
 from jobs.topic_names import named, topic_names, with_named
-from pipelines.arrow_types import row_type
-from pipelines.silver.frame import rows_of, silver, table_of
-from pipelines.silver.restarts import committing, restarts
+from pipelines.silver.frame import rows_of, silver, silver_of_few, table_of
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import GENERATION_MEMBERS, GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
+from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER
 from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
 TIMES = {"coordinator_records": "record_at", "offset_commits": "first_commit_at", "coordinator_events": "event_at"}
+FEW_ROWS = 50_000
+"""So many rows of history are rebuilt here in about a second, which Spark takes before it begins."""
+
 RESOURCE = "struct<name: string, index: int>"
 TOUCH = (
     ("group_id", "string"),
@@ -85,23 +86,18 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: DataFrame)
     new = with_named(spark, warehouse, found)
     if not new.num_rows:
         return
-    with ThreadPoolExecutor(1) as pool:
-        only = pool.submit(_commits_only, spark, warehouse, new)
-        stand = _restarts(spark, warehouse, new)
-        told = only.result()
-    new = new.drop_columns("committed").join(told.new.select(GROUP), GROUP, join_type="left anti")
-    if not new.num_rows:
+    told = _Change(*Standing(spark=spark, warehouse=warehouse, touched=new).committing())
+    # Arrow joins no columns of lists.
+    rest = new.drop_columns("committed").join(told.new.select(GROUP), GROUP, join_type="left anti")
+    if not rest.num_rows:
         replace_rows(spark, told.old, told.new, table_path(warehouse, GROUPS), GROUPS)
         return
-    stand = stand.join(new.select(GROUP), GROUP, join_type="left semi")
-    standing = Standing(spark=spark, warehouse=warehouse, groups=groups_of(new))
-    points = spark.createDataFrame(stand)
-    history = [standing.history(table, stand) for table in INPUTS]
-    names, hosts = topic_names(warehouse), settings.hosts()
-    rebuilt = silver(*history, quiet_ms=settings.quiet_ms, hosts=hosts, restarts=points, topic_names=names).toArrow()
+    standing = Standing(spark=spark, warehouse=warehouse, touched=rest)
+    stand = standing.restarts()
+    rebuilt = _rebuilt(spark, settings, standing.history(stand), stand)
 
     def write(table: Table) -> None:
-        change = _Change(old=standing.replaced(table, stand), new=rows_of(rebuilt, table))
+        change = _Change(standing.replaced(table, stand), rebuilt[table])
         if table is GROUPS:
             change = change.and_(told)
         old, new = unsettled(warehouse, change.old, change.new, table)
@@ -113,7 +109,7 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: DataFrame)
     write(REBALANCES)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class _Change:
     """Rows of one table that `new` ones take the place of."""
 
@@ -124,28 +120,23 @@ class _Change:
         schema = self.new.schema
         parts = ((self.old, other.old), (self.new, other.new))
         old, new = (pa.concat_tables([part.select(schema.names).cast(schema) for part in both]) for both in parts)
-        return _Change(old=old, new=new)
+        return _Change(old, new)
 
 
-def _restarts(spark: SparkSession, warehouse: Path, touched: pa.Table) -> pa.Table:
-    """Where the history of each group may be taken up again."""
-    standing = Standing(spark=spark, warehouse=warehouse, groups=groups_of(touched))
-    new = spark.createDataFrame(touched.select([*GROUP, "since_at"]))
-    return restarts(new, standing.needed(REBALANCES), standing.needed(GROUPS)).toArrow()
-
-
-def _commits_only(spark: SparkSession, warehouse: Path, touched: pa.Table) -> _Change:
-    """Of groups that only committed on, the rows of `groups` that say when they did so last."""
-    only = touched.filter(pc.is_valid(touched["last_commit_at"]))
-    if not only.num_rows:
-        none = pa.schema(list(row_type(GROUPS))).empty_table()
-        return _Change(old=none, new=none)
-    standing = Standing(spark=spark, warehouse=warehouse, groups=groups_of(only))
-    groups, stalls, members = (standing.needed(table) for table in (GROUPS, STALLS, GENERATION_MEMBERS))
-    new = committing(spark.createDataFrame(only), groups, stalls, members).toArrow()
-    told = spark.createDataFrame(new.select(GROUP))
-    old = groups.join(F.broadcast(told), GROUP, "left_semi").select(*GROUPS.names).toArrow() if new.num_rows else new
-    return _Change(old=old, new=new)
+def _rebuilt(
+    spark: SparkSession, settings: Settings, history: dict[str, pa.Table] | dict[str, DataFrame], stand: pa.Table
+) -> dict[Table, pa.Table]:
+    """The rows of silver that these rows of bronze make, taken up where groups `stand`."""
+    names, hosts, quiet_ms = topic_names(settings.warehouse), settings.hosts(), settings.quiet_ms
+    at_hand = {name: rows for name, rows in history.items() if isinstance(rows, pa.Table)}
+    if len(at_hand) == len(history) and sum(rows.num_rows for rows in at_hand.values()) <= FEW_ROWS:
+        rows = {name: milliseconds(found).to_pylist() for name, found in at_hand.items()}
+        bases = milliseconds(stand).to_pylist()
+        return silver_of_few(rows, bases, quiet_ms=quiet_ms, hosts=hosts, topic_names=names)
+    frames = [spark.createDataFrame(rows) if isinstance(rows, pa.Table) else rows for rows in history.values()]
+    points = spark.createDataFrame(stand)
+    found = silver(*frames, quiet_ms=quiet_ms, hosts=hosts, restarts=points, topic_names=names).toArrow()
+    return {table: rows_of(found, table) for table in SILVER}
 
 
 def touched(new: Mapping[Table, DataFrame]) -> DataFrame:

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from jobs.delta_io import table_path
+from jobs.engine import connect
 from schemas.tables import Table
 
 GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error)
@@ -31,7 +32,7 @@ def changed(columns: Sequence[str], time: str, gone: Iterable[str], come: Iterab
         GoneError: a file cannot be read any more.
     """
     sides = [_rows(columns, paths) for paths in (gone, come)]
-    with duckdb.connect() as engine:
+    with connect() as engine:
         for name, side in zip(("gone", "come"), sides, strict=True):
             engine.register(name, side)
         return engine.sql(

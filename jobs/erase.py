@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
-import duckdb
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
@@ -28,11 +27,11 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.analyze import analysed_path
 from jobs.conflicts import insist, is_local
 from jobs.delta_io import table_path
+from jobs.engine import connect, show
 from jobs.errors import UserError
 from jobs.held import hold
 from jobs.maintain import there, vacuum
 from jobs.settings import Settings
-from jobs.silver_rows import dataset
 from jobs.spark import for_few_rows, session
 from jobs.storms import memory_path
 from schemas.bronze import QUARANTINE
@@ -209,8 +208,8 @@ def _may_hold(warehouse: Path, table: Table, name: Name) -> bool:
     """Whether the name is in any column, be it as part of another. Most tables do not hold it, and Spark is slow."""
     forms = sorted(form for text in name.forms() for form in (text, json.dumps(text)[1:-1]))
     conditions = [_contains(column.name, column.type, forms) for column in table.columns]
-    with duckdb.connect() as engine:
-        engine.register("stored", dataset(warehouse, table))
+    with connect() as engine:
+        show(engine, "stored", warehouse, table)
         where = " OR ".join(condition for condition in conditions if condition)
         query = f"SELECT count(*) FROM (SELECT 1 FROM stored WHERE {where} LIMIT 1)"  # noqa: S608 - quoted
         return bool(engine.sql(query).fetchall()[0][0])

@@ -15,20 +15,16 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
+from jobs.engine import connect, show_files
 from jobs.full_disk import refuse_full
 from jobs.silver_rows import datafiles
 from schemas.tables import Table
-
-FILE = "__filename"
-"""Arrow's name for the file that a row is in."""
 
 LONGEST = 200
 """Characters of a text that is told as a file's least or greatest."""
@@ -84,20 +80,17 @@ def commit(
 
 def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[str]:
     """Those of the files that hold a row with one of the keys."""
-    found = ds.dataset(list(files), format="parquet").to_table(columns=[*table.key, FILE])
-    with duckdb.connect() as engine:
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.register("found", found)
+    with connect() as engine:
+        engine.register("found", engine.read_parquet(list(files), filename=True))
         engine.register("keys", keys)
-        rows = engine.sql(f"SELECT DISTINCT {FILE} FROM found SEMI JOIN keys USING ({quoted(table.key)})").fetchall()  # noqa: S608 - our own names
+        rows = engine.sql(f"SELECT DISTINCT filename FROM found SEMI JOIN keys USING ({quoted(table.key)})").fetchall()  # noqa: S608 - our own names
     return sorted(file for (file,) in rows)
 
 
 def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows of the files that have none of the keys."""
-    with duckdb.connect() as engine:
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.register("found", ds.dataset(list(files), schema=schema, format="parquet").to_table())
+    with connect() as engine:
+        show_files(engine, "found", table, files)
         engine.register("keys", keys)
         rows = engine.sql(f"SELECT * FROM found ANTI JOIN keys USING ({quoted(table.key)})").to_arrow_table()  # noqa: S608 - our own names
     return rows.select(schema.names).cast(schema)

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from jobs.conflicts import insist, is_local
 from jobs.delta_io import checkpoint_path, table_path
-from jobs.silver_rows import dataset
+from jobs.engine import connect, show
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import TOPIC
 from pipelines.run_merging import merged
@@ -92,7 +91,7 @@ def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]
 def _present(path: str) -> set[int]:
     """The hours that rows of the table are of: a file may hold the first hour and the last and none in between."""
     stored = DeltaTable(path).to_pyarrow_dataset()
-    with duckdb.connect() as engine:
+    with connect() as engine:
         engine.register("stored", stored)
         found = engine.sql(
             f"SELECT DISTINCT epoch_ms(last_commit_at) // {HOUR_MS} * {HOUR_MS} FROM stored "  # noqa: S608 - a number
@@ -130,14 +129,14 @@ def _merge_hour(spark: SparkSession, warehouse: Path, hour: int, covered: dict[P
     fragments = _read(warehouse, hour, covered)
     if not fragments.num_rows:
         return 0, 0
-    with duckdb.connect() as engine:
+    with connect() as engine:
         engine.register("fragments", fragments)
-        engine.register("stored", dataset(warehouse, COORDINATOR_RECORDS))
+        show(engine, "stored", warehouse, COORDINATOR_RECORDS)
         records = engine.sql(
             "SELECT cluster, log_epoch, source_partition, group_id, source_offset FROM stored WHERE source_offset "
             "BETWEEN (SELECT min(first_offset) FROM fragments) AND (SELECT max(last_offset) FROM fragments)"
         ).to_arrow_table()
-        engine.register("kept", dataset(warehouse, QUARANTINE))
+        show(engine, "kept", warehouse, QUARANTINE)
         unread = engine.sql(
             "SELECT cluster, log_epoch, source_partition, source_offset FROM kept WHERE source = $1", params=[TOPIC]
         ).to_arrow_table()
@@ -154,8 +153,8 @@ def _merge_hour(spark: SparkSession, warehouse: Path, hour: int, covered: dict[P
 
 def _covered(warehouse: Path) -> dict[Place, int]:
     """By (cluster, log_epoch, source_partition) one past the last offset read."""
-    with duckdb.connect() as engine:
-        engine.register("coverage", dataset(warehouse, COVERAGE))
+    with connect() as engine:
+        show(engine, "coverage", warehouse, COVERAGE)
         found = engine.execute(
             "SELECT cluster, log_epoch, source_partition, max(to_offset) FROM coverage WHERE source = ? AND NOT is_gap "
             "GROUP BY ALL",
@@ -168,9 +167,8 @@ def _read(warehouse: Path, hour: int, covered: dict[Place, int]) -> pa.Table:
     spans = [dict(zip((*PLACE, "upto"), (*place, upto), strict=True)) for place, upto in covered.items()]
     names = ", ".join(f'stored."{name}"' for name in OFFSET_COMMITS.names)
     kind = pa.schema([*(row_type(COVERAGE).field(name) for name in PLACE), ("upto", pa.int64())])
-    with duckdb.connect() as engine:
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.register("stored", dataset(warehouse, OFFSET_COMMITS, since=("last_commit_at", hour)))
+    with connect() as engine:
+        show(engine, "stored", warehouse, OFFSET_COMMITS, since=("last_commit_at", hour))
         engine.register("covered", pa.Table.from_pylist(spans, schema=kind))
         return engine.sql(
             f"SELECT {names} FROM stored JOIN covered USING (cluster, log_epoch, source_partition) "  # noqa: S608

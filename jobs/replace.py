@@ -7,7 +7,6 @@ from functools import reduce
 from operator import and_
 
 import deltalake
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from delta.tables import DeltaTable
@@ -15,6 +14,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.conflicts import insist, is_local, turn
+from jobs.engine import connect
 from jobs.local_rewrite import quoted, rewrite
 from schemas.tables import Table
 
@@ -84,8 +84,7 @@ def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table
     """For a table of a row each group or topic: nearly all of its files change, and MERGE would read them twice."""
     stored = deltalake.DeltaTable(path).to_pyarrow_table()
     key, names = quoted(table.key), quoted(table.names)
-    with duckdb.connect() as engine:
-        engine.execute("SET TimeZone = 'UTC'")
+    with connect() as engine:
         engine.register("stored", stored)
         engine.register("changes", changes)
         rows = engine.sql(
@@ -100,7 +99,7 @@ def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
     """Rows of `new` that `old` does not hold just so, and rows of `old` whose key is gone; `_change` says which."""
     names = list(table.names)
     key = quoted(table.key)
-    with duckdb.connect() as engine:
+    with connect() as engine:
         engine.register("old_rows", old.select(names))
         engine.register("new_rows", new.select(names))
         found = engine.sql(
@@ -117,7 +116,7 @@ def _since(old: pa.Table, changes: pa.Table, table: Table) -> tuple[str, int] | 
     if table.time is None:
         return None
     key = quoted(table.key)
-    with duckdb.connect() as engine:
+    with connect() as engine:
         engine.register("old_rows", old.select({*table.key, table.time}))
         engine.register("changes", changes.select(table.key))
         found = engine.sql(

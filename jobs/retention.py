@@ -11,7 +11,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from delta.tables import DeltaTable
@@ -20,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.conflicts import insist, is_local
 from jobs.delta_io import read, table_path
+from jobs.engine import connect
 from jobs.settings import Settings
 from jobs.silver_rows import dataset
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
@@ -131,8 +131,7 @@ def unsettled(warehouse: Path, old: pa.Table, new: pa.Table, table: Table) -> tu
         return old, new
     owner, key = (", ".join(f'"{name}"' for name in names) for names in (_owner(table), table.key))
     is_over = f"coalesce(({OVER[table]}) < '{_instant(since).isoformat()}'::TIMESTAMPTZ, false)"
-    with duckdb.connect() as engine:
-        engine.execute("SET TimeZone = 'UTC'")
+    with connect() as engine:
         engine.register("old_rows", old)
         engine.register("new_rows", new)
         settled = f"(SELECT * FROM old_rows WHERE {is_over})"  # noqa: S608 - our own names

@@ -17,7 +17,7 @@ from deltalake.exceptions import DeltaError
 from jobs.conflicts import turn
 from jobs.delta_io import PROPERTIES, missing_columns, refuse_newer, table_path
 from jobs.full_disk import refuse_full
-from pipelines.arrow_types import microseconds, row_type
+from pipelines.arrow_types import row_type, stored
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Table, schema_version
 
 MOST_FILES = 100
@@ -71,7 +71,7 @@ def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
         OSError: the disk is full.
     """
     refuse_full(warehouse)
-    path, new = table_path(warehouse, table), stored(table, rows)
+    path, new = table_path(warehouse, table), stored(rows, table)
     for left in reversed(range(TRIES)):
         try:
             create(warehouse, table)
@@ -87,8 +87,3 @@ def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
             written = DeltaTable(path)
             written.optimize.compact()
             written.vacuum(KEPT_HOURS, dry_run=False, enforce_retention_duration=False)
-
-
-def stored(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows of milliseconds as the table stores them."""
-    return pa.Table.from_pylist([microseconds(row, table) for row in rows], schema=pa.schema(list(row_type(table))))

@@ -6,20 +6,29 @@ the driver that a batch may replace, however long the groups' history is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.delta_io import read
-from jobs.silver_rows import dataset
+from jobs.engine import connect, show
 from pipelines.arrow_types import row_type
-from pipelines.silver.frame import RAW
-from pipelines.silver.restarts import NEEDED, after_base, from_base, replaced, since_base
+from pipelines.silver.frame import INPUTS, RAW
+from pipelines.silver.restarts import (
+    COMMITTING,
+    RESTARTS,
+    after_base,
+    committing,
+    from_base,
+    replaced,
+    restarts,
+    since_base,
+)
+from schemas.silver import GENERATION_MEMBERS, GROUPS, REBALANCES, STALLS
 from schemas.tables import Table
 
 FEW_GROUPS = 5_000
@@ -28,7 +37,7 @@ FEW_GROUPS = 5_000
 FEW_ROWS = 300_000
 """So many rows of bronze go through the driver, not those of a long history that is read for the first time."""
 
-ASTRAY_MS = 3_600_000
+ASTRAY_MS = 600_000
 """Clocks of two brokers differ by less: what was written after a record has a time at most so much before it."""
 
 Group = tuple[str, str]
@@ -42,37 +51,67 @@ def groups_of(rows: pa.Table) -> list[Group]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """The tables of a warehouse, as far as `groups` go."""
+    """The tables of a warehouse, as far as the groups in `touched` go, which has what `restarts.committing` reads."""
 
     spark: SparkSession
     warehouse: Path
-    groups: Sequence[Group]
+    touched: pa.Table
 
     @property
     def are_few(self) -> bool:
-        return len(self.groups) <= FEW_GROUPS
+        return int(self.touched.num_rows) <= FEW_GROUPS
 
-    def needed(self, table: Table) -> DataFrame:
-        """What `restarts` and `committing` need of a silver table; of many groups all of it."""
-        if not self.are_few:
-            return read(self.spark, self.warehouse, table)
-        named = pa.Table.from_pylist([dict(zip(GROUP, group, strict=True)) for group in self.groups])
-        return self.spark.createDataFrame(self._rows(table, named, NEEDED.get(table.name, "")))
-
-    def history(self, table: Table, points: pa.Table) -> DataFrame:
-        """The rows of a bronze table that a rebuild from `points` (what `restarts` returns) needs."""
+    def committing(self) -> tuple[pa.Table, pa.Table]:
+        """Of groups that only committed on, the rows of `groups` and what becomes of them (`restarts.committing`)."""
+        kind = pa.schema(list(row_type(GROUPS)))
+        if not self.touched.filter(pc.is_valid(self.touched["last_commit_at"])).num_rows:
+            return kind.empty_table(), kind.empty_table()
         if self.are_few:
-            found = self._since(table, points, from_base(table), most=FEW_ROWS)
-            if found.num_rows <= FEW_ROWS:
-                return self.spark.createDataFrame(found)
-        return since_base(read(self.spark, self.warehouse, table), table, self.spark.createDataFrame(points))
+            new = self._asked(COMMITTING, groups=GROUPS, stalls=STALLS, members=GENERATION_MEMBERS)
+            return self._rows(GROUPS, new.select(GROUP), ""), new.cast(kind)
+        groups, stalls, members = (self._read(table) for table in (GROUPS, STALLS, GENERATION_MEMBERS))
+        new = committing(self.spark.createDataFrame(self.touched), groups, stalls, members).toArrow()
+        told = F.broadcast(self.spark.createDataFrame(new.select(GROUP)))
+        old = groups.join(told, GROUP, "left_semi").select(*GROUPS.names).toArrow() if new.num_rows else new
+        return old, new
+
+    def restarts(self) -> pa.Table:
+        """Where the history of each group may be taken up again (`restarts.restarts`)."""
+        if self.are_few:
+            return self._asked(RESTARTS, rebalances=REBALANCES, groups=GROUPS)
+        new = self.spark.createDataFrame(self.touched.select([*GROUP, "since_at"]))
+        return restarts(new, self._read(REBALANCES), self._read(GROUPS)).toArrow()
+
+    def history(self, points: pa.Table) -> dict[str, pa.Table] | dict[str, DataFrame]:
+        """The rows of bronze that a rebuild from `points` (what `restarts` returned) needs, by their names in `INPUTS`;
+        few of them are at hand.
+        """
+        if self.are_few:
+            found: dict[str, pa.Table] = {}
+            for name, table in INPUTS.items():
+                found[name] = self._since(table, points, from_base(table), most=FEW_ROWS)
+                if found[name].num_rows > FEW_ROWS:
+                    break
+            else:
+                return found
+        stand = self.spark.createDataFrame(points)
+        return {name: since_base(self._read(table), table, stand) for name, table in INPUTS.items()}
 
     def replaced(self, table: Table, points: pa.Table) -> pa.Table:
         """The rows of a silver table that a rebuild from `points` replaces."""
         if self.are_few:
             return self._since(table, points, after_base(table))
-        stand = self.spark.createDataFrame(points)
-        return replaced(read(self.spark, self.warehouse, table), table, stand).toArrow()
+        return replaced(self._read(table), table, self.spark.createDataFrame(points)).toArrow()
+
+    def _read(self, table: Table) -> DataFrame:
+        return read(self.spark, self.warehouse, table)
+
+    def _asked(self, sql: str, **tables: Table) -> pa.Table:
+        with connect() as engine:
+            engine.register("touched", self.touched)
+            for name, table in tables.items():
+                show(engine, name, self.warehouse, table)
+            return engine.sql(sql.format(touched="touched", **{name: name for name in tables})).to_arrow_table()
 
     def _since(self, table: Table, points: pa.Table, holds: str, *, most: int | None = None) -> pa.Table:
         """Rows `old` of the table for which `holds`; where there are more than `most`, some of them, more than `most`.
@@ -93,9 +132,8 @@ class Standing:
         if not points.num_rows:
             return kind.empty_table()
         columns = ", ".join(f'old."{name}"' for name in kind.names)
-        with duckdb.connect() as engine:
-            engine.execute("SET TimeZone = 'UTC'")
-            engine.register("stored", dataset(self.warehouse, table, since=since))
+        with connect() as engine:
+            show(engine, "stored", self.warehouse, table, since=since)
             engine.register("points", points)
             found = engine.sql(
                 f"SELECT {columns} FROM stored old JOIN points point "  # noqa: S608 - our own names

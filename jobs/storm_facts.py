@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.compute as pc
 
 from dashboards.gold_store import moment
 from dashboards.lake import milliseconds
-from jobs.silver_rows import among, dataset, rows
+from jobs.engine import connect, show
+from jobs.silver_rows import among, rows
 from pipelines.gold.announced import before
 from pipelines.gold.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.places import HOUR_MS
@@ -122,8 +122,7 @@ def _query(warehouse: Path, table: Table, sql: str, storm: Storm, **more: Any) -
     parameters = {"cluster": storm.cluster, "start": moment(storm.started_at), **more}
     if "$last" in sql:
         parameters |= {"last": moment(storm.last_at), "groups": sorted(storm.group_ids)}
-    with duckdb.connect() as engine:
-        engine.execute("SET TimeZone = 'UTC'")
-        engine.register("found", dataset(warehouse, table))
+    with connect() as engine:
+        show(engine, "found", warehouse, table)
         found: list[dict[str, Any]] = milliseconds(engine.sql(sql, params=parameters).to_arrow_table()).to_pylist()
     return found

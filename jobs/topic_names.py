@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import deltalake
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.delta_io import read, table_path
+from jobs.engine import connect, show
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.silver import GENERATION_MEMBERS
 
@@ -32,12 +32,14 @@ def topic_names(warehouse: Path) -> TopicNames:
     path = table_path(warehouse, ADMIN_OBSERVATIONS)
     if not deltalake.DeltaTable.is_deltatable(path):
         return {}
-    seen = deltalake.DeltaTable(path).to_pyarrow_dataset()
+    with connect() as engine:
+        show(engine, "seen", warehouse, ADMIN_OBSERVATIONS)
+        found = engine.execute("SELECT DISTINCT cluster, body FROM seen WHERE kind = $1", [KIND]).fetchall()
     out: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in seen.to_table(columns=["cluster", "body"], filter=ds.field("kind") == KIND).to_pylist():
-        body = json.loads(row["body"])
+    for cluster, told in found:
+        body = json.loads(told)
         if body.get("topic_id"):
-            out[row["cluster"]][body["topic_id"]] = body["topic"]
+            out[cluster][body["topic_id"]] = body["topic"]
     return dict(out)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -50,3 +50,16 @@ def instants(table: Table) -> tuple[str, ...]:
 def microseconds(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """A row of milliseconds with its instants as Arrow stores them."""
     return {**row, **{name: row[name] * 1000 for name in instants(table) if row.get(name) is not None}}
+
+
+def as_stored(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
+    """A row of milliseconds as Arrow takes it: instants in microseconds, maps as pairs."""
+    return {
+        name: list(value.items()) if isinstance(value, dict) else value
+        for name, value in microseconds(row, table).items()
+    }
+
+
+def stored(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.Table:
+    """Rows of milliseconds as the table stores them."""
+    return pa.Table.from_struct_array(pa.array([as_stored(row, table) for row in rows], row_type(table)))

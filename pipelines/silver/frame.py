@@ -1,8 +1,11 @@
-"""Spark's shell around `rows.silver_rows`: bronze in, one column of rows per silver table out."""
+"""The shells around `rows.silver_rows`: Spark's, bronze in and one column of rows per silver table out, and a plain one
+for rows that are at hand.
+"""
 
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
@@ -12,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import microseconds, row_type
+from pipelines.arrow_types import microseconds, row_type, stored
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.generations import Base
 from pipelines.silver.history import History
@@ -26,6 +29,7 @@ INPUTS = {"record": COORDINATOR_RECORDS, "run": OFFSET_COMMITS, "event": COORDIN
 RAW = ("raw_key", "raw_value")
 """Columns of bronze that no row of silver comes from."""
 TopicNames = Mapping[str, Mapping[str, str]]
+Row = dict[str, Any]
 ROWS_PER_BATCH = 2_000
 
 
@@ -62,6 +66,40 @@ def silver(
     ordered = history.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
     schema = ", ".join(f"{table.name} STRUCT<{_ddl(table)}>" for table in SILVER)
     return ordered.mapInArrow(partial(_rebuild, quiet_ms, hosts, topic_names or {}), schema)
+
+
+def silver_of_few(
+    history: Mapping[str, Iterable[Row]],
+    bases: Iterable[Row],
+    *,
+    quiet_ms: int,
+    hosts: ClientHosts,
+    topic_names: TopicNames,
+) -> dict[Table, pa.Table]:
+    """What `silver` returns, as a table each: Spark takes longer to begin than a few thousand rows take.
+
+    Args:
+        history: rows of the three bronze tables by their names in `INPUTS`, instants as milliseconds; lines without a
+            group are ignored.
+        bases: rows of `restarts`, instants as milliseconds.
+        quiet_ms: as for `silver`.
+        hosts: as for `silver`.
+        topic_names: as for `silver`.
+    """
+    stated = {(row["cluster"], row["group_id"]): row for row in bases if row["base_offset"] is not None}
+    groups: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: {name: [] for name in INPUTS})
+    for name, rows in history.items():
+        for row in rows:
+            if row["group_id"] is not None:
+                groups[row["cluster"], row["group_id"]][name].append(row)
+    out: dict[str, list[Row]] = {table.name: [] for table in SILVER}
+    for group in groups.keys() | stated.keys():
+        cluster, group_id = group
+        known = _history(cluster, group_id, groups[group], topic_names.get(cluster, {}))
+        base = _base(stated[group]) if group in stated else None
+        for name, found in silver_rows(known, quiet_ms, base, hosts).items():
+            out[name] += found
+    return {table: stored(out[table.name], table) for table in SILVER}
 
 
 def table_of(rebuilt: DataFrame, table: Table) -> DataFrame:
@@ -109,10 +147,13 @@ def _rebuild(
     quiet_ms: int, hosts: ClientHosts, names: TopicNames, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in batches for row in batch.to_pylist())
-    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in SILVER}
+    out: dict[str, list[Row]] = {table.name: [] for table in SILVER}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
-        history, base = _of_group(cluster, group_id, list(of_group), names.get(cluster, {}))
-        for name, found in silver_rows(history, quiet_ms, base, hosts).items():
+        mine = list(of_group)
+        history = {name: [row[name] for row in mine if row[name] is not None] for name in INPUTS}
+        base = next((row["base"] for row in mine if row.get("base") is not None), None)
+        known = _history(cluster, group_id, history, names.get(cluster, {}))
+        for name, found in silver_rows(known, quiet_ms, base and _base(base), hosts).items():
             out[name] += found
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
             yield _batch(out)
@@ -121,25 +162,13 @@ def _rebuild(
         yield _batch(out)
 
 
-def _of_group(
-    cluster: str, group_id: str, rows: list[dict[str, Any]], names: Mapping[str, str]
-) -> tuple[History, Base | None]:
-    records = [row["record"] for row in rows if row["record"] is not None]
-    for record in records:
+def _history(cluster: str, group_id: str, rows: Mapping[str, list[Row]], names: Mapping[str, str]) -> History:
+    for record in rows["record"]:
         record["body"] = json.loads(record["body"])
-    history = History.of(
-        cluster,
-        group_id,
-        records,
-        [row["run"] for row in rows if row["run"] is not None],
-        [row["event"] for row in rows if row["event"] is not None],
-        names,
-    )
-    stated = next((row["base"] for row in rows if row.get("base") is not None), None)
-    return history, stated and _base(stated)
+    return History.of(cluster, group_id, rows["record"], rows["run"], rows["event"], names)
 
 
-def _base(stated: dict[str, Any]) -> Base:
+def _base(stated: Row) -> Base:
     return Base(
         position=(stated["base_log_epoch"], stated["base_offset"]),
         incarnation=stated["incarnation"],
@@ -148,7 +177,7 @@ def _base(stated: dict[str, Any]) -> Base:
     )
 
 
-def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
+def _batch(rows: dict[str, list[Row]]) -> pa.RecordBatch:
     """One row a table row: the table's own column holds it, the others are null."""
     columns, total, before = [], sum(map(len, rows.values())), 0
     for table in SILVER:

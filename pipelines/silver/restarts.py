@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS
@@ -21,20 +21,83 @@ POINT = (
     "incarnation",
     "first_generation_id",
 )
-NEEDED = {
-    "generation_members": "WHERE old.valid_to_at IS NULL",
-    "stalls": (
-        "QUALIFY row_number() OVER (PARTITION BY old.cluster, old.group_id, old.name, old.index "
-        "ORDER BY old.log_epoch DESC, old.stopped_by_offset DESC) = 1"
-    ),
-}
-"""Of which rows of a table `committing` looks at no others, in DuckDB's SQL."""
-
 EARLIER_S = 3
 """A line's second may have begun before the base completed, and lines are matched within another."""
 
-NEAR_MS = 2_000
+NEAR_S = 2
 """Lines up to this much later than a generation's completion may still be its own (`lines.NEAR_MS`, twice)."""
+
+CLASSIC = f"coalesce(group_protocol, '{GroupProtocol.CLASSIC}') = '{GroupProtocol.CLASSIC}'"
+STATED = ", ".join(
+    "greatest(last_record_at, last_commit_at) AS last_record_at" if name == "last_record_at" else name
+    for name in GROUPS.names
+)
+
+RESTARTS = f"""
+SELECT touched.cluster, touched.group_id, {", ".join(f"latest.{name}" for name in POINT)}, latest.first_seen_at
+FROM {{touched}} touched LEFT JOIN (
+    SELECT /*+ BROADCAST(new) */ known.*, groups.first_seen_at, row_number() OVER (
+        PARTITION BY known.cluster, known.group_id ORDER BY known.log_epoch DESC, known.source_offset DESC
+    ) AS nth
+    FROM {{rebalances}} known
+    JOIN {{touched}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
+    JOIN {{groups}} groups ON known.cluster = groups.cluster AND known.group_id = groups.group_id
+    WHERE known.base_offset IS NOT NULL AND known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
+) latest ON touched.cluster = latest.cluster AND touched.group_id = latest.group_id AND latest.nth = 1
+"""  # noqa: S608 - our own names
+"""What `restarts` asks, in SQL that Spark and DuckDB both read, of tables named in braces."""
+
+COMMITTING = f"""
+WITH quiet AS (
+    SELECT /*+ BROADCAST(touched) */ groups.*, since_at, last_commit_at, {CLASSIC} AS is_classic
+    FROM {{groups}} groups
+    JOIN {{touched}} touched ON groups.cluster = touched.cluster AND groups.group_id = touched.group_id
+    WHERE last_commit_at IS NOT NULL AND ({CLASSIC} OR group_protocol = '{GroupProtocol.CONSUMER}')
+), committed AS (
+    SELECT cluster, group_id, resource.name AS name, resource.index AS index
+    FROM (SELECT cluster, group_id, unnest(committed) AS resource FROM {{touched}} touched) each_committed
+), waiting AS (
+    SELECT /*+ BROADCAST(quiet), BROADCAST(committed) */
+        stalls.cluster, stalls.group_id, stalls.name, stalls.index, stalls.log_epoch, stalls.stopped_by_offset
+    FROM {{stalls}} stalls
+    JOIN quiet ON stalls.cluster = quiet.cluster AND stalls.group_id = quiet.group_id
+    LEFT JOIN committed ON stalls.cluster = committed.cluster AND stalls.group_id = committed.group_id
+        AND stalls.name = committed.name AND stalls.index = committed.index
+    WHERE stalls.resumed_at_latest IS NOT NULL AND stalls.first_commit_at IS NULL
+        AND (NOT is_classic OR stalls.incarnation = quiet.incarnation
+            AND stalls.resumed_generation_id = quiet.generation_id)
+        AND (stalls.resumed_at_latest >= since_at OR committed.cluster IS NOT NULL)
+), awaiting AS (
+    SELECT cluster, group_id FROM waiting WHERE NOT EXISTS (
+        SELECT 1 FROM {{stalls}} later
+        WHERE later.cluster = waiting.cluster AND later.group_id = waiting.group_id
+            AND later.name = waiting.name AND later.index = waiting.index
+            AND (later.log_epoch > waiting.log_epoch
+                OR later.log_epoch = waiting.log_epoch AND later.stopped_by_offset > waiting.stopped_by_offset)
+    )
+), assigned AS (
+    SELECT cluster, group_id, resource.name AS name, resource.index AS index
+    FROM (
+        SELECT /*+ BROADCAST(quiet) */ members.cluster, members.group_id, unnest(members.assigned) AS resource
+        FROM {{members}} members
+        JOIN quiet ON members.cluster = quiet.cluster AND members.group_id = quiet.group_id
+        WHERE members.valid_to_at IS NULL AND NOT is_classic
+    ) each_assigned
+), unowned AS (
+    SELECT cluster, group_id FROM committed WHERE NOT EXISTS (
+        SELECT 1 FROM assigned
+        WHERE assigned.cluster = committed.cluster AND assigned.group_id = committed.group_id
+            AND assigned.name = committed.name AND assigned.index = committed.index
+    )
+)
+SELECT {STATED} FROM quiet
+WHERE NOT EXISTS (
+    SELECT 1 FROM awaiting WHERE awaiting.cluster = quiet.cluster AND awaiting.group_id = quiet.group_id
+) AND (is_classic OR NOT EXISTS (
+    SELECT 1 FROM unowned WHERE unowned.cluster = quiet.cluster AND unowned.group_id = quiet.group_id
+))
+"""  # noqa: S608 - our own names
+"""What `committing` asks, in DuckDB's SQL; Spark calls `unnest` otherwise."""
 
 
 def restarts(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) -> DataFrame:
@@ -44,18 +107,7 @@ def restarts(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) -> Da
     row per touched group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`; all NULL where
     the whole history is needed.
     """
-    stands = F.unix_millis("settled_at") + NEAR_MS < F.unix_millis("since_at")
-    known = rebalances.where(F.col("base_offset").isNotNull()).select(*GROUP, "settled_at", *POINT)
-    order = F.struct("log_epoch", "source_offset")
-    last = (
-        known.join(F.broadcast(touched), list(GROUP))
-        .where(stands)
-        .groupBy(*GROUP)
-        .agg(F.max_by(F.struct(*POINT), order).alias("point"))
-        .join(groups.select(*GROUP, "first_seen_at"), list(GROUP))
-        .select(*GROUP, "point.*", "first_seen_at")
-    )
-    return touched.select(*GROUP).join(last, list(GROUP), "left")
+    return touched.sparkSession.sql(RESTARTS, touched=touched, rebalances=rebalances, groups=groups)
 
 
 def committing(touched: DataFrame, groups: DataFrame, stalls: DataFrame, members: DataFrame) -> DataFrame:
@@ -65,43 +117,8 @@ def committing(touched: DataFrame, groups: DataFrame, stalls: DataFrame, members
     resources) and three silver tables. A commit can otherwise be the first one after a stop that is over, bound that
     stop for all that its owner got back, name a topic that was known by its id, or be the first sign of a group.
     """
-    protocol = F.coalesce("group_protocol", F.lit(GroupProtocol.CLASSIC))
-    is_classic = protocol == GroupProtocol.CLASSIC
-    is_consumer = protocol == GroupProtocol.CONSUMER
-    quiet = groups.join(F.broadcast(touched.where(F.col("last_commit_at").isNotNull())), list(GROUP))
-    quiet = quiet.where(is_classic | is_consumer)
-    assigned = (
-        members.where(F.col("valid_to_at").isNull())
-        .groupBy(*GROUP)
-        .agg(F.flatten(F.collect_list("assigned")).alias("assigned"))
-    )
-    is_known = F.size(F.array_except("committed", F.coalesce("assigned", F.array()))) == 0
-    last = F.greatest("last_record_at", "last_commit_at").alias("last_record_at")
-    return (
-        quiet.join(_awaiting(quiet, stalls, is_classic), list(GROUP), "left_anti")
-        .join(assigned, list(GROUP), "left")
-        .where(is_classic | is_known)
-        .select(*(last if name == "last_record_at" else name for name in GROUPS.names))
-    )
-
-
-def _awaiting(quiet: DataFrame, stalls: DataFrame, is_classic: Column) -> DataFrame:
-    """Groups with a stop that is over and without a first commit after it, which the new ones may give or bound."""
-    of_group = stalls.join(F.broadcast(quiet.select(*GROUP)), list(GROUP), "left_semi")
-    fields = ("incarnation", "resumed_generation_id", "resumed_at_latest", "first_commit_at")
-    newest = F.max_by(F.struct(*fields), F.struct("log_epoch", "stopped_by_offset")).alias("stop")
-    resource = F.struct("name", "index")
-    # Between two generations of the classic protocol no commit of the one counts for the other.
-    same = (F.col("stop.incarnation") == F.col("incarnation")) & (
-        F.col("stop.resumed_generation_id") == F.col("generation_id")
-    )
-    bounds = F.col("stop.resumed_at_latest") >= F.col("since_at")
-    return (
-        quiet.join(of_group.groupBy(*GROUP, "name", "index").agg(newest), list(GROUP))
-        .where(F.col("stop.resumed_at_latest").isNotNull() & F.col("stop.first_commit_at").isNull())
-        .where((~is_classic | same) & (bounds | F.array_contains("committed", resource)))
-        .select(*GROUP)
-    )
+    asked = COMMITTING.replace("unnest(", "explode(")
+    return touched.sparkSession.sql(asked, touched=touched, groups=groups, stalls=stalls, members=members)
 
 
 def replaced(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:

@@ -14,8 +14,7 @@ from jobs.replay import Capture, bronze_of
 from jobs.standing import Standing
 from pipelines.arrow_types import microseconds, row_type
 from pipelines.silver.frame import INPUTS, RAW
-from pipelines.silver.restarts import committing, restarts
-from schemas.silver import GENERATION_MEMBERS, GROUPS, REBALANCES, SILVER, STALLS
+from schemas.silver import SILVER
 from tests.silver.rebuilding import CAPTURES, batches, silver_of
 
 
@@ -42,29 +41,49 @@ def ordered(rows: pa.Table) -> list[str]:
     return sorted(map(repr, rows.to_pylist()))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.9])
-def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, share) -> None:
+TOUCHED = pa.schema(
+    [
+        ("cluster", pa.string()),
+        ("group_id", pa.string()),
+        ("since_at", pa.timestamp("us", tz="UTC")),
+        ("last_commit_at", pa.timestamp("us", tz="UTC")),
+        ("committed", pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())]))),
+    ]
+)
+
+
+@pytest.mark.parametrize(("share", "committed"), [(0.0, "nothing"), (0.5, "unknown"), (0.9, "all"), (1.0, "all")])
+def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, share, committed) -> None:
     folder, rows = stored
     groups = [(row["cluster"], row["group_id"]) for row in rows["groups"]]
     times = sorted(row["joined_at"] for row in rows["generations"])
-    since = datetime.fromtimestamp(times[int(len(times) * share)] / 1000, UTC)
-    told = [(*group, since, since, [("none", 0)]) for group in groups]
-    kinds = "cluster STRING, group_id STRING, since_at TIMESTAMP, last_commit_at TIMESTAMP, "
-    touched = spark.createDataFrame(told, kinds + "committed ARRAY<STRUCT<name: STRING, index: INT>>")
+    # The last begins after everything.
+    times.append(times[-1] + 3_600_000)
+    since = datetime.fromtimestamp(times[int((len(times) - 1) * share)] / 1000, UTC)
+    owned = {(row["name"], row["index"]) for row in rows["stalls"]}
+    resources = {"nothing": [], "unknown": [("none", 0)], "all": owned}[committed]
+    now = {
+        "since_at": since,
+        "last_commit_at": since,
+        "committed": [dict(zip(("name", "index"), r, strict=True)) for r in resources],
+    }
+    told = [{"cluster": cluster, "group_id": group, **now} for cluster, group in groups]
+    touched = pa.Table.from_pylist(told, TOUCHED)
 
     def read(most: int) -> dict[str, list[str]]:
         monkeypatch.setattr(jobs.standing, "FEW_GROUPS", most)
-        standing = Standing(spark=spark, warehouse=folder, groups=groups)
-        points = restarts(touched, standing.needed(REBALANCES), standing.needed(GROUPS)).toArrow()
-        only = committing(touched, *(standing.needed(table) for table in (GROUPS, STALLS, GENERATION_MEMBERS)))
+        standing = Standing(spark=spark, warehouse=folder, touched=touched)
+        points = standing.restarts()
+        old, new = standing.committing()
         found = {table.name: ordered(standing.replaced(table, points)) for table in SILVER}
-        for table in INPUTS.values():
-            needed = standing.history(table, points)
-            found[table.name] = ordered(needed.select(*(n for n in table.names if n not in RAW)).toArrow())
-        return found | {"points": ordered(points), "only": ordered(only.toArrow())}
+        for name, needed in standing.history(points).items():
+            rows = needed if isinstance(needed, pa.Table) else needed.toArrow()
+            found[name] = ordered(rows.select([n for n in INPUTS[name].names if n not in RAW]))
+        return found | {"points": ordered(points), "old": ordered(old), "new": ordered(new)}
 
     few, many = read(len(groups)), read(0)
     assert few == many
     assert sum(map(len, few.values())) > 0
+    assert few["new"] or share < 1.0, "after everything a commit changes nothing else"
     monkeypatch.setattr(jobs.standing, "FEW_ROWS", 0)
     assert read(len(groups)) == many, "a long history does not go through the driver"
