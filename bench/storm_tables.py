@@ -17,9 +17,8 @@ from deltalake import write_deltalake
 
 from bench.simulated_days import DAY, HOUR, SECOND, START, Cluster
 from jobs.delta_io import table_path
-from jobs.storms import look, memory_path, storms_table
-from pipelines.arrow_types import row_type
-from pipelines.gold.frame import as_stored
+from jobs.storms import look, memory_path
+from pipelines.arrow_types import as_stored, row_type, stored
 from schemas.gold import STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.tables import Table
@@ -48,7 +47,7 @@ class Warehouse:
             self.events += [(max(e["event_at"], known.get(e["generation_id"], 0)), e) for e in events]
         for table in (GENERATION_MEMBERS, STALLS):
             write_deltalake(table_path(folder, table), table_of(table, []))
-        write_deltalake(table_path(folder, STORMS), storms_table([]))
+        write_deltalake(table_path(folder, STORMS), stored([], STORMS))
 
     def write(self, since: int, until: int) -> int:
         """Append what was known by then and not before; returns how many rows."""
@@ -64,7 +63,7 @@ class Warehouse:
     def look(self) -> int:
         """What `update_storms` does but for Spark's part; returns how many rows of storms there are."""
         found = look(self.folder)
-        write_deltalake(table_path(self.folder, STORMS), storms_table(found.new), mode="overwrite")
+        write_deltalake(table_path(self.folder, STORMS), stored(found.new, STORMS), mode="overwrite")
         if found.memory is not None:
             found.memory.save(memory_path(self.folder))
         return len(found.new)

@@ -15,18 +15,21 @@ from dataclasses import dataclass, field
 from pyspark.sql import SparkSession
 
 from jobs.analyze import Part, analyze_part
-from jobs.delta_io import create_tables
+from jobs.conflicts import is_local
+from jobs.delta_io import create_tables, table_path
+from jobs.replaying import Replaying
 from jobs.settings import Settings
 from jobs.spark import for_few_rows
 from schemas.gold import GROUP_TABLES
+from schemas.silver import GENERATIONS
 
-PART_S = 15.0
+PART_S = 5.0
 """What a part is meant to take."""
 
 LEAST_SHARE = 0.25
 """Of the time, as long as groups wait to be analysed, however busy batches are."""
 
-FIRST, LEAST, MOST = 50, 4, 500
+FIRST, LEAST, MOST = 15, 4, 500
 """Groups of a part."""
 
 
@@ -75,11 +78,16 @@ class Analysing:
     def _go_on(self, stopped: threading.Event) -> None:
         create_tables(self.spark, self.settings.warehouse, GROUP_TABLES)
         spark = for_few_rows(self.spark, tasks=1)
+        with Replaying() as replaying:
+            is_here = is_local(table_path(self.settings.warehouse, GENERATIONS))
+            self._in_parts(stopped, spark, replaying if is_here else None)
+
+    def _in_parts(self, stopped: threading.Event, spark: SparkSession, replaying: Replaying | None) -> None:
         most, rest = FIRST, self.settings.analyze_seconds / 2
         at, built = time.monotonic(), self.building.seconds
         while not stopped.wait(rest):
             began = time.monotonic()
-            part = analyze_part(spark, self.settings, most=most, reading=self.building)
+            part = analyze_part(spark, self.settings, most=most, reading=self.building, replaying=replaying)
             ended = time.monotonic()
             busy = (self.building.seconds - built) / (ended - at)
             at, built = ended, self.building.seconds

@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
@@ -24,23 +25,25 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.changed_rows import GoneError, changed
 from jobs.delta_io import checkpoint_path, create_tables, read, table_path
 from jobs.errors import UserError
+from jobs.gold_inputs import PLACES, gold_stored, silver_of
 from jobs.replace import replace_rows
+from jobs.replaying import Replaying
 from jobs.settings import Settings
 from jobs.silver_rows import rows
 from jobs.spark import session
 from jobs.storms import update_storms
 from pipelines.gold.advice import Worth
 from pipelines.gold.announced import MARK_MS
-from pipelines.gold.frame import INPUTS, TIMES, Known, gold
+from pipelines.gold.frame import gold
+from pipelines.gold.groups import INPUTS, TIMES, Known
 from pipelines.gold.health import HOUR_MS
 from pipelines.gold.rows import Terms
 from pipelines.silver.frame import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
+from schemas.gold import GROUP_HEALTH, GROUP_TABLES, MARKS
 from schemas.silver import GENERATIONS, GROUPS
 from schemas.tables import Table
 
-PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
 EVERYTHING = 0
 Scope = dict[tuple[str, str], int]
 """(cluster, group_id) → milliseconds since the epoch of its earliest change."""
@@ -86,11 +89,13 @@ def analyze_part(
     *,
     most: int | None = None,
     reading: AbstractContextManager[object] | None = None,
+    replaying: Replaying | None = None,
     again: bool = False,
 ) -> Part:
     """Analyse `most` of the groups that changed, those first that have waited longest; the tables are there.
 
-    Silver does not change while `reading` is entered; it is read afterwards as it was then.
+    Silver does not change while `reading` is entered; it is read afterwards as it was then. With `replaying` that is
+    done without Spark.
     """
     warehouse = settings.warehouse
     memory = analysed_path(warehouse)
@@ -113,7 +118,10 @@ def analyze_part(
         scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
         part = dict(islice(scope.items(), most))
         update_storms(spark, settings, again=again)
-    if part:
+    if part and replaying:
+        rows = silver_of(warehouse, versions, part, terms)
+        _replace(spark, warehouse, gold_stored(warehouse, part), replaying.gold(rows, part, known, terms))
+    elif part:
         silver = {t: read(spark, warehouse, t, version.version()) for t, version in versions.items()}
         _rebuild(spark, warehouse, silver, part, known, terms)
     left = [[*group, at] for group, at in scope.items() if group not in part]
@@ -144,10 +152,18 @@ def _rebuild(
     found = gold(silver, since, known, terms).toArrow()
     day = F.date_trunc("DAY", "since_at").alias("from_at")
     starts = F.broadcast(since.select("cluster", "group_id", day))
+    old = {}
     for table in GROUP_TABLES:
         stored = read(spark, warehouse, table).join(starts, ["cluster", "group_id"])
-        old = stored.where(F.col(PLACES[table.name]) >= F.col("from_at")).select(*table.names)
-        replace_rows(spark, old.toArrow(), rows_of(found, table), table_path(warehouse, table), table)
+        old[table] = stored.where(F.col(PLACES[table.name]) >= F.col("from_at")).select(*table.names).toArrow()
+    _replace(spark, warehouse, old, {table: rows_of(found, table) for table in GROUP_TABLES})
+
+
+def _replace(
+    spark: SparkSession, warehouse: Path, old: Mapping[Table, pa.Table], new: Mapping[Table, pa.Table]
+) -> None:
+    for table in GROUP_TABLES:
+        replace_rows(spark, old[table], new[table], table_path(warehouse, table), table)
 
 
 def _known(warehouse: Path) -> Known:

@@ -20,8 +20,7 @@ from jobs.silver_rows import among, rows
 from jobs.spark import for_few_rows
 from jobs.storm_facts import facts
 from jobs.storm_memory import Group, Memory, shakes_of
-from pipelines.arrow_types import row_type
-from pipelines.gold.frame import as_stored
+from pipelines.arrow_types import stored
 from pipelines.gold.lasting import Looked
 from pipelines.gold.places import HOUR_MS
 from pipelines.gold.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
@@ -70,7 +69,7 @@ def update_storms(spark: SparkSession, settings: Settings, *, again: bool = Fals
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (STORMS,))
     found = look(warehouse, again=again)
-    old, new = storms_table(found.old), storms_table(found.new)
+    old, new = stored(found.old, STORMS), stored(found.new, STORMS)
     replace_rows(for_few_rows(spark), old, new, table_path(warehouse, STORMS), STORMS)
     if found.memory is not None:
         found.memory.save(memory_path(warehouse))
@@ -83,24 +82,18 @@ def look(warehouse: Path, *, again: bool = False) -> Update:
     known = _known(warehouse)
     since = _changed(before, standing, known)
     memory = before.with_new(standing, since, _shaken(warehouse, since))
-    stored = rows(warehouse, STORMS, STORMS.names)
+    standing_rows = rows(warehouse, STORMS, STORMS.names)
     old: list[Mapping[str, Any]] = []
     new: list[Mapping[str, Any]] = []
     kept: dict[str, int] = {}
     for cluster in sorted({cluster for cluster, _ in known}):
-        mine = [row for row in stored if row["cluster"] == cluster]
+        mine = [row for row in standing_rows if row["cluster"] == cluster]
         changes = {group: at for (name, group), at in since.items() if name == cluster}
         looked, found = _look(warehouse, cluster, known, memory, changes, mine)
         old += looked.replaced
         new += found
         kept[cluster] = looked.kept
     return Update(old=old, new=new, memory=memory.since(kept) if before.files != standing else None)
-
-
-def storms_table(found: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Rows as Arrow takes them."""
-    array = pa.array([as_stored(dict(row), STORMS) for row in found], type=row_type(STORMS))
-    return pa.Table.from_struct_array(array)
 
 
 def memory_path(warehouse: Path) -> Path:

@@ -1,9 +1,8 @@
-"""Spark's shell around `rows.gold_rows`: silver in, one column of rows per gold table out."""
+"""Spark's shell around `groups.gold_of`: silver in, one column of rows per gold table out."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -12,29 +11,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import microseconds, row_type
-from pipelines.gold.rows import DAY_MS, Terms, broker, gold_rows
+from pipelines.arrow_types import as_stored, row_type
+from pipelines.gold.groups import INPUTS, TIMES, Known, gold_of
+from pipelines.gold.rows import DAY_MS, Terms
 from schemas.gold import GROUP_TABLES
-from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
+from schemas.silver import GENERATIONS
 from schemas.tables import Table
 
-INPUTS = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS)
-TIMES = {
-    "generations": "joined_at",
-    "generation_members": "valid_from_at",
-    "stalls": "stopped_at_latest",
-    "group_events": "event_at",
-}
 ROWS_PER_BATCH = 2_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """By cluster: broker settings as observed last, how far its history reaches (milliseconds), and rows of `marks`."""
-
-    observed: Mapping[str, Mapping[str, Any]]
-    until_ms: Mapping[str, int]
-    marks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 def gold(silver: Mapping[Table, DataFrame], scope: DataFrame, known: Known, terms: Terms) -> DataFrame:
@@ -90,16 +74,8 @@ def _analyse(known: Known, terms: Terms, batches: Iterable[pa.RecordBatch]) -> I
     out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in GROUP_TABLES}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
-        found = gold_rows(
-            cluster,
-            group_id,
-            {table.name: [row[table.name] for row in mine if row[table.name] is not None] for table in INPUTS},
-            broker=broker(known.observed.get(cluster, {})),
-            terms=terms,
-            since_ms=mine[0]["since_ms"],
-            until_ms=known.until_ms.get(cluster, 0),
-            marks=[m for m in known.marks.get(cluster, ()) if m["group_id"] in (None, group_id)],
-        )
+        silver = {table.name: [row[table.name] for row in mine if row[table.name] is not None] for table in INPUTS}
+        found = gold_of((cluster, group_id), silver, mine[0]["since_ms"], known, terms)
         for name, new in found.items():
             out[name] += new
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
@@ -118,11 +94,3 @@ def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
         columns.append(pa.array([None] * before + mine + [None] * after, type=row_type(table)))
         before += len(mine)
     return pa.RecordBatch.from_arrays(columns, names=[table.name for table in GROUP_TABLES])
-
-
-def as_stored(row: dict[str, Any], table: Table) -> dict[str, Any]:
-    """As Arrow takes it: instants in microseconds, maps as pairs."""
-    return {
-        name: list(value.items()) if isinstance(value, dict) else value
-        for name, value in microseconds(row, table).items()
-    }

@@ -12,8 +12,7 @@ from deltalake import write_deltalake
 
 from jobs.delta_io import table_path
 from jobs.replay import Batch, Capture, Row, Rows, bronze_of
-from pipelines.arrow_types import row_type
-from pipelines.gold.frame import as_stored
+from pipelines.arrow_types import as_stored, row_type
 from pipelines.gold.rows import Terms, broker, gold_rows
 from pipelines.marks import mark_rows
 from pipelines.reassignments.rows import reassignment_rows

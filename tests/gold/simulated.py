@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench.simulated_group import Instance, Simulated
-from pipelines.arrow_types import row_type
-from pipelines.gold.frame import as_stored
+from pipelines.arrow_types import as_stored, row_type
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.tables import Table
 

@@ -12,9 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 
 from bench.simulated_days import Cluster
 from jobs.delta_io import table_path
-from jobs.storms import look, memory_path, storms_table
-from pipelines.arrow_types import row_type
-from pipelines.gold.frame import as_stored
+from jobs.storms import look, memory_path
+from pipelines.arrow_types import as_stored, row_type, stored
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GROUPS
 from tests.gold.simulated import CLUSTER, DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
@@ -55,10 +54,10 @@ class Warehouse:
         found = look(self.folder)
         ids = {row["storm_id"] for row in found.old}
         kept = [row for row in self.storms() if row["storm_id"] not in ids]
-        rows = storms_table(found.new)
-        write_deltalake(table_path(self.folder, STORMS), storms_table([]), mode="append")
-        stored = [row for row in kept if row] + rows.to_pylist()
-        write_deltalake(table_path(self.folder, STORMS), rows.from_pylist(stored, rows.schema), mode="overwrite")
+        rows = stored(found.new, STORMS)
+        write_deltalake(table_path(self.folder, STORMS), stored([], STORMS), mode="append")
+        standing = [row for row in kept if row] + rows.to_pylist()
+        write_deltalake(table_path(self.folder, STORMS), rows.from_pylist(standing, rows.schema), mode="overwrite")
         if found.memory is not None:
             found.memory.save(memory_path(self.folder))
         return self.storms()

@@ -10,8 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from deltalake import write_deltalake
 
-from pipelines.arrow_types import row_type
-from pipelines.gold.frame import as_stored
+from pipelines.arrow_types import as_stored, row_type
 from pipelines.gold.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES

@@ -20,8 +20,7 @@ from dashboards.search import Search
 from dashboards.store import ORDERS, Store
 from dashboards.urlstate import PATHS, Window, parse
 from jobs.spark import FEW_ROWS
-from pipelines.arrow_types import row_type
-from pipelines.gold.frame import as_stored
+from pipelines.arrow_types import as_stored, row_type
 from schemas.gold import ADVICE, DIAGNOSES
 from tests.ui import sample
 from tests.ui.databricks import Databricks, DuckEngine, SparkEngine

@@ -11,8 +11,7 @@ from dashboards.diagnoses import panel
 from dashboards.pages.advice import render
 from dashboards.store import Store
 from dashboards.urlstate import Window, parse
-from pipelines.arrow_types import row_type
-from pipelines.gold.frame import as_stored
+from pipelines.arrow_types import as_stored, row_type
 from pipelines.gold.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES

@@ -18,10 +18,10 @@ from playwright.sync_api import Page
 from jobs.alert_links import dashboard_url
 from jobs.delta_io import table_path
 from jobs.settings import Settings
-from jobs.storms import look, storms_table
+from jobs.storms import look
+from pipelines.arrow_types import as_stored, stored
 from pipelines.gold.advice import Worth, advice_rows
 from pipelines.gold.alerts.alert import Alert
-from pipelines.gold.frame import as_stored
 from pipelines.gold.latencies import Broker
 from schemas.gold import ADVICE, STORMS
 from schemas.states import AlertName, AlertSeverity, Evidence
@@ -72,7 +72,7 @@ def recorded(tmp_path_factory) -> Iterator[Recorded]:
     rows["advice"] += tried()
     store(folder, rows)
     found = look(folder)
-    write_deltalake(table_path(folder, STORMS), storms_table(found.new), mode="overwrite")
+    write_deltalake(table_path(folder, STORMS), stored(found.new, STORMS), mode="overwrite")
     with serving(folder) as address:
         yield Recorded(address, rows | {"storms": list(found.new)})
 

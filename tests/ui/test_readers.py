@@ -17,8 +17,7 @@ from dashboards.readers import Readers, ReadersLake
 from dashboards.sight import MASKED, WHOLE
 from dashboards.urlstate import PATHS, group_hash
 from jobs.cli import main as regroup
-from pipelines.arrow_types import row_type
-from pipelines.gold.frame import as_stored
+from pipelines.arrow_types import as_stored, row_type
 from schemas.gold import ADVICE, ALERTS, DIAGNOSES
 from tests.ui import sample
 

@@ -1,0 +1,78 @@
+"""Gold of groups from silver rows that are at hand, group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from pipelines.arrow_types import stored
+from pipelines.gold.rows import DAY_MS, Rows, Terms, broker, gold_rows
+from schemas.gold import GROUP_TABLES
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
+from schemas.tables import Table
+
+INPUTS = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS)
+TIMES = {
+    "generations": "joined_at",
+    "generation_members": "valid_from_at",
+    "stalls": "stopped_at_latest",
+    "group_events": "event_at",
+}
+Group = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """By cluster: broker settings as observed last, how far its history reaches (milliseconds), and rows of `marks`."""
+
+    observed: Mapping[str, Mapping[str, Any]]
+    until_ms: Mapping[str, int]
+    marks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+
+
+def cut_ms(since_ms: int, terms: Terms) -> int:
+    """Rows since then are needed for gold of the day of `since_ms`, and the generation in force then."""
+    return since_ms // DAY_MS * DAY_MS - terms.window_ms
+
+
+def gold_of(
+    group: Group, silver: Mapping[str, Sequence[dict[str, Any]]], since_ms: int, known: Known, terms: Terms
+) -> Rows:
+    """Rows of `GROUP_TABLES` by name, of one group, whose rows of `INPUTS` are given likewise (`rows.gold_rows`)."""
+    cluster, group_id = group
+    return gold_rows(
+        cluster,
+        group_id,
+        silver,
+        broker=broker(known.observed.get(cluster, {})),
+        terms=terms,
+        since_ms=since_ms,
+        until_ms=known.until_ms.get(cluster, 0),
+        marks=[m for m in known.marks.get(cluster, ()) if m["group_id"] in (None, group_id)],
+    )
+
+
+def gold_of_few(
+    silver: Mapping[str, pa.Table], scope: Mapping[Group, int], known: Known, terms: Terms
+) -> dict[Table, pa.Table]:
+    """What `frame.gold` returns, as a table each.
+
+    Args:
+        silver: rows of the tables of `INPUTS` by name, instants as milliseconds.
+        scope: by group from when on its rows are wanted, in milliseconds.
+        known: what is known of the clusters.
+        terms: what the analysis is told.
+    """
+    groups: dict[Group, dict[str, list[dict[str, Any]]]] = {g: {t.name: [] for t in INPUTS} for g in scope}
+    for name, rows in silver.items():
+        for row in rows.to_pylist():
+            groups[row["cluster"], row["group_id"]][name].append(row)
+    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in GROUP_TABLES}
+    for group, mine in groups.items():
+        if any(mine.values()):
+            for name, new in gold_of(group, mine, scope[group], known, terms).items():
+                out[name] += new
+    return {table: stored(out[table.name], table) for table in GROUP_TABLES}
