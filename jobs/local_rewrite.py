@@ -23,7 +23,7 @@ from deltalake.transaction import AddAction, RemoveAction
 
 from jobs.engine import connect, show_files
 from jobs.full_disk import refuse_full
-from jobs.silver_rows import datafiles
+from jobs.silver_rows import datafiles, instant
 from schemas.tables import Table
 
 LONGEST = 200
@@ -41,7 +41,8 @@ def rewrite(
         new: rows whose keys it does not have; they get a file of their own, since they are what will change next.
         changed: rows whose keys it has.
         gone: rows whose keys it has.
-        since: an instant (column and milliseconds) that no row which is replaced is from before.
+        since: an instant (column and milliseconds) that no row which is replaced is from before; other rows of the
+            files that hold them which are get a file of their own.
 
     Raises:
         CommitFailedError: there was another commit meanwhile.
@@ -51,7 +52,15 @@ def rewrite(
     files = datafiles(path, stored, since)
     holding = _holding(files, table, keys) if files and keys.num_rows else []
     others = pa.concat_tables([changed, _without(holding, table, keys, changed.schema)]) if holding else changed
-    commit(path, stored, removed=holding, added=(new, others))
+    commit(path, stored, removed=holding, added=(new, *_by_age(others, since)))
+
+
+def _by_age(rows: pa.Table, since: tuple[str, int] | None) -> tuple[pa.Table, ...]:
+    """Rows from before `since` apart: they hardly change again, and need not be written again with those that do."""
+    if since is None:
+        return (rows,)
+    is_old = pc.fill_null(pc.less(rows[since[0]], instant(since[1])), fill_value=False)
+    return rows.filter(is_old), rows.filter(pc.invert(is_old))
 
 
 def commit(

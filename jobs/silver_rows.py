@@ -36,7 +36,7 @@ def rows(
     if not DeltaTable.is_deltatable(table_path(warehouse, table)):
         return []
     if since is not None:
-        late = pc.field(since[0]) >= pa.scalar(since[1] * 1000, pa.timestamp("us", tz="UTC"))
+        late = pc.field(since[0]) >= instant(since[1])
         where = late if where is None else where & late
     found = dataset(warehouse, table, since=since).to_table(columns=list(columns), filter=where)
     out: list[dict[str, Any]] = milliseconds(found).to_pylist()
@@ -54,11 +54,16 @@ def datafiles(path: str, stored: DeltaTable, since: tuple[str, int] | None = Non
     """The files of the table at `path` but for those that end before `since`, as the limits tell that Delta keeps."""
     files = pa.table(stored.get_add_actions(flatten=True))
     if since is not None and f"max.{since[0]}" in files.column_names:
-        begin = pa.scalar((since[1] - ROUNDED_MS) * 1000, pa.timestamp("us", tz="UTC"))
+        begin = instant(since[1] - ROUNDED_MS)
         may = pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True)
         # A row without a time may belong anywhere.
         files = files.filter(pc.or_(may, pc.fill_null(pc.greater(files[f"null_count.{since[0]}"], 0), fill_value=True)))
     return [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
+
+
+def instant(ms: int) -> pa.Scalar:
+    """Milliseconds since the epoch as tables store them."""
+    return pa.scalar(ms * 1000, pa.timestamp("us", tz="UTC"))
 
 
 def among(groups: Collection[str]) -> pc.Expression:
