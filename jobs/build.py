@@ -186,7 +186,7 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     followed = (*INPUTS, ADMIN_OBSERVATIONS)
     progress = checkpoint_path(warehouse, "build")
-    start_over_unless(progress, len(followed))
+    start_over_unless(progress, [table_path(warehouse, table) for table in followed])
     new = {table: follow(spark, warehouse, table) for table in followed}
     rows = [_touching(table, frame) for table, frame in new.items()]
 

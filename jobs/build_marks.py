@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.checkpoint import start_over_unless
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
 from jobs.replace import replace_rows
 from jobs.retention import kept_since
@@ -52,10 +53,12 @@ def update_marks(spark: SparkSession, warehouse: Path, new: DataFrame) -> None:
 def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
     """Follow bronze and bring the table up to date."""
     create_tables(spark, warehouse, (MARKS,))
+    progress = checkpoint_path(warehouse, "build-marks")
+    start_over_unless(progress, [table_path(warehouse, ADMIN_OBSERVATIONS)])
     return (
         follow(spark, warehouse, ADMIN_OBSERVATIONS)
         .writeStream.foreachBatch(lambda batch, _: update_marks(batch.sparkSession, warehouse, batch))
-        .option("checkpointLocation", str(checkpoint_path(warehouse, "build-marks")))
+        .option("checkpointLocation", str(progress))
         .trigger(**trigger)
         .start()
     )

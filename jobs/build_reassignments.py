@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.checkpoint import start_over_unless
 from jobs.conflicts import insist, is_local
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
 from jobs.replace import replace_rows
@@ -57,11 +58,13 @@ def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Map
 
 def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
     """Follow bronze and rebuild what changes."""
+    progress = checkpoint_path(warehouse, "build-reassignments")
+    start_over_unless(progress, [table_path(warehouse, table) for table in INPUTS])
     new = (follow(spark, warehouse, table) for table in INPUTS)
     return (
         reduce(DataFrame.union, touching(*new))
         .writeStream.foreachBatch(lambda batch, _: rebuild_since(batch.sparkSession, warehouse, batch))
-        .option("checkpointLocation", str(checkpoint_path(warehouse, "build-reassignments")))
+        .option("checkpointLocation", str(progress))
         .trigger(**trigger)
         .start()
     )

@@ -26,18 +26,34 @@ _held: dict[Path, TextIO] = {}
 """Locks of this process, by their files."""
 
 
-def start_over_unless(path: Path, tables: int) -> None:
-    """Forget the progress of a stream that followed another number of tables, as one of an earlier Regroup may have:
-    Spark would not go on with it. For streams that may be told again what they were told before.
+def start_over_unless(path: Path, tables: Sequence[str]) -> None:
+    """Forget the progress of a stream that cannot go on: one that followed another number of tables, as of an earlier
+    Regroup, or whose tables' logs no longer reach back to where it stopped. For streams that may be told again what
+    they were told before.
     """
     batches = [each for each in path.glob("offsets/*") if each.name.isdigit()]
     if not batches:
         return
     # Spark writes a line with its format's version, one with its own settings, and one for each table.
-    newest = max(batches, key=lambda each: int(each.name)).read_text(encoding="utf-8").splitlines()
-    if len(newest) - 2 != tables:
-        print(f"{path.name}: bronze is looked through from its beginning, since an earlier Regroup read less of it.")
-        shutil.rmtree(path)
+    _, _, *stood = max(batches, key=lambda each: int(each.name)).read_text(encoding="utf-8").splitlines()
+    if len(stood) != len(tables):
+        why = "an earlier Regroup read less of it"
+    elif any(_is_gone(told, table) for told, table in zip(stood, tables, strict=True)):
+        why = "it was stopped for longer than the tables' logs reach back"
+    else:
+        return
+    print(f"{path.name}: bronze is looked through from its beginning, since {why}.")
+    shutil.rmtree(path)
+
+
+def _is_gone(told: str, table: str) -> bool:
+    """Whether the table's log no longer has the version at which a stream stood."""
+    try:
+        version = int(json.loads(told)["reservoirVersion"])
+    except (ValueError, KeyError, TypeError):
+        return False
+    commits = [int(each.stem) for each in Path(table, "_delta_log").glob("*.json") if each.stem.isdigit()]
+    return version < min(commits, default=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

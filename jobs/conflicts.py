@@ -12,6 +12,7 @@ import fcntl
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from random import uniform
 from typing import TypeVar
@@ -45,6 +46,12 @@ def is_local(path: str) -> bool:
     Spark then commits to it alone only: on a local disk its commit may overwrite one that comes from outside its JVM at
     the same instant (Delta's LocalLogStore).
     """
+    return _is_unclustered(path, Path(path, "_delta_log").stat().st_ino)
+
+
+@lru_cache(maxsize=1_000)
+def _is_unclustered(path: str, _log: int) -> bool:
+    """A table keeps its features for as long as it is there; another one of the same name has another log folder."""
     return "clustering" not in (DeltaTable(path).protocol().writer_features or ())
 
 

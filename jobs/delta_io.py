@@ -19,7 +19,7 @@ import deltalake
 from delta.tables import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from jobs.conflicts import turn
+from jobs.conflicts import is_local, turn
 from jobs.errors import UserError
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 WRITERS = 3
 """Tables written at once: a commit is mostly waiting, on two cores too."""
 
+LOG_HOURS = 2
+"""So long the log of a local table keeps commits. A stream that was stopped for longer starts over (`checkpoint`)."""
+
 UNFINISHED_S = 10.0
 """Nobody takes so long between beginning to make a table and its first commit."""
 
@@ -41,6 +44,16 @@ PROPERTIES = {
     "delta.checkpointPolicy": "classic",
     VERSION_PROPERTY: str(SCHEMA_VERSION),
 }
+
+LOCAL_PROPERTIES = {
+    # Who opens a table reads each commit since its last checkpoint: deltalake would make one in a hundred commits.
+    "delta.checkpointInterval": "10",
+    # Who opens a table lists its log, which takes 6 ms for a thousand commits, and a batch opens tables 40 times. Of
+    # 30 days of commits, Delta's default, there would be half a million.
+    "delta.logRetentionDuration": f"interval {LOG_HOURS} hours",
+    "delta.deletedFileRetentionDuration": f"interval {LOG_HOURS} hours",
+}
+"""Those of tables that deltalake writes (`conflicts.is_local`)."""
 
 
 def table_path(warehouse: str | Path, table: Table) -> str:
@@ -94,10 +107,11 @@ def _create(spark: SparkSession, path: str, table: Table) -> None:
         builder = builder.addColumn(
             column.name, column.type, nullable=column.name not in table.key, comment=column.comment
         )
-    for key, value in PROPERTIES.items():
+    is_here = "DATABRICKS_RUNTIME_VERSION" not in os.environ
+    for key, value in (PROPERTIES | LOCAL_PROPERTIES if is_here else PROPERTIES).items():
         builder = builder.property(key, value)
     # deltalake cannot write clustered tables.
-    is_clustered = table.cluster_by and "DATABRICKS_RUNTIME_VERSION" in os.environ
+    is_clustered = table.cluster_by and not is_here
     (builder.clusterBy(*table.cluster_by) if is_clustered else builder).execute()
 
 
@@ -143,6 +157,9 @@ def missing_columns(stored: deltalake.DeltaTable, table: Table) -> list[Column]:
 
 def _bring_up_to_date(spark: SparkSession, path: str, table: Table) -> None:
     stored = deltalake.DeltaTable(path)
+    if is_local(path) and not LOCAL_PROPERTIES.items() <= stored.metadata().configuration.items():
+        with turn(path, alone=True):
+            stored.alter.set_table_properties(dict(LOCAL_PROPERTIES))
     if missing := missing_columns(stored, table):
         names = ", ".join(column.name for column in missing)
         print(f"The table {table.name} is of an earlier Regroup and gains the columns {names}.", flush=True)

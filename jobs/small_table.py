@@ -15,7 +15,7 @@ from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from jobs.conflicts import turn
-from jobs.delta_io import PROPERTIES, missing_columns, refuse_newer, table_path
+from jobs.delta_io import LOCAL_PROPERTIES, PROPERTIES, missing_columns, refuse_newer, table_path
 from jobs.full_disk import refuse_full
 from pipelines.arrow_types import row_type, stored
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Table, schema_version
@@ -49,7 +49,7 @@ def create(warehouse: Path, table: Table) -> None:
         Schema(told),
         mode="ignore",
         description=table.comment,
-        configuration=dict(PROPERTIES),
+        configuration=PROPERTIES | LOCAL_PROPERTIES,
         raise_if_key_not_exists=False,
     )
 

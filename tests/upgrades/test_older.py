@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -15,14 +16,14 @@ from dashboards.lake import LakeError, LocalLake
 from dashboards.store import Store
 from jobs import cli, delta_io, small_table
 from jobs.analyze import analyze
-from jobs.build import rebuild_all, start
+from jobs.build import INPUTS, rebuild_all, start
 from jobs.checkpoint import start_over_unless
 from jobs.delta_io import checkpoint_path, create_tables, table_path
 from jobs.doctor import _warehouse
 from jobs.replay import Capture, bronze_of, split
 from jobs.settings import Settings
 from pipelines.arrow_types import row_type
-from schemas.bronze import BRONZE, OFFSET_COMMITS
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS
 from schemas.silver import GROUPS
 from schemas.tables import schema_version
@@ -125,9 +126,21 @@ def test_a_small_table_of_an_earlier_version_gains_columns_and_version(warehouse
 
 
 def test_progress_over_as_many_tables_as_before_is_kept(older) -> None:
-    progress = checkpoint_path(older, "build")
-    start_over_unless(progress, 3)
+    progress, followed = checkpoint_path(older, "build"), [table_path(older, table) for table in INPUTS]
+    start_over_unless(progress, followed)
     assert progress.is_dir()
-    start_over_unless(progress, 4)
+    start_over_unless(progress, [*followed, table_path(older, ADMIN_OBSERVATIONS)])
     assert not progress.exists()
-    start_over_unless(progress, 4)
+    start_over_unless(progress, followed)
+
+
+def test_progress_from_before_a_tables_log_begins_is_forgotten(older) -> None:
+    progress, followed = checkpoint_path(older, "build"), [table_path(older, table) for table in INPUTS]
+    for stood in (progress / "offsets").iterdir():
+        stood.write_text(re.sub(r'"reservoirVersion":\d+', '"reservoirVersion":0', stood.read_text()))
+    start_over_unless(progress, followed)
+    assert progress.is_dir(), "the log has it"
+    DeltaTable(followed[0]).create_checkpoint()
+    Path(followed[0], "_delta_log", f"{0:020}.json").unlink()
+    start_over_unless(progress, followed)
+    assert not progress.exists()
