@@ -1,6 +1,6 @@
 """Hours of steady load on `./regroup up`: freshness of silver, memory, open files and files of each table.
 
-`./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 3600]
+`./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 600]
 [--driver-memory 2g]`: a broker of its own, whose `__consumer_offsets` gets records at that rate, each with the time it
 is written; every group rebalances once in 20 rounds of commits. A row of `generations` is visible in the first version
 of the table that has it, which is looked for twice a second. Memory is proportional set size (Pss) of `up` and of all
@@ -166,7 +166,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=int, default=120)
     parser.add_argument("--records-per-s", type=int, default=2_000)
     parser.add_argument("--groups", type=int, default=1_000)
-    parser.add_argument("--maintain-seconds", type=float, default=3_600)
+    parser.add_argument("--maintain-seconds", type=float, default=600)
     parser.add_argument("--driver-memory", default="2g")
     arguments = parser.parse_args()
     rate, minutes = arguments.records_per_s, arguments.minutes
