@@ -84,10 +84,20 @@ class Analysing:
 
     def _in_parts(self, stopped: threading.Event, spark: SparkSession, replaying: Replaying | None) -> None:
         most, rest = FIRST, self.settings.analyze_seconds / 2
+        part: Part | None = None
         at, built = time.monotonic(), self.building.seconds
         while not stopped.wait(rest):
             began = time.monotonic()
-            part = analyze_part(spark, self.settings, most=most, reading=self.building, replaying=replaying)
+            # Batches keep storms while there are any.
+            is_idle = part is not None and not part.left
+            part = analyze_part(
+                spark,
+                self.settings,
+                most=most,
+                reading=self.building,
+                replaying=replaying,
+                with_storms=is_idle,
+            )
             ended = time.monotonic()
             busy = (self.building.seconds - built) / (ended - at)
             at, built = ended, self.building.seconds

@@ -90,12 +90,13 @@ def analyze_part(
     most: int | None = None,
     reading: AbstractContextManager[object] | None = None,
     replaying: Replaying | None = None,
+    with_storms: bool = True,
     again: bool = False,
 ) -> Part:
     """Analyse `most` of the groups that changed, those first that have waited longest; the tables are there.
 
     Silver does not change while `reading` is entered; it is read afterwards as it was then. With `replaying` that is
-    done without Spark.
+    done without Spark. Without `with_storms` somebody else keeps `storms`.
     """
     warehouse = settings.warehouse
     memory = analysed_path(warehouse)
@@ -117,7 +118,8 @@ def analyze_part(
         is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
         scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
         part = dict(islice(scope.items(), most))
-        update_storms(spark, settings, again=again)
+        if with_storms:
+            update_storms(spark, settings, again=again)
     if part and replaying:
         rows = silver_of(warehouse, versions, part, terms)
         _replace(spark, warehouse, gold_stored(warehouse, part), replaying.gold(rows, part, known, terms))

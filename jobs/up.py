@@ -30,6 +30,7 @@ from jobs.lab.lab import Lab, without_compiler
 from jobs.lab.scenarios import DEFAULT, chosen
 from jobs.maintain import Maintenance
 from jobs.notify import Notifier, Notifying
+from jobs.pace import Pace
 from jobs.pages import access, free_port
 from jobs.processes import Supervised
 from jobs.runs import Runs
@@ -117,7 +118,9 @@ def _notify(
 def check_quality(settings: Settings, stopped: threading.Event) -> None:
     """Hold the tables against their rules now and then, in a process that is there only meanwhile."""
     warehouse = settings.warehouse.absolute()
-    command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "quality", "--once", "--warehouse", warehouse]
+    # It gives way to batches.
+    command: list[str | Path] = ["nice", sys.executable, "-P", "-m", "jobs.cli", "quality"]
+    command += ["--once", "--warehouse", warehouse]
 
     def go_on() -> None:
         while not stopped.wait(settings.quality_seconds):
@@ -243,7 +246,7 @@ def _built(
     runs: Runs,
 ) -> ingest.OnBatch:
     """`building` is held: polls build reassignments too, and the groups of topics that they name."""
-    rows = 0
+    rows, storms = 0, Pace()
 
     def build(new: Mapping[Table, DataFrame]) -> None:
         nonlocal rows
@@ -255,7 +258,8 @@ def _built(
             if not history:
                 return
             rebuild_touched(spark, settings, touched(history))
-            update_storms(spark, settings)
+            # Of thousands of groups that all shake, storms are long; `analyze` sees to what this leaves.
+            storms.let(partial(update_storms, spark, settings))
         rows += 1
         say(f"Batch {rows} is in silver")
         on_built()
