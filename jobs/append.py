@@ -22,13 +22,13 @@ def append(frame: DataFrame, path: str, *, app_id: str, version: int, rows: int 
 
     With `rows`, so many as are in the frame, few of them become one file, on a machine of one's own without Spark.
     """
-    is_small, by_deltalake = rows is not None and rows <= SMALL, is_local(path)
-    if is_small and by_deltalake:
+    is_small = rows is not None and rows <= SMALL
+    if is_small and is_local(path):
         few = frame.toArrow()
         insist(path, lambda: _append_few(few, path, app_id, version))
         return
     written = (frame.coalesce(1) if is_small else frame).write.format("delta").mode("append")
-    with turn(path, alone=by_deltalake):
+    with turn(path, by_spark=True):
         written.option("txnAppId", app_id).option("txnVersion", version).save(path)
 
 

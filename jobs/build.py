@@ -22,7 +22,7 @@ from jobs.analyze import analyze
 from jobs.build_marks import rebuild_all_marks, start_marks
 from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
 from jobs.checkpoint import start_over_unless
-from jobs.conflicts import insist, is_local
+from jobs.conflicts import insist
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
 from jobs.errors import UserError
 from jobs.held import hold
@@ -66,7 +66,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
         for table in SILVER:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
-            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path), alone=is_local(path))
+            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path), by_spark=True)
     finally:
         rebuilt.unpersist()
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.checkpoint import start_over_unless
-from jobs.conflicts import insist, is_local
+from jobs.conflicts import insist
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
 from jobs.replace import replace_rows
 from jobs.retention import with_settled
@@ -42,7 +42,7 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
         for table in REASSIGNMENT_TABLES:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
-            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path), alone=is_local(path))
+            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path), by_spark=True)
     finally:
         rebuilt.unpersist()
 

@@ -56,11 +56,12 @@ def _is_unclustered(path: str, _log: int) -> bool:
 
 
 @contextmanager
-def turn(path: str, *, alone: bool = False) -> Iterator[None]:
+def turn(path: str, *, alone: bool = False, by_spark: bool = False) -> Iterator[None]:
     """Write to the table at `path` herein, beside others who do, or alone; waits for those who write otherwise.
 
-    What was written is on the disk at the end.
+    What was written is on the disk at the end. Spark writes to a table of deltalake's (`is_local`) alone.
     """
+    alone = alone or (by_spark and is_local(path))
     lock = Path(path).parent / "_checkpoints" / "turns" / Path(path).name
     with ExitStack() as stack:
         with suppress(OSError):
@@ -71,16 +72,16 @@ def turn(path: str, *, alone: bool = False) -> Iterator[None]:
         yield
 
 
-def insist(path: str, act: Callable[[], T], *, alone: bool = False) -> T:
+def insist(path: str, act: Callable[[], T], *, alone: bool = False, by_spark: bool = False) -> T:
     """What `act` returns, which commits to the table at `path`, sees it as it then stands and may be repeated; with
-    `alone` nobody else writes meanwhile, where there are locks.
+    `alone`, and where `turn` says so of Spark, nobody else writes meanwhile, where there are locks.
 
     Raises:
         Exception: one of `CONFLICTS`, if others were first each time.
     """
     for attempt in range(TRIES - 1):
         try:
-            with turn(path, alone=alone or attempt > 0):
+            with turn(path, alone=alone or attempt > 0, by_spark=by_spark):
                 return act()
         except CONFLICTS:
             # Without locks, two that lose against each other must not go on in step.

@@ -25,7 +25,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.analyze import analysed_path
-from jobs.conflicts import insist, is_local
+from jobs.conflicts import insist
 from jobs.delta_io import table_path
 from jobs.engine import connect, show
 from jobs.errors import UserError
@@ -188,7 +188,7 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
         merge.execute()
 
     before = deltalake.DeltaTable(path).version()
-    insist(path, merge, alone=is_local(path))
+    insist(path, merge, by_spark=True)
     after = deltalake.DeltaTable(path)
     ours = (commit for commit in after.history(after.version() - before) if commit["operation"] == "MERGE")
     metrics: dict[str, str] = next((commit["operationMetrics"] for commit in ours), {})

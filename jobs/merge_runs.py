@@ -20,7 +20,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.conflicts import insist, is_local
+from jobs.conflicts import insist
 from jobs.delta_io import checkpoint_path, table_path
 from jobs.engine import connect, show
 from pipelines.arrow_types import row_type
@@ -147,7 +147,7 @@ def _merge_hour(spark: SparkSession, warehouse: Path, hour: int, covered: dict[P
         frame = spark.createDataFrame(rows).coalesce(1)
         writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", _where(hour, replaced))
         path = table_path(warehouse, OFFSET_COMMITS)
-        insist(path, lambda: writer.save(path), alone=is_local(path))
+        insist(path, lambda: writer.save(path), by_spark=True)
     return fragments.num_rows, rows.num_rows
 
 

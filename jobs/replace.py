@@ -49,7 +49,7 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
     # Were they written by the MERGE, they would share files with rows that are over, and each further MERGE, which
     # writes the files again whose rows it changes, would write all that ever happened.
     if (new := changes.filter(is_new).drop_columns(CHANGE)).num_rows:
-        with turn(path):
+        with turn(path, by_spark=True):
             spark.createDataFrame(new).coalesce(1).write.format("delta").mode("append").save(path)
     if (others := changes.filter(pc.invert(is_new))).num_rows:
         _merge(spark, old, others, path, table)
@@ -77,7 +77,7 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
         )
 
     # Files that `maintain` compacts meanwhile hold the same rows.
-    insist(path, merge)
+    insist(path, merge, by_spark=True)
 
 
 def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:

@@ -201,7 +201,7 @@ def _chunks(items: list[T], count: int) -> list[list[T]]:
 
 
 def _append(frame: DataFrame, path: str) -> None:
-    with turn(path, alone=True):
+    with turn(path, by_spark=True):
         frame.write.format("delta").mode("append").save(path)
 
 

@@ -17,7 +17,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.conflicts import insist, is_local
+from jobs.conflicts import insist
 from jobs.delta_io import read, table_path
 from jobs.engine import connect
 from jobs.settings import Settings
@@ -82,7 +82,7 @@ def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms
         # Said first: a rebuild between the two would else take the half that is left for the whole.
         _note(warehouse, table, since)
         old = F.col(TIMES[table]) < F.lit(_instant(since))
-        insist(path, lambda: DeltaTable.forPath(spark, path).delete(old), alone=is_local(path))
+        insist(path, lambda: DeltaTable.forPath(spark, path).delete(old), by_spark=True)
     return rows
 
 
