@@ -78,7 +78,7 @@ def on_disk(path: str) -> Iterator[None]:
     log = Path(path) / "_delta_log"
     before = _newest(log)
     yield
-    # Versions have no gaps, and a log keeps those of a month: it is listed once.
+    # Versions have no gaps, and a log holds thousands: it is listed once.
     new = list(takewhile(Path.exists, (_commit(log, version) for version in count(before + 1))))
     written = [Path(path) / name for commit in new for name in _added(commit)]
     for each in (*written, *new, *{file.parent for file in (*written, *new)}):

@@ -11,9 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from deltalake import DeltaTable
 
-from jobs.delta_io import create_tables, table_path
+from jobs.delta_io import table_path
 from schemas.bronze import COORDINATOR_RECORDS
 from tests.faults.matrix import Trial
 from tests.faults.process import Job, finished
@@ -155,15 +154,11 @@ def test_a_torn_delta_log_is_refused_by_name_and_good_again_without_it(
 @pytest.mark.parametrize("left", [None, 0.0, 0.5])
 @pytest.mark.parametrize("named", ["_last_checkpoint", "*.checkpoint.parquet"])
 def test_a_damaged_table_checkpoint_is_refused_by_name_or_not_needed(
-    spark, matrix, warehouse, recorded, undisturbed, named, left, number
+    matrix, warehouse, recorded, undisturbed, named, left, number
 ) -> None:
-    """Written at every tenth commit here, to have one soon."""
     trial = matrix(f"{named} {'deleted' if left is None else f'torn to {left:.0%}'}", Trial())
-    create_tables(spark, warehouse, (COORDINATOR_RECORDS,))
-    table = table_path(warehouse, COORDINATOR_RECORDS)
-    DeltaTable(table).alter.set_table_properties({"delta.checkpointInterval": "10"})
     small = replace(recorded, max_offsets_per_trigger=1_000)
-    log = Path(table) / "_delta_log"
+    log = Path(table_path(warehouse, COORDINATOR_RECORDS)) / "_delta_log"
     trial.is_hit = disturbed(warehouse, small, lambda w: (log / f"{11:020}.json").exists(), lambda w: True)
     (file,) = log.glob(named)
     if left is None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
@@ -112,6 +113,19 @@ def test_one_commit_adds_changes_and_takes_away(path) -> None:
     assert DeltaTable(path).version() == before + 1
     expected = pa.concat_tables([generation([1], member_count=9), generation([2])])
     assert told(DeltaTable(path).to_pyarrow_table(), GENERATIONS) == told(expected, GENERATIONS)
+
+
+def test_rows_from_before_a_change_are_written_again_once(spark, path) -> None:
+    DeltaTable(path).optimize.compact()
+    for count in (8, 9):
+        before = {1: generation([1]), 2: generation([1], member_count=8)}[count - 7]
+        replace_rows(spark, before, generation([1], member_count=count), path, GENERATIONS)
+        files = {uri: pq.read_table(uri)["generation_id"].to_pylist() for uri in DeltaTable(path).file_uris()}
+        assert sorted(files.values()) == [[0], [1]]
+        (old,) = (uri for uri, numbers in files.items() if numbers == [0])
+        if count == 8:
+            kept = old
+    assert old == kept
 
 
 def test_who_comes_second_is_told(path, monkeypatch) -> None:

@@ -1,0 +1,49 @@
+"""DuckDB as jobs ask it: every column of a table, whatever its files have, and views that nobody else sees."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from jobs.engine import connect, show_files
+from pipelines.arrow_types import row_type, stored
+from schemas.gold import MARKS
+
+AT = 1_800_000_000_000
+ROW = {"cluster": "kafka", "marked_at": AT, "kind": "deploy", "text": "v2", "group_id": "orders"}
+
+
+@pytest.fixture
+def files(tmp_path) -> list[str]:
+    """A file of an earlier Regroup, which lacks a column, and one of this."""
+    whole, paths = stored([ROW], MARKS), [str(tmp_path / name) for name in ("earlier.parquet", "now.parquet")]
+    pq.write_table(whole.drop_columns("group_id"), paths[0])
+    pq.write_table(whole, paths[1])
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("of", "groups"),
+    [([], []), ([0], [None]), ([1], ["orders"]), ([0, 1], [None, "orders"]), ([1, 0], [None, "orders"])],
+)
+def test_what_a_file_lacks_is_null(files, of, groups) -> None:
+    with connect() as engine:
+        show_files(engine, "marks", MARKS, [files[index] for index in of])
+        found = engine.sql("FROM marks").to_arrow_table()
+    assert found.cast(pa.schema(list(row_type(MARKS)))).column_names == list(MARKS.names)
+    assert sorted(found["group_id"].to_pylist(), key=str) == groups
+    assert set(found["marked_at"].to_pylist()) <= {datetime.fromtimestamp(AT / 1000, UTC)}
+
+
+def test_one_who_asks_does_not_see_what_another_does(files) -> None:
+    with connect() as one, connect() as other:
+        show_files(one, "marks", MARKS, files)
+        with pytest.raises(duckdb.CatalogException):
+            other.sql("FROM marks")
+        one.execute("CREATE TEMP TABLE mine AS FROM marks")
+    with connect() as later, pytest.raises(duckdb.CatalogException):
+        later.sql("FROM mine")
