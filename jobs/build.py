@@ -31,7 +31,7 @@ from jobs.replace import replace_rows
 from jobs.retention import unsettled, with_settled
 from jobs.settings import Settings
 from jobs.spark import for_few_rows, session
-from jobs.standing import FEW_GROUPS, GROUP, Standing
+from jobs.standing import FEW_GROUPS, GROUP, Frames, Standing
 from jobs.topic_names import named, topic_names, with_named
 from pipelines.silver.frame import rows_of, silver, silver_of_few, table_of
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
@@ -40,9 +40,6 @@ from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
 TIMES = {"coordinator_records": "record_at", "offset_commits": "first_commit_at", "coordinator_events": "event_at"}
-FEW_ROWS = 50_000
-"""So many rows of history are rebuilt here in about a second, which Spark takes before it begins."""
-
 RESOURCE = "struct<name: string, index: int>"
 TOUCH = (
     ("group_id", "string"),
@@ -124,19 +121,17 @@ class _Change:
 
 
 def _rebuilt(
-    spark: SparkSession, settings: Settings, history: dict[str, pa.Table] | dict[str, DataFrame], stand: pa.Table
+    spark: SparkSession, settings: Settings, history: Mapping[str, pa.Table] | Frames, stand: pa.Table
 ) -> dict[Table, pa.Table]:
     """The rows of silver that these rows of bronze make, taken up where groups `stand`."""
     names, hosts, quiet_ms = topic_names(settings.warehouse), settings.hosts(), settings.quiet_ms
-    at_hand = {name: rows for name, rows in history.items() if isinstance(rows, pa.Table)}
-    if len(at_hand) == len(history) and sum(rows.num_rows for rows in at_hand.values()) <= FEW_ROWS:
-        rows = {name: milliseconds(found).to_pylist() for name, found in at_hand.items()}
-        bases = milliseconds(stand).to_pylist()
-        return silver_of_few(rows, bases, quiet_ms=quiet_ms, hosts=hosts, topic_names=names)
-    frames = [spark.createDataFrame(rows) if isinstance(rows, pa.Table) else rows for rows in history.values()]
-    points = spark.createDataFrame(stand)
-    found = silver(*frames, quiet_ms=quiet_ms, hosts=hosts, restarts=points, topic_names=names).toArrow()
-    return {table: rows_of(found, table) for table in SILVER}
+    if isinstance(history, Frames):
+        points = spark.createDataFrame(stand)
+        found = silver(*history, quiet_ms=quiet_ms, hosts=hosts, restarts=points, topic_names=names).toArrow()
+        return {table: rows_of(found, table) for table in SILVER}
+    rows = {name: milliseconds(found).to_pylist() for name, found in history.items()}
+    bases = milliseconds(stand).to_pylist()
+    return silver_of_few(rows, bases, quiet_ms=quiet_ms, hosts=hosts, topic_names=names)
 
 
 def touched(new: Mapping[Table, DataFrame]) -> DataFrame:

@@ -10,7 +10,8 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -76,11 +77,16 @@ def there(warehouse: Path, tables: Iterable[Table] = TABLES) -> list[Table]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """Of all tables of one warehouse; `say` is told what was done, one line a table, and what could not be done."""
+    """Of all tables of one warehouse; `say` is told what was done, one line a table, and what could not be done.
+
+    Nobody in this process changes silver while `building` is entered, in which a table is compacted: two that change
+    the same files would each do their work twice.
+    """
 
     spark: SparkSession
     settings: Settings
     say: Say
+    building: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def round(self, now_ms: int | None = None) -> None:
         """Delete, merge, compact and vacuum every table that is there."""
@@ -131,7 +137,8 @@ class Maintenance:
                 # With clustering columns, Delta clusters; without, it fills files up.
                 DeltaTable.forPath(self.spark, path).optimize().executeCompaction()
 
-        self._try(table, "compacting", lambda: insist(path, optimize))
+        with self.building:
+            self._try(table, "compacting", lambda: insist(path, optimize))
         after = set(deltalake.DeltaTable(path).file_uris())
         gone, come = len(before - after), len(after - before)
         return [f"{gone:,} files made into {come:,}"] if gone else []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,14 +35,24 @@ from schemas.tables import Table
 FEW_GROUPS = 5_000
 """Up to so many, their rows fit into the driver, which finds them sooner than Spark plans to."""
 
-FEW_ROWS = 300_000
-"""So many rows of bronze go through the driver, not those of a long history that is read for the first time."""
+FEW_ROWS = 200_000
+"""So many rows of bronze are rebuilt in the driver, in 30 us each, not a long history that is read for the first time.
+Spark takes seconds before it begins, the most where a batch is late already and therefore large.
+"""
 
 ASTRAY_MS = 600_000
 """Clocks of two brokers differ by less: what was written after a record has a time at most so much before it."""
 
 Group = tuple[str, str]
 GROUP = ["cluster", "group_id"]
+
+
+class Frames(NamedTuple):
+    """Rows of bronze that Spark is to rebuild silver from."""
+
+    records: DataFrame
+    runs: DataFrame
+    events: DataFrame
 
 
 def groups_of(rows: pa.Table) -> list[Group]:
@@ -82,9 +93,9 @@ class Standing:
         new = self.spark.createDataFrame(self.touched.select([*GROUP, "since_at"]))
         return restarts(new, self._read(REBALANCES), self._read(GROUPS)).toArrow()
 
-    def history(self, points: pa.Table) -> dict[str, pa.Table] | dict[str, DataFrame]:
-        """The rows of bronze that a rebuild from `points` (what `restarts` returned) needs, by their names in `INPUTS`;
-        few of them are at hand.
+    def history(self, points: pa.Table) -> dict[str, pa.Table] | Frames:
+        """The rows of bronze that a rebuild from `points` (what `restarts` returned) needs, by their names in `INPUTS`,
+        where they are few.
         """
         if self.are_few:
             found: dict[str, pa.Table] = {}
@@ -95,7 +106,7 @@ class Standing:
             else:
                 return found
         stand = self.spark.createDataFrame(points)
-        return {name: since_base(self._read(table), table, stand) for name, table in INPUTS.items()}
+        return Frames(*(since_base(self._read(table), table, stand) for table in INPUTS.values()))
 
     def replaced(self, table: Table, points: pa.Table) -> pa.Table:
         """The rows of a silver table that a rebuild from `points` replaces."""

@@ -80,7 +80,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
         _notify(notifying, settings, stopped, stack, say, runs)
         check_quality(settings, stopped)
-        keep_small(spark, settings, stopped, say)
+        keep_small(spark, settings, stopped, say, building)
         analysing = Analysing(
             spark=spark, settings=settings, building=building, failing=partial(runs.failing, "analyze")
         )
@@ -132,7 +132,9 @@ def check_quality(settings: Settings, stopped: threading.Event) -> None:
     threading.Thread(target=go_on, name="quality", daemon=True).start()
 
 
-def keep_small(spark: SparkSession, settings: Settings, stopped: threading.Event, say: Callable[[str], None]) -> None:
+def keep_small(
+    spark: SparkSession, settings: Settings, stopped: threading.Event, say: Callable[[str], None], building: Building
+) -> None:
     """Maintain the tables now and then, in this JVM, which is warm: a new one takes both cores for a minute."""
 
     def go_on() -> None:
@@ -140,7 +142,7 @@ def keep_small(spark: SparkSession, settings: Settings, stopped: threading.Event
             told = Runs(warehouse=settings.warehouse, job="maintain", say=say, secrets=settings.secrets())
             try:
                 with told, hold(settings.warehouse, "maintain"):
-                    Maintenance(spark=spark, settings=settings, say=say).round()
+                    Maintenance(spark=spark, settings=settings, say=say, building=building).round()
             except Exception as error:  # noqa: BLE001 - told in job_runs too; what is read goes on, and the next time may succeed
                 say(f"Maintenance failed: {first_line(error)}")
 

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 import jobs.standing
 from jobs.delta_io import table_path
 from jobs.replay import Capture, bronze_of
-from jobs.standing import Standing
+from jobs.standing import Frames, Standing
 from pipelines.arrow_types import microseconds, row_type
 from pipelines.silver.frame import INPUTS, RAW
 from schemas.silver import SILVER
@@ -76,8 +76,10 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
         points = standing.restarts()
         old, new = standing.committing()
         found = {table.name: ordered(standing.replaced(table, points)) for table in SILVER}
-        for name, needed in standing.history(points).items():
-            rows = needed if isinstance(needed, pa.Table) else needed.toArrow()
+        history = standing.history(points)
+        if isinstance(history, Frames):
+            history = dict(zip(INPUTS, (frame.toArrow() for frame in history), strict=True))
+        for name, rows in history.items():
             found[name] = ordered(rows.select([n for n in INPUTS[name].names if n not in RAW]))
         return found | {"points": ordered(points), "old": ordered(old), "new": ordered(new)}
 
