@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
+import time
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -265,6 +267,15 @@ def test_files_of_versions_that_a_reader_may_still_have_stay(recorded) -> None:
     assert pinned.to_pyarrow_table().num_rows > 0
     assert 3 == vacuum(recorded, GROUPS, 0.0).files
     assert len(rows(recorded, GROUPS)) > 0
+
+
+def test_where_a_log_tells_of_hours_old_files_stay_for_a_day(spark, recorded) -> None:
+    hours = {"part-of-yesterday.parquet": 25, "part-of-today.parquet": 23}
+    for name, age in hours.items():
+        (recorded / GROUPS.name / name).touch()
+        os.utime(recorded / GROUPS.name / name, [time.time() - age * 3_600] * 2)
+    maintained(spark, recorded, **NEVER)
+    assert ["part-of-today.parquet"] == [name for name in hours if (recorded / GROUPS.name / name).exists()]
 
 
 def test_two_do_not_maintain_at_once_nor_erase_meanwhile(recorded, capsys) -> None:
