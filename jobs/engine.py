@@ -67,7 +67,7 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
     nothing = pa.schema(list(row_type(table))).empty_table()
     if not files:
         connection.register(name, nothing)
-    elif all(table.names == _columns(file) for file in files):
+    elif all(_has_all(file, table.names) for file in files):
         connection.register(name, connection.read_parquet(list(files)))
     else:
         connection.register(f"{name} written", connection.read_parquet(list(files), union_by_name=True))
@@ -76,6 +76,6 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
 
 
 @lru_cache(maxsize=10_000)
-def _columns(file: str) -> tuple[str, ...]:
-    """Delta never writes a file twice."""
-    return tuple(pq.read_schema(file).names)
+def _has_all(file: str, names: tuple[str, ...]) -> bool:
+    """Whether the file has these columns, in this order. Delta never writes a file twice."""
+    return tuple(pq.read_schema(file).names) == names
