@@ -21,7 +21,7 @@ from jobs import small_table
 from jobs.append import append
 from jobs.delta_io import create_tables, table_path
 from jobs.replay import Capture, bronze_of, split
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import row_type, stored
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import (
     BRONZE,
@@ -56,7 +56,7 @@ def rebuilt(bronze: Sequence[Bronze]) -> dict[str, list[dict[str, Any]]]:
 
 def texts(rows: Mapping[str, list[dict[str, Any]]]) -> dict[str, list[str]]:
     """Rows of silver as `tests.jobs.conftest.silver` gives those of a warehouse."""
-    return {table.name: sorted(map(repr, small_table.stored(table, rows[table.name]).to_pylist())) for table in SILVER}
+    return {table.name: sorted(map(repr, stored(rows[table.name], table).to_pylist())) for table in SILVER}
 
 
 def rows(warehouse: Path, table: Table) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from jobs.maintain import Maintenance, vacuum
 from jobs.merge_runs import HOUR_MS, SETTLED_MS, merge_runs
 from jobs.retention import DAY_MS
 from jobs.settings import Settings
+from pipelines.arrow_types import stored
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS, QUALITY_RESULTS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, REBALANCES, SILVER, STALLS
@@ -239,8 +240,8 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
     rebuild_touched(spark, settings, touched(new))
     border = min(row["record_at"] for row in parts[0][COORDINATOR_RECORDS.name])
     whole = rebuilt([*old, *parts, late])
-    stored = {table.name: small_table.stored(table, whole[table.name]).to_pylist() for table in SILVER}
-    expected = on_one_side(stored, border)
+    told = {table.name: stored(whole[table.name], table).to_pylist() for table in SILVER}
+    expected = on_one_side(told, border)
     assert all(expected[table.name] for table in (GENERATIONS, GENERATION_MEMBERS, STALLS, REBALANCES, GROUP_EVENTS))
     for again in (False, True):
         if again:
@@ -273,7 +274,7 @@ def test_where_a_log_tells_of_hours_old_files_stay_for_a_day(spark, recorded) ->
     hours = {"part-of-yesterday.parquet": 25, "part-of-today.parquet": 23}
     for name, age in hours.items():
         (recorded / GROUPS.name / name).touch()
-        os.utime(recorded / GROUPS.name / name, [time.time() - age * 3_600] * 2)
+        os.utime(recorded / GROUPS.name / name, (time.time() - age * 3_600,) * 2)
     maintained(spark, recorded, **NEVER)
     assert ["part-of-today.parquet"] == [name for name in hours if (recorded / GROUPS.name / name).exists()]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from jobs.quality_rows import batches, engine, lone
 from jobs.quality_suite import Suite, example_of
-from jobs.small_table import stored
+from pipelines.arrow_types import stored
 from schemas.rules import CHECKED, Kind, Rule, rules_of
 from schemas.tables import Table
 
@@ -48,7 +48,7 @@ def made(table: Table) -> Made:
 def flagged(given: Made) -> dict[str, set[str]]:
     """By rule the keys of the rows that Great Expectations finds to break it."""
     rules = rules_of(given.table.name)
-    rows = stored(given.table, given.rows)
+    rows = stored(given.rows, given.table)
     suite = Suite(given.table, rules, examples=MANY)
     with engine() as connection:
         connection.register("whole", rows)
@@ -75,7 +75,7 @@ def _others(given: Made, rule: Rule) -> pa.Table:
     """What a reference leads to, for all rows but those that are to lead nowhere."""
     other = next(table for table in CHECKED if table.name == rule.other)
     kept = [row for row in given.rows if row not in given.breaking[rule.name]]
-    return stored(other, [dict(zip(rule.other_columns, (row[c] for c in rule.columns), strict=True)) for row in kept])
+    return stored([dict(zip(rule.other_columns, (row[c] for c in rule.columns), strict=True)) for row in kept], other)
 
 
 def _changes(table: Table, rule: Rule) -> Iterator[Row]:
