@@ -1,6 +1,6 @@
 """Hours of steady load on `./regroup up`: freshness of silver, memory, open files and files of each table.
 
-`./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 600]
+`./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 300]
 [--driver-memory 2g]`: a broker of its own, whose `__consumer_offsets` gets records at that rate, each with the time it
 is written; every group rebalances once in 20 rounds of commits. A row of `generations` is visible in the first version
 of the table that has it, which is looked for twice a second. Memory is proportional set size (Pss) of `up` and of all
@@ -26,6 +26,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from bench.load import PARTITIONS_PER_GROUP, Load, announced, create_offsets_topic, produce
@@ -54,23 +55,21 @@ class Freshness:
     started: datetime
     waits: list[float] = field(default_factory=list)
     _seen: set[tuple[str, int]] = field(default_factory=set)
-    _version: int = -1
+    _files: set[str] = field(default_factory=set)
 
     def look(self) -> None:
-        """Take in what the newest version has."""
+        """Take in what the newest version has; a file is read once."""
         if not DeltaTable.is_deltatable(str(self.table)):
             return
-        table, now = DeltaTable(self.table), datetime.now(UTC)
-        if table.version() == self._version:
-            return
-        self._version = table.version()
-        since = max(self.started, now - LATE)
-        columns = ["group_id", "generation_id", "joined_at"]
-        rows = table.to_pyarrow_table(columns=columns, filters=[("joined_at", ">=", since)])
-        for group, generation, joined_at in zip(*(rows[name].to_pylist() for name in columns), strict=True):
-            if (group, generation) not in self._seen:
-                self._seen.add((group, generation))
-                self.waits.append((now - joined_at).total_seconds())
+        files, now = set(DeltaTable(self.table).file_uris()), datetime.now(UTC)
+        columns, since = ["group_id", "generation_id", "joined_at"], max(self.started, now - LATE)
+        for file in sorted(files - self._files):
+            rows = pq.read_table(file, columns=columns, filters=[("joined_at", ">=", since)])
+            for group, generation, joined_at in zip(*(rows[name].to_pylist() for name in columns), strict=True):
+                if (group, generation) not in self._seen:
+                    self._seen.add((group, generation))
+                    self.waits.append((now - joined_at).total_seconds())
+        self._files = files
 
     @property
     def visible(self) -> int:
@@ -166,7 +165,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=int, default=120)
     parser.add_argument("--records-per-s", type=int, default=2_000)
     parser.add_argument("--groups", type=int, default=1_000)
-    parser.add_argument("--maintain-seconds", type=float, default=600)
+    parser.add_argument("--maintain-seconds", type=float, default=300)
     parser.add_argument("--driver-memory", default="2g")
     arguments = parser.parse_args()
     rate, minutes = arguments.records_per_s, arguments.minutes

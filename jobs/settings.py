@@ -80,7 +80,7 @@ class Settings:
     quality_seconds: float = 600.0
     client_host: str = HostPolicy.KEEP.value
     client_host_key: str = field(default="", repr=False)
-    maintain_seconds: float = 600.0
+    maintain_seconds: float = 300.0
     keep_commits_days: int = 90
     keep_bronze_days: int = 400
     keep_operations_days: int = 90

@@ -138,7 +138,10 @@ def keep_small(
     """Maintain the tables now and then, in this JVM, which is warm: a new one takes both cores for a minute."""
 
     def go_on() -> None:
-        while not stopped.wait(settings.maintain_seconds):
+        # Not at once with `quality`, whose time is a multiple of this one's by default.
+        rest = settings.maintain_seconds / 2
+        while not stopped.wait(rest):
+            rest = settings.maintain_seconds
             told = Runs(warehouse=settings.warehouse, job="maintain", say=say, secrets=settings.secrets())
             try:
                 with told, hold(settings.warehouse, "maintain"):
