@@ -13,23 +13,30 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 
 class Supervised:
     """A running child. `stop()` ends it politely, `kill()` as a crash would; both return once it is gone."""
 
     def __init__(
-        self, command: Sequence[str | Path], *, output: Path, env: Mapping[str, str] | None = None, grace_s: float = 15
+        self,
+        command: Sequence[str | Path],
+        *,
+        output: Path,
+        env: Mapping[str, str] | None = None,
+        grace_s: float = 15,
+        nicer: int = 0,
     ) -> None:
-        """Start `command` with stdout and stderr appended to the file `output`."""
+        """Start `command`, so much nicer than this process, with stdout and stderr appended to the file `output`."""
         with output.open("ab") as sink:
             self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", __file__, str(grace_s), *command],
+                [sys.executable, "-I", __file__, str(grace_s), str(nicer), *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=sink,
@@ -64,15 +71,20 @@ class Supervised:
         self._supervisor.stdout.close()
 
 
-def _supervise(grace_s: float, command: Sequence[str]) -> None:
+def _supervise(grace_s: float, nicer: int, command: Sequence[str]) -> None:
     # A terminal's Ctrl-C reaches the whole foreground group; the parent decides, and its end of the pipe tells.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def prepare() -> None:
+        die_with_parent()
+        _give_way(nicer)
+
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
         start_new_session=True,
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 - no other thread runs yet
+        preexec_fn=prepare,  # noqa: PLW1509 - no other thread runs yet
     )
 
     def leave_with_child() -> None:
@@ -91,11 +103,22 @@ def _supervise(grace_s: float, command: Sequence[str]) -> None:
     end_child()
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """Linux: even if the supervisor itself is killed, the kernel ends the child (prctl 1, PR_SET_PDEATHSIG)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
+def _give_way(nicer: int) -> None:
+    """Be so much nicer than before, and the session too, which must be this process's own.
+
+    Where Linux groups processes by session (`sched_autogroup_enabled`), sessions share the cores alike, and niceness
+    counts within one only.
+    """
+    os.nice(nicer)
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(os.nice(0)), encoding="ascii")
+
+
 if __name__ == "__main__":
-    _supervise(float(sys.argv[1]), sys.argv[2:])
+    _supervise(float(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])

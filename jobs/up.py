@@ -118,13 +118,13 @@ def _notify(
 def check_quality(settings: Settings, stopped: threading.Event) -> None:
     """Hold the tables against their rules now and then, in a process that is there only meanwhile."""
     warehouse = settings.warehouse.absolute()
-    # It gives way to batches.
-    command: list[str | Path] = ["nice", sys.executable, "-P", "-m", "jobs.cli", "quality"]
+    command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "quality"]
     command += ["--once", "--warehouse", warehouse]
 
     def go_on() -> None:
         while not stopped.wait(settings.quality_seconds):
-            check = Supervised(command, output=warehouse.parent / "quality.log")
+            # It gives way to batches.
+            check = Supervised(command, output=warehouse.parent / "quality.log", nicer=10)
             while check.is_alive() and not stopped.wait(1):
                 pass
             check.stop()
