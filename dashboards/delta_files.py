@@ -34,15 +34,22 @@ class Source:
 
     def relation(self, cursor: DuckDBPyConnection, name: str, files: Sequence[str]) -> DuckDBPyRelation:
         """The rows of these of its files, for this cursor."""
-        if not files:
-            return cursor.from_arrow(self.schema.empty_table())
-        written = cursor.read_parquet(list(files), union_by_name=not self.is_even)
-        if self.is_even:
-            return written
-        # What no file has is NULL, and of the type that the table's log says.
-        cursor.register(f"{name} written", written)
-        cursor.register(f"{name} nothing", self.schema.empty_table())
-        return cursor.sql(f'FROM "{name} written" UNION ALL BY NAME FROM "{name} nothing"')
+        return relation(cursor, name, files, self.schema, is_even=self.is_even)
+
+
+def relation(
+    cursor: DuckDBPyConnection, name: str, files: Sequence[str], schema: pa.Schema, *, is_even: bool
+) -> DuckDBPyRelation:
+    """The rows of Parquet files of a table with this schema, for this cursor; `is_even`: each has all its columns."""
+    if not files:
+        return cursor.from_arrow(schema.empty_table())
+    written = cursor.read_parquet(list(files), union_by_name=not is_even)
+    if is_even:
+        return written
+    # What no file has is NULL, and of the type that the schema says.
+    cursor.register(f"{name} written", written)
+    cursor.register(f"{name} nothing", schema.empty_table())
+    return cursor.sql(f'FROM "{name} nothing" UNION ALL BY NAME FROM "{name} written"')
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 from duckdb import DuckDBPyConnection
 
+from dashboards.delta_files import relation
 from jobs.delta_io import table_path
 from jobs.silver_rows import datafiles
 from pipelines.arrow_types import row_type
@@ -64,15 +65,13 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
     DuckDB reads them itself: it decodes the columns of a row only where the ones before them do not rule it out, a
     fifth of the work of scanning them by Arrow.
     """
-    nothing = pa.schema(list(row_type(table))).empty_table()
-    if not files:
-        connection.register(name, nothing)
-    elif all(_has_all(file, table.names) for file in files):
-        connection.register(name, connection.read_parquet(list(files)))
-    else:
-        connection.register(f"{name} written", connection.read_parquet(list(files), union_by_name=True))
-        connection.register(f"{name} nothing", nothing)
-        connection.register(name, connection.sql(f'FROM "{name} nothing" UNION ALL BY NAME FROM "{name} written"'))
+    schema, is_even = pa.schema(list(row_type(table))), all(_has_all(file, table.names) for file in files)
+    connection.register(name, relation(connection, name, files, schema, is_even=is_even))
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Columns as a list in SQL."""
+    return ", ".join(f'"{name}"' for name in names)
 
 
 @lru_cache(maxsize=10_000)

@@ -11,8 +11,7 @@ from duckdb import DuckDBPyConnection
 
 from dashboards.lake import milliseconds
 from jobs.delta_io import table_path
-from jobs.engine import connect, show, show_files
-from jobs.local_rewrite import quoted
+from jobs.engine import connect, quoted, show, show_files
 from jobs.silver_rows import datafiles
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
 from pipelines.gold.rows import DAY_MS, Terms

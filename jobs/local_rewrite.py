@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
-from jobs.engine import connect, show_files
+from jobs.engine import connect, quoted, show_files
 from jobs.full_disk import refuse_full
 from jobs.silver_rows import datafiles, instant
 from schemas.tables import Table
@@ -103,11 +103,6 @@ def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Sche
         engine.register("keys", keys)
         rows = engine.sql(f"SELECT * FROM found ANTI JOIN keys USING ({quoted(table.key)})").to_arrow_table()  # noqa: S608 - our own names
     return rows.select(schema.names).cast(schema)
-
-
-def quoted(names: Sequence[str]) -> str:
-    """Columns as a list in SQL."""
-    return ", ".join(f'"{name}"' for name in names)
 
 
 def _written(folder: Path, rows: pa.Table, now: int) -> AddAction:

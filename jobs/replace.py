@@ -14,8 +14,8 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.conflicts import insist, is_local, turn
-from jobs.engine import connect
-from jobs.local_rewrite import quoted, rewrite
+from jobs.engine import connect, quoted
+from jobs.local_rewrite import rewrite
 from schemas.tables import Table
 
 CHANGE = "_change"

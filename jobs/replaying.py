@@ -6,7 +6,6 @@ interpreter, in Spark's workers for a core.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pickle
 import signal
@@ -19,6 +18,7 @@ from typing import IO, Any, Self
 
 import pyarrow as pa
 
+from jobs.processes import die_with_parent
 from pipelines.gold.groups import Group, Known, gold_of_few
 from pipelines.gold.rows import Terms
 from schemas.gold import GROUP_TABLES
@@ -42,8 +42,7 @@ class Replaying:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._process is not None:
-            _end(self._process)
+        self._end()
 
     def gold(
         self, silver: Mapping[str, pa.Table], scope: Mapping[Group, int], known: Known, terms: Terms
@@ -53,21 +52,14 @@ class Replaying:
         Raises:
             ReplayError: it failed there, or was ended twice.
         """
-        try:
-            found = self._asked((silver, scope, known, terms))
-        except (OSError, EOFError, pickle.UnpicklingError):
-            found = self._again((silver, scope, known, terms))
-        if isinstance(found, str):
-            raise ReplayError(found)
-        return dict(zip(GROUP_TABLES, found, strict=True))
-
-    def _again(self, question: Any) -> Any:
-        self.__exit__()
-        self._process = None
-        try:
-            return self._asked(question)
-        except (OSError, EOFError, pickle.UnpicklingError):
-            return "The process that replays groups was ended twice: is there enough memory?"
+        for _ in range(2):
+            with suppress(OSError, EOFError, pickle.UnpicklingError):
+                found = self._asked((silver, scope, known, terms))
+                if isinstance(found, str):
+                    raise ReplayError(found)
+                return dict(zip(GROUP_TABLES, found, strict=True))
+            self._end()
+        raise ReplayError("The process that replays groups was ended twice: is there enough memory?")
 
     def _asked(self, question: Any) -> Any:
         if self._process is None:
@@ -79,13 +71,15 @@ class Replaying:
         self._process.stdin.flush()
         return pickle.load(self._process.stdout)  # noqa: S301 - our own process
 
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    # What was not sent yet cannot be any more.
-    with suppress(BrokenPipeError), process:
-        pass
-    process.wait()
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        process.kill()
+        # What was not sent yet cannot be any more.
+        with suppress(BrokenPipeError), process:
+            pass
+        process.wait()
 
 
 def _answer(questions: IO[bytes], answers: IO[bytes]) -> None:
@@ -106,8 +100,7 @@ def _answer(questions: IO[bytes], answers: IO[bytes]) -> None:
 def _main() -> None:
     # A terminal's Ctrl-C reaches all; who started this one decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    die_with_parent()
     os.nice(NICER)
     _answer(sys.stdin.buffer, sys.stdout.buffer)
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.conflicts import insist
 from jobs.delta_io import read, table_path
-from jobs.engine import connect
+from jobs.engine import connect, quoted
 from jobs.settings import Settings
 from jobs.silver_rows import dataset
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
@@ -129,7 +129,7 @@ def unsettled(warehouse: Path, old: pa.Table, new: pa.Table, table: Table) -> tu
     since = settled_since(warehouse, table)
     if since is None:
         return old, new
-    owner, key = (", ".join(f'"{name}"' for name in names) for names in (_owner(table), table.key))
+    owner, key = quoted(_owner(table)), quoted(table.key)
     is_over = f"coalesce(({OVER[table]}) < '{_instant(since).isoformat()}'::TIMESTAMPTZ, false)"
     with connect() as engine:
         engine.register("old_rows", old)

@@ -43,7 +43,6 @@ Spark takes seconds before it begins, the most where a batch is late already and
 ASTRAY_MS = 600_000
 """Clocks of two brokers differ by less: what was written after a record has a time at most so much before it."""
 
-Group = tuple[str, str]
 GROUP = ["cluster", "group_id"]
 
 
@@ -53,11 +52,6 @@ class Frames(NamedTuple):
     records: DataFrame
     runs: DataFrame
     events: DataFrame
-
-
-def groups_of(rows: pa.Table) -> list[Group]:
-    """Cluster and group id of each row."""
-    return list(zip(*(rows[name].to_pylist() for name in GROUP), strict=True))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,8 +44,9 @@ def test_it_answers_as_one_would_here_and_gives_way_to_others(question) -> None:
         os.kill(first, signal.SIGKILL)
         replaying._process.wait()
         assert replaying.gold(*question) == expected, "another one answers"
-        assert replaying._process.pid != first
-    assert replaying._process.poll() is not None
+        second = replaying._process
+        assert second.pid != first
+    assert second.poll() is not None
 
 
 def test_what_fails_there_is_told_here(question) -> None:
