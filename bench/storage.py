@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from functools import reduce
 from itertools import islice
 from pathlib import Path
 
@@ -19,12 +18,14 @@ import deltalake
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from bench.load import Load, records
 from jobs.append import append
+from jobs.data_file import write
 from jobs.delta_io import create_tables, table_path
 from jobs.maintain import Maintenance
+from jobs.new_rows import NewRows
 from jobs.settings import Settings
 from jobs.spark import session
 from pipelines.arrow_types import row_type
@@ -64,9 +65,15 @@ def fill(spark: SparkSession, warehouse: Path, load: Load, start_ms: int, trigge
         folded = [fold(batch) for batch in some]
         commits += sum(pc.sum(rows[OFFSET_COMMITS.name]["commits"]).as_py() for rows in folded)
         for table in TABLES:
-            frames = [spark.createDataFrame(rows[table.name]).coalesce(1) for rows in folded]
-            append(reduce(DataFrame.union, frames), table_path(warehouse, table), app_id="bench", version=number)
+            append(spark, warehouse, in_files(warehouse, table, [rows[table.name] for rows in folded]))
     return commits
+
+
+def in_files(warehouse: Path, table: Table, parts: Sequence[pa.Table]) -> NewRows:
+    """Rows to be appended in a file for each part."""
+    folder = Path(table_path(warehouse, table))
+    files = tuple(write(folder, part) for part in parts if part.num_rows)
+    return NewRows(table=table, few=parts[0].slice(0, 0), files=files, folder=str(folder))
 
 
 def fold(batch: Sequence[SourceRecord]) -> dict[str, pa.Table]:

@@ -1,39 +1,50 @@
-"""Rows appended to a Delta table exactly once: a few without Spark on a machine of one's own, else by Spark."""
+"""Rows appended to a Delta table exactly once: without Spark on a machine of one's own, else by Spark."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
-import pyarrow as pa
 from deltalake import DeltaTable, Transaction
 
 from jobs.conflicts import insist, is_local, turn
+from jobs.delta_io import table_path
 from jobs.local_rewrite import commit
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
-SMALL = 100_000
-"""Up to so many rows are appended as one file."""
+    from jobs.new_rows import NewRows
 
 
-def append(frame: DataFrame, path: str, *, app_id: str, version: int, rows: int | None = None) -> None:
-    """Append once: a repeated (app_id, version) writes nothing. Versions of one app_id must not decrease.
+class Once(NamedTuple):
+    """What is written under this is not written again; versions of one `app_id` must not decrease."""
 
-    With `rows`, so many as are in the frame, few of them become one file, on a machine of one's own without Spark.
-    """
-    is_small = rows is not None and rows <= SMALL
-    if is_small and is_local(path):
-        few = frame.toArrow()
-        insist(path, lambda: _append_few(few, path, app_id, version))
-        return
-    written = (frame.coalesce(1) if is_small else frame).write.format("delta").mode("append")
+    app_id: str
+    version: int
+
+
+def append(spark: SparkSession, warehouse: Path, new: NewRows, once: Once | None = None) -> None:
+    """Append the rows to their table."""
+    path = table_path(warehouse, new.table)
+    if is_local(path):
+        insist(path, lambda: _append(new, path, once))
+    else:
+        append_frame(spark.createDataFrame(new.few).coalesce(1), path, once)
+
+
+def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
+    """The same by Spark, of as many rows as there are."""
+    written = frame.write.format("delta").mode("append")
+    if once:
+        written = written.option("txnAppId", once.app_id).option("txnVersion", once.version)
     with turn(path, by_spark=True):
-        written.option("txnAppId", app_id).option("txnVersion", version).save(path)
+        written.save(path)
 
 
-def _append_few(rows: pa.Table, path: str, app_id: str, version: int) -> None:
+def _append(new: NewRows, path: str, once: Once | None) -> None:
     stored = DeltaTable(path)
-    known = stored.transaction_version(app_id)
-    if known is None or known < version:
-        commit(path, stored, removed=(), added=(rows,), transactions=[Transaction(app_id, version)])
+    known = stored.transaction_version(once.app_id) if once else None
+    if once is None or known is None or known < once.version:
+        transactions = [Transaction(*once)] if once else None
+        commit(path, stored, removed=(), added=(new.few,), files=new.files, transactions=transactions)

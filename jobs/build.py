@@ -15,38 +15,49 @@ from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from dashboards.lake import milliseconds
 from jobs.analyze import analyze
-from jobs.build_marks import rebuild_all_marks, start_marks
-from jobs.build_reassignments import rebuild_all_reassignments, start_reassignments
+from jobs.build_marks import rebuild_all_marks, start_marks, update_marks
+from jobs.build_reassignments import (
+    rebuild_all_reassignments,
+    rebuild_touched_reassignments,
+    start_reassignments,
+)
 from jobs.checkpoint import start_over_unless
 from jobs.conflicts import insist
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
+from jobs.engine import connect
 from jobs.errors import UserError
 from jobs.held import hold
+from jobs.new_rows import NewRows
 from jobs.release import release
 from jobs.replace import replace_rows
 from jobs.retention import unsettled, with_settled
 from jobs.settings import Settings
 from jobs.spark import for_few_rows, session
 from jobs.standing import FEW_GROUPS, GROUP, Frames, Standing
-from jobs.topic_names import named, topic_names, with_named
+from jobs.topic_names import topic_names, with_named
 from pipelines.silver.frame import rows_of, silver, silver_of_few, table_of
+from pipelines.silver.touched import DUCKDB, by_group_frame, touched_sql, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER
 from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
-TIMES = {"coordinator_records": "record_at", "offset_commits": "first_commit_at", "coordinator_events": "event_at"}
-RESOURCE = "struct<name: string, index: int>"
-TOUCH = (
-    ("group_id", "string"),
-    ("since_at", "timestamp"),
-    ("is_commit", "boolean"),
-    ("last_commit_at", "timestamp"),
-    ("committed", RESOURCE),
+FOLLOWED = (*INPUTS, ADMIN_OBSERVATIONS)
+"""Tables of bronze of which a new row may be about a group."""
+
+INSTANT = pa.timestamp("us", tz="UTC")
+TOUCHED = pa.schema(
+    [
+        ("cluster", pa.string()),
+        ("group_id", pa.string()),
+        ("since_at", INSTANT),
+        ("last_commit_at", INSTANT),
+        ("committed", pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())]))),
+        ("topic_ids", pa.list_(pa.string())),
+    ]
 )
 
 
@@ -68,7 +79,20 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
         rebuilt.unpersist()
 
 
-def rebuild_touched(spark: SparkSession, settings: Settings, touched: DataFrame) -> None:
+def rebuild_new(spark: SparkSession, settings: Settings, new: Mapping[Table, NewRows]) -> bool:
+    """Bring marks, reassignments and the groups' tables up to date with new rows, which bronze already holds; returns
+    whether any may be about a group.
+    """
+    if ADMIN_OBSERVATIONS in new:
+        update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])
+    rebuild_touched_reassignments(spark, settings.warehouse, new)
+    history = {table: new[table] for table in FOLLOWED if table in new}
+    if history:
+        rebuild_touched(spark, settings, touched(history))
+    return bool(history)
+
+
+def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) -> None:
     """Bring silver up to date with new bronze rows.
 
     Args:
@@ -78,9 +102,8 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: DataFrame)
     """
     warehouse = settings.warehouse
     # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
-    found = touched.toArrow()
-    spark = for_few_rows(spark) if found.num_rows <= FEW_GROUPS else spark
-    new = with_named(spark, warehouse, found)
+    spark = for_few_rows(spark) if touched.num_rows <= FEW_GROUPS else spark
+    new = with_named(spark, warehouse, touched)
     if not new.num_rows:
         return
     told = _Change(*Standing(spark=spark, warehouse=warehouse, touched=new).committing())
@@ -134,59 +157,25 @@ def _rebuilt(
     return silver_of_few(rows, bases, quiet_ms=quiet_ms, hosts=hosts, topic_names=names)
 
 
-def touched(new: Mapping[Table, DataFrame]) -> DataFrame:
-    """The groups that new bronze rows are about, one row each: cluster, group_id, `since_at` (time of the earliest
-    new row), the resources `committed` and, where all new rows are commits, `last_commit_at`. A row of no group has in
-    `topic_ids` the topics that polls named.
-    """
-    return _by_group(reduce(DataFrame.union, [_touching(table, frame) for table, frame in new.items()]))
-
-
-def _by_group(rows: DataFrame) -> DataFrame:
-    last = F.when(F.bool_and("is_commit"), F.max("last_commit_at"))
-    earliest = F.min("since_at").alias("since_at")
-    committed = F.collect_set("committed").alias("committed")
-    topics = F.collect_set("topic_id").alias("topic_ids")
-    return rows.groupBy("cluster", "group_id").agg(earliest, last.alias("last_commit_at"), committed, topics)
-
-
-def _touching(table: Table, rows: DataFrame) -> DataFrame:
-    if table is ADMIN_OBSERVATIONS:
-        return named(rows).select("cluster", *(F.lit(None).cast(kind).alias(name) for name, kind in TOUCH), "topic_id")
-    # A row without a time may belong anywhere: its group is rebuilt from the start.
-    since = F.coalesce(F.col(TIMES[table.name]), F.timestamp_millis(F.lit(0)))
-    if table is COORDINATOR_RECORDS:
-        # So is a group that uses, or comes to use, another protocol than the classic one (`pipelines.silver.phases`).
-        since = F.when(F.col("record_kind") == "GroupMetadata", since).otherwise(F.timestamp_millis(F.lit(0)))
-    is_commit, last = F.lit(False), F.lit(None).cast("timestamp")  # noqa: FBT003 - a literal
-    committed = F.lit(None).cast(RESOURCE)
-    if table is OFFSET_COMMITS:
-        is_commit, last = ~F.col("is_tombstone"), F.col("last_commit_at")
-        committed = F.struct(F.col("topic").alias("name"), F.col("partition").alias("index"))
-    chosen = rows.where(F.col("group_id").isNotNull())
-    return chosen.select(
-        "cluster",
-        "group_id",
-        since.alias("since_at"),
-        is_commit.alias("is_commit"),
-        last.alias("last_commit_at"),
-        committed.alias("committed"),
-        F.lit(None).cast("string").alias("topic_id"),
-    )
+def touched(new: Mapping[Table, NewRows]) -> pa.Table:
+    """The groups that new rows of bronze are about (`pipelines.silver.touched.by_group`)."""
+    with connect() as engine:
+        for rows in new.values():
+            rows.show(engine)
+        return engine.sql(touched_sql(new, DUCKDB)).to_arrow_table().cast(TOUCHED)
 
 
 def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     """Follow bronze and rebuild what changes; with `once` until everything that is there has been built."""
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
-    followed = (*INPUTS, ADMIN_OBSERVATIONS)
     progress = checkpoint_path(warehouse, "build")
-    start_over_unless(progress, [table_path(warehouse, table) for table in followed])
-    new = {table: follow(spark, warehouse, table) for table in followed}
-    rows = [_touching(table, frame) for table, frame in new.items()]
+    start_over_unless(progress, [table_path(warehouse, table) for table in FOLLOWED])
+    new = {table: follow(spark, warehouse, table) for table in FOLLOWED}
+    rows = [touching_frame(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:
-        rebuild_touched(batch.sparkSession, settings, _by_group(batch))
+        rebuild_touched(batch.sparkSession, settings, by_group_frame(batch).toArrow())
 
     writer = reduce(DataFrame.union, rows).writeStream.foreachBatch(build).option("checkpointLocation", str(progress))
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}

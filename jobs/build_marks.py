@@ -9,6 +9,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.checkpoint import start_over_unless
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
+from jobs.engine import connect
+from jobs.new_rows import NewRows, in_driver
 from jobs.replace import replace_rows
 from jobs.retention import kept_since
 from jobs.spark import for_few_rows
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 IS_MARK = "kind = 'mark'"
+SPANS = f"SELECT cluster, min(observed_at), max(observed_at) FROM admin_observations WHERE {IS_MARK} GROUP BY cluster"  # noqa: S608 - our own names
 
 
 def rebuild_all_marks(spark: SparkSession, warehouse: Path) -> None:
@@ -36,11 +39,13 @@ def rebuild_all_marks(spark: SparkSession, warehouse: Path) -> None:
     _replace(spark, warehouse, read(spark, warehouse, ADMIN_OBSERVATIONS), known)
 
 
-def update_marks(spark: SparkSession, warehouse: Path, new: DataFrame) -> None:
+def update_marks(spark: SparkSession, warehouse: Path, new: NewRows) -> None:
     """Bring the table up to date with new rows of `admin_observations`, which bronze already holds."""
-    spans = new.where(IS_MARK).groupBy("cluster").agg(F.min("observed_at"), F.max("observed_at")).collect()
+    with connect() as engine:
+        new.show(engine)
+        spans = engine.sql(SPANS).to_arrow_table()
     spark = for_few_rows(spark)
-    for cluster, first, last in spans:
+    for cluster, first, last in zip(*spans.to_pydict().values(), strict=True):
         seen, known = read(spark, warehouse, ADMIN_OBSERVATIONS), read(spark, warehouse, MARKS)
         _replace(
             spark,
@@ -55,9 +60,14 @@ def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]
     create_tables(spark, warehouse, (MARKS,))
     progress = checkpoint_path(warehouse, "build-marks")
     start_over_unless(progress, [table_path(warehouse, ADMIN_OBSERVATIONS)])
+
+    def build(batch: DataFrame, _: int) -> None:
+        new = in_driver({ADMIN_OBSERVATIONS: batch.where(IS_MARK)})
+        update_marks(batch.sparkSession, warehouse, new[ADMIN_OBSERVATIONS])
+
     return (
         follow(spark, warehouse, ADMIN_OBSERVATIONS)
-        .writeStream.foreachBatch(lambda batch, _: update_marks(batch.sparkSession, warehouse, batch))
+        .writeStream.foreachBatch(build)
         .option("checkpointLocation", str(progress))
         .trigger(**trigger)
         .start()

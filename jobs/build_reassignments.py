@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.checkpoint import start_over_unless
 from jobs.conflicts import insist
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
+from jobs.engine import connect
 from jobs.replace import replace_rows
 from jobs.retention import with_settled
 from jobs.spark import for_few_rows
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
+    from jobs.new_rows import NewRows
     from schemas.tables import Table
 
 INPUTS = (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS)
@@ -47,36 +49,45 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
         rebuilt.unpersist()
 
 
-def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Mapping[Table, DataFrame]) -> None:
+def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Mapping[Table, NewRows]) -> None:
     """Bring both tables up to date with new bronze rows, which bronze already holds; others than of `INPUTS` count
     for nothing.
     """
-    parts = touching(new.get(ADMIN_OBSERVATIONS), new.get(COORDINATOR_EVENTS))
-    if parts:
-        rebuild_since(spark, warehouse, reduce(DataFrame.union, parts))
+    tables = [table for table in INPUTS if table in new]
+    if not tables:
+        return
+    with connect() as engine:
+        for table in tables:
+            new[table].show(engine)
+        told = " UNION ALL ".join(touching(table, table.name) for table in tables)
+        earliest = engine.sql(f"SELECT cluster, min(since_at) FROM ({told}) told GROUP BY cluster").to_arrow_table()  # noqa: S608 - our own names
+    rebuild_since(spark, warehouse, earliest)
 
 
 def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
     """Follow bronze and rebuild what changes."""
     progress = checkpoint_path(warehouse, "build-reassignments")
     start_over_unless(progress, [table_path(warehouse, table) for table in INPUTS])
-    new = (follow(spark, warehouse, table) for table in INPUTS)
+    new = [spark.sql(touching(table, "{rows}"), rows=follow(spark, warehouse, table)) for table in INPUTS]
+
+    def build(batch: DataFrame, _: int) -> None:
+        rebuild_since(batch.sparkSession, warehouse, batch.groupBy("cluster").agg(F.min("since_at")).toArrow())
+
     return (
-        reduce(DataFrame.union, touching(*new))
-        .writeStream.foreachBatch(lambda batch, _: rebuild_since(batch.sparkSession, warehouse, batch))
+        reduce(DataFrame.union, new)
+        .writeStream.foreachBatch(build)
         .option("checkpointLocation", str(progress))
         .trigger(**trigger)
         .start()
     )
 
 
-def rebuild_since(spark: SparkSession, warehouse: Path, touched: DataFrame) -> None:
-    """Rebuild what may have changed by the rows that `touched` names: cluster, `since_at`."""
-    earliest = touched.groupBy("cluster").agg(F.min("since_at").alias("since_at")).toArrow()
+def rebuild_since(spark: SparkSession, warehouse: Path, earliest: pa.Table) -> None:
+    """Rebuild what may have changed by new rows, of which this has each cluster and when its earliest one is from."""
+    if not earliest.num_rows:
+        return
     spark = for_few_rows(spark)
     cuts = _cuts(spark, warehouse, dict(zip(*earliest.to_pydict().values(), strict=True)))
-    if not cuts:
-        return
     inputs = [since_cut(read(spark, warehouse, table), table, cuts) for table in INPUTS]
     rebuilt = reassignments(*inputs).toArrow()
     # Where a rebuild may begin is read from `reassignments`, so that comes last: after a crash the old cut still holds.

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
-
+    from jobs.new_rows import NewRows
     from schemas.tables import Table
 
-    New = Mapping[Table, DataFrame]
+    New = Mapping[Table, NewRows]
 
 PATIENCE_S = 5.0
 """How long a batch waits for another stream's that is being read and written; longer than a small one takes."""
@@ -86,8 +85,8 @@ class Gathering:
 
 
 def _together(parts: Sequence[New]) -> New:
-    out: dict[Table, DataFrame] = {}
+    out: dict[Table, NewRows] = {}
     for part in parts:
-        for table, frame in part.items():
-            out[table] = out[table].unionByName(frame) if table in out else frame
+        for table, rows in part.items():
+            out[table] = out[table].and_(rows) if table in out else rows
     return out

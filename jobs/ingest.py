@@ -7,13 +7,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.append import append
+from jobs.append import Once, append, append_frame
 from jobs.checkpoint import Checkpoint
+from jobs.conflicts import is_local
 from jobs.delta_io import checkpoint_path, claim, create_tables, table_path
 from jobs.errors import UserError
 from jobs.feeds import events, logs, offsets
@@ -21,14 +23,15 @@ from jobs.fuse import Fuse
 from jobs.gathering import Gathering
 from jobs.kafka_client import cluster_id
 from jobs.kafka_source import Feed
+from jobs.new_rows import NewRows, collected, in_driver
 from jobs.resume import resume
 from jobs.spark import session
+from pipelines.silver.frame import table_of
 from schemas.bronze import BRONZE, COVERAGE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -37,9 +40,7 @@ if TYPE_CHECKING:
     from jobs.settings import Settings
     from schemas.tables import Table
 
-    OnBatch = Callable[[Mapping[Table, DataFrame]], None]
-
-TALLY = ("coverage.source_partition", "coverage.records", "coverage.quarantined")
+    OnBatch = Callable[[Mapping[Table, NewRows]], None]
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
@@ -121,10 +122,18 @@ class Writer:
         path = checkpoint_path(self.warehouse, f"ingest/{self.feed.cluster}/{self.feed.topic}")
         return Checkpoint(path=path, warehouse=self.warehouse, tables=self.tables)
 
+    @property
+    def is_local(self) -> bool:
+        """Whether batches are committed without Spark."""
+        return all(is_local(table_path(self.warehouse, table)) for table in self.tables)
+
     def start(self, spark: SparkSession, trigger: Mapping[str, Any]) -> StreamingQuery:
         checkpoint, feed = self.checkpoint, self.feed
         if isinstance(feed, Feed) and not checkpoint.has_progress:
             feed = replace(feed, start=resume(spark, self.warehouse, feed))
+        if isinstance(feed, Feed) and self.is_local:
+            folders = {table.name: str(Path(table_path(self.warehouse, table)).absolute()) for table in feed.tables}
+            feed = replace(feed, folders=folders)
         app_id = checkpoint.app_id()
         fuse = Fuse(feed.cluster, feed.topic) if isinstance(feed, Feed) and feed.has_fuse else None
         return (
@@ -141,46 +150,53 @@ class Writer:
             self._write_bronze(app_id, fuse, batch, batch_id)
 
     def _write_bronze(self, app_id: str, fuse: Fuse | None, batch: DataFrame, batch_id: int) -> None:
+        spark, once = batch.sparkSession, Once(app_id, batch_id)
+        if self.is_local:
+            new = collected(batch, self.tables, self.warehouse)
+            self._refuse(fuse, new.get(COVERAGE), batch_id)
+            self._written(new, lambda table: append(spark, self.warehouse, new[table], once), lambda: new)
+            return
         # One pass over Kafka for all tables.
         batch.persist()
         try:
-            new = self._new_rows(fuse, batch, batch_id)
-            data = [table for table in new if table is not COVERAGE]
-            write = partial(self._append, new, app_id, batch_id)
-            with ThreadPoolExecutor(len(self.tables)) as pool:
-                list(pool.map(write, data))
-            # Last: what coverage says was read is in the tables. What is built of them need not wait for that.
-            with ThreadPoolExecutor(1) as pool:
-                covered = pool.map(write, new.keys() - data)
-                if self.gathering:
-                    self.gathering.hand_on({table: frame for table, (frame, _) in new.items()})
-                list(covered)
+            frames = self._frames(batch)
+            covered = {COVERAGE: frames[COVERAGE]} if COVERAGE in frames else {}
+            self._refuse(fuse, in_driver(covered).get(COVERAGE), batch_id)
+            path = partial(table_path, self.warehouse)
+            self._written(
+                frames, lambda table: append_frame(frames[table], path(table), once), lambda: in_driver(frames)
+            )
         finally:
             batch.unpersist()
 
-    def _append(self, new: Mapping[Table, tuple[DataFrame, int]], app_id: str, version: int, table: Table) -> None:
-        frame, rows = new[table]
-        append(frame, table_path(self.warehouse, table), app_id=app_id, version=version, rows=rows)
+    def _written(
+        self, tables: Collection[Table], write: Callable[[Table], None], rows: Callable[[], Mapping[Table, NewRows]]
+    ) -> None:
+        """`write` each table, `coverage` last, and hand on `rows`."""
+        data = [table for table in tables if table is not COVERAGE]
+        with ThreadPoolExecutor(len(self.tables)) as pool:
+            list(pool.map(write, data))
+        # Last: what coverage says was read is in the tables. What is built of them need not wait for that.
+        with ThreadPoolExecutor(1) as pool:
+            covered = pool.map(write, {*tables} - {*data})
+            if self.gathering:
+                self.gathering.hand_on(rows())
+            list(covered)
 
-    def _new_rows(self, fuse: Fuse | None, batch: DataFrame, batch_id: int) -> dict[Table, tuple[DataFrame, int]]:
-        """The tables that gain rows, with the rows and how many."""
-        span = F.col("coverage.to_offset") - F.col("coverage.from_offset")
-        counts = batch.agg(
-            *(F.count(table.name).alias(table.name) for table in self.tables),
-            F.sum(F.when(~F.col("coverage.is_gap"), span)).alias("_span"),
-            F.sum("coverage.records").alias("_records"),
-            F.collect_list(F.when(~F.col("coverage.is_gap"), F.struct(*TALLY))).alias("_read"),
-        ).first()
-        assert counts is not None
-        if batch_id == 0 and counts["_span"] and not counts["_records"]:
+    def _refuse(self, fuse: Fuse | None, covered: NewRows | None, batch_id: int) -> None:
+        """Raises `UserError` where what was read cannot be all, or too little of it could be read."""
+        spans = [span for span in covered.few.to_pylist() if not span["is_gap"]] if covered else []
+        offsets = sum(span["to_offset"] - span["from_offset"] for span in spans)
+        if batch_id == 0 and offsets and not sum(span["records"] for span in spans):
             raise UserError(
-                f"Kafka has {counts['_span']} offsets of {self.feed.topic} on {self.feed.cluster}, but gave not one "
+                f"Kafka has {offsets} offsets of {self.feed.topic} on {self.feed.cluster}, but gave not one "
                 "record: check with `./regroup doctor` what this user may read."
             )
         if fuse:
-            fuse.hold((*read,) for read in counts["_read"])
-        return {
-            table: (batch.where(F.col(table.name).isNotNull()).select(f"{table.name}.*"), counts[table.name])
-            for table in self.tables
-            if counts[table.name]
-        }
+            fuse.hold((span["source_partition"], span["records"], span["quarantined"]) for span in spans)
+
+    def _frames(self, batch: DataFrame) -> dict[Table, DataFrame]:
+        """The tables that gain rows, with the rows."""
+        counts = batch.agg(*(F.count(table.name).alias(table.name) for table in self.tables)).first()
+        assert counts is not None
+        return {table: table_of(batch, table) for table in self.tables if counts[table.name]}

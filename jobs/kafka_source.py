@@ -17,7 +17,7 @@ from confluent_kafka import KafkaException
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from jobs.bronze_source import read_stream, union
+from jobs.bronze_source import FEW_BYTES, Output, read_stream, union
 from jobs.fuse import InARow
 from jobs.kafka_client import TopicEnds, admin, topic_ends, unreachable
 from jobs.kafka_read import Range, RangeReader
@@ -44,8 +44,9 @@ class Feed:
     """One topic of one cluster, and what its records become.
 
     A stream without a checkpoint begins at `start`. `fold` turns records into rows by table name and counts them into
-    the spans of their partitions; `tables` are all it may fill, besides `coverage`. `options` are librdkafka's and may
-    hold secrets: they travel pickled, never as options of the data source, which Spark would print.
+    the spans of their partitions; `tables` are all it may fill, besides `coverage`. Where tasks may write files of
+    these themselves, `folders` has where, and of more than `few_bytes` they do. `options` are librdkafka's and may hold
+    secrets: they travel pickled, never as options of the data source, which Spark would print.
     """
 
     cluster: str
@@ -56,6 +57,8 @@ class Feed:
     max_offsets_per_trigger: int
     tasks: int
     has_fuse: bool = False
+    folders: Mapping[str, str] = field(default_factory=dict)
+    few_bytes: int = FEW_BYTES
     start: Position = field(default_factory=Position)
 
     def stream(self, spark: SparkSession) -> DataFrame:
@@ -126,7 +129,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
         feed = self._feed
-        tables = (*feed.tables, COVERAGE)
+        output = Output(tables=(*feed.tables, COVERAGE), folders=feed.folders, few_bytes=feed.few_bytes)
         spans = {
             r.partition: Span(partition=r.partition, log_epoch=r.log_epoch, from_offset=r.start, to_offset=r.end)
             for r in partition.ranges
@@ -140,10 +143,11 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                     rows = feed.fold(records, spans)
                     if fuse:
                         fuse.hold(records, rows[QUARANTINE.name])
-                    yield from union(rows, tables)
+                    yield from output.of(rows)
             gaps += reader.gaps
+        yield from output.rest()
         covered = [span.row(feed.cluster, feed.topic) for span in (*_around(spans, gaps), *gaps)]
-        yield from union({COVERAGE.name: pa.array(covered, row_type(COVERAGE))}, tables)
+        yield from union({COVERAGE.name: pa.array(covered, row_type(COVERAGE))}, output.tables)
 
 
 @contextmanager

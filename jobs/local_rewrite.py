@@ -7,27 +7,20 @@ strings Arrow cannot filter.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
+from jobs.data_file import DataFile, write
 from jobs.engine import connect, quoted, show_files
 from jobs.full_disk import refuse_full
 from jobs.silver_rows import datafiles, instant
 from schemas.tables import Table
-
-LONGEST = 200
-"""Characters of a text that is told as a file's least or greatest."""
 
 
 def rewrite(
@@ -69,9 +62,11 @@ def commit(
     *,
     removed: Sequence[str],
     added: Sequence[pa.Table],
+    files: Sequence[DataFile] = (),
     transactions: list[Transaction] | None = None,
 ) -> None:
-    """Take data files out of the table at `path`, as it is `stored`, and add one for each of the tables with rows.
+    """Take data files out of the table at `path`, as it is `stored`, and add one for each of the tables with rows, and
+    `files` that are written already.
 
     Raises:
         CommitFailedError: there was another commit meanwhile.
@@ -79,7 +74,7 @@ def commit(
     """
     now = round(time.time() * 1000)
     gone = [RemoveAction(path=Path(file).name, data_change=True, deletion_timestamp=now) for file in removed]
-    come = [_written(Path(path), rows, now) for rows in added if rows.num_rows]
+    come = [_added(file, now) for file in (*(write(Path(path), rows) for rows in added if rows.num_rows), *files)]
     refuse_full(Path(path))
     # After any other commit all is looked at again: deltalake itself would let files be removed twice, once by who
     # compacts them, which leaves their rows twice.
@@ -105,31 +100,12 @@ def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Sche
     return rows.select(schema.names).cast(schema)
 
 
-def _written(folder: Path, rows: pa.Table, now: int) -> AddAction:
-    """A data file of these rows, which no commit mentions yet."""
-    file = folder / f"part-{uuid4()}.zstd.parquet"
-    pq.write_table(rows, file, compression="zstd")
-    stats = json.dumps(statistics(rows))
-    size = file.stat().st_size
+def _added(file: DataFile, now: int) -> AddAction:
     return AddAction(
-        path=file.name, size=size, partition_values={}, modification_time=now, data_change=True, stats=stats
+        path=file.name,
+        size=file.size,
+        partition_values={},
+        modification_time=now,
+        data_change=True,
+        stats=file.stats,
     )
-
-
-def statistics(rows: pa.Table) -> dict[str, Any]:
-    """What Delta keeps of a file: how many rows, the limits of each column that has an order, and its NULLs."""
-    least: dict[str, Any] = {}
-    greatest: dict[str, Any] = {}
-    for field in rows.schema:
-        if pa.types.is_string(field.type) or pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type):
-            limits = [_told(value) for value in pc.min_max(rows[field.name]).as_py().values()]
-            if None not in limits:
-                least[field.name], greatest[field.name] = limits
-    nulls = {field.name: rows[field.name].null_count for field in rows.schema if not pa.types.is_nested(field.type)}
-    return {"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}
-
-
-def _told(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return None if isinstance(value, str) and len(value) > LONGEST else value

@@ -11,17 +11,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.admin_poll import PERMISSIONS, Poller
-from jobs.append import append
+from jobs.append import Once, append
 from jobs.build_reassignments import rebuild_touched_reassignments
-from jobs.delta_io import claim, create_tables, read, table_path
+from jobs.delta_io import claim, create_tables, read
 from jobs.errors import UserError
 from jobs.kafka_client import cluster_id
+from jobs.new_rows import NewRows
 from jobs.spark import session
-from pipelines.arrow_types import row_type
 from pipelines.coverage import Span
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
 from schemas.silver import REASSIGNMENT_TABLES
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from contextlib import AbstractContextManager
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from jobs.admin_poll import Observation
     from jobs.settings import Cluster, Settings
@@ -78,7 +77,7 @@ def start(
     *,
     say: Callable[[str], None],
     building: AbstractContextManager[object],
-    on_topics: Callable[[DataFrame], None] | None = None,
+    on_topics: Callable[[NewRows], None] | None = None,
 ) -> list[Following]:
     """Poll each cluster in a thread of its own until `stopped`. `building` is held while reassignments are built, and
     while `on_topics` is told of new observations of topics.
@@ -119,7 +118,7 @@ class Following:
     poller: Poller
     building: AbstractContextManager[object]
     say: Callable[[str], None]
-    on_topics: Callable[[DataFrame], None] | None = None
+    on_topics: Callable[[NewRows], None] | None = None
     _app_id: str = field(default_factory=lambda: f"poll-{uuid.uuid4().hex}")
     _version: int = 0
     _pending: list[Observation] = field(default_factory=list)
@@ -196,28 +195,25 @@ class Following:
     def write(self, seen: list[Observation], spans: list[Span]) -> None:
         """What was seen, once; then the reassignments anew, if it bears on any."""
         self._version += 1
-        frame = self._append(ADMIN_OBSERVATIONS, [observation_row(self.cluster.name, each) for each in seen])
+        new = self._append(ADMIN_OBSERVATIONS, [observation_row(self.cluster.name, each) for each in seen])
         # Last: what coverage says was seen is in the table.
         self._append(COVERAGE, [span.row(self.cluster.name, COVERED) for span in spans])
-        if frame is not None and self._bears_on_reassignments(seen):
+        if seen and self._bears_on_reassignments(seen):
             with self.building:
-                rebuild_touched_reassignments(self.spark, self.settings.warehouse, {ADMIN_OBSERVATIONS: frame})
+                rebuild_touched_reassignments(self.spark, self.settings.warehouse, {ADMIN_OBSERVATIONS: new})
                 if self.on_topics and any(each["kind"] == "topic" for each in seen):
-                    self.on_topics(frame)
+                    self.on_topics(new)
 
     def _bears_on_reassignments(self, seen: list[Observation]) -> bool:
         """An empty list of reassignments after an empty one changes no row."""
         was_idle, self._is_idle = self._is_idle, not any(each.get("ongoing") for each in seen)
         return not (was_idle and self._is_idle) or any(each["kind"] == "topic" for each in seen)
 
-    def _append(self, table: Table, rows: list[dict[str, Any]]) -> DataFrame | None:
-        if not rows:
-            return None
-        array = pa.array(rows, type=row_type(table))
-        frame = self.spark.createDataFrame(pa.Table.from_struct_array(array))
-        path = table_path(self.settings.warehouse, table)
-        append(frame, path, app_id=self._app_id, version=self._version, rows=len(rows))
-        return frame
+    def _append(self, table: Table, rows: list[dict[str, Any]]) -> NewRows:
+        new = NewRows.of(table, rows)
+        if rows:
+            append(self.spark, self.settings.warehouse, new, Once(self._app_id, self._version))
+        return new
 
     def _last_covered(self) -> int | None:
         """Where an earlier poll of this cluster ended."""

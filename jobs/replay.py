@@ -17,18 +17,16 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from jobs.analyze import analyze
-from jobs.build import rebuild_touched, touched
-from jobs.build_marks import update_marks
-from jobs.build_reassignments import INPUTS, rebuild_touched_reassignments
-from jobs.conflicts import turn
-from jobs.delta_io import claim, create_tables, table_path
+from jobs.append import append
+from jobs.build import rebuild_new
+from jobs.delta_io import claim, create_tables
 from jobs.errors import UserError
+from jobs.new_rows import NewRows
 from jobs.settings import DEFAULT_CLUSTER, Settings
 from jobs.spark import session
-from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import SourceRecord, bronze_rows
 from pipelines.coordinator_events import Unreadable
 from pipelines.log_layouts import layout
@@ -38,8 +36,6 @@ from schemas.bronze import (
     ADMIN_OBSERVATIONS,
     BRONZE,
     COORDINATOR_EVENTS,
-    COORDINATOR_RECORDS,
-    OFFSET_COMMITS,
     QUARANTINE,
 )
 from schemas.gold import MARKS
@@ -159,9 +155,7 @@ def tell_settings(spark: SparkSession, settings: Settings, cluster: str, meta: d
         "settings": stated,
     }
     if stated:
-        row = _observation(cluster, 0, seen)
-        frame = _frame(spark, [row], row_type(ADMIN_OBSERVATIONS))
-        _append(frame, table_path(settings.warehouse, ADMIN_OBSERVATIONS))
+        append(spark, settings.warehouse, NewRows.of(ADMIN_OBSERVATIONS, [_observation(cluster, 0, seen)]))
 
 
 def split(capture: Capture, sources: Sequence[str], batches: int, seed: int | None) -> list[Batch]:
@@ -200,23 +194,13 @@ def _chunks(items: list[T], count: int) -> list[list[T]]:
     return [items[a:b] for a, b in pairwise(edges)]
 
 
-def _append(frame: DataFrame, path: str) -> None:
-    with turn(path, by_spark=True):
-        frame.write.format("delta").mode("append").save(path)
-
-
 def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any], batch: Batch) -> None:
     """Append one batch to bronze and bring silver up to date."""
-    rows = bronze_of(batch, cluster, meta)
-    frames = {table.name: _frame(spark, rows.get(table.name, []), row_type(table)) for table in BRONZE}
-    for table in BRONZE:
-        if rows.get(table.name):
-            _append(frames[table.name], table_path(settings.warehouse, table))
-    history = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, ADMIN_OBSERVATIONS)
-    new = {table: frames[table.name] for table in history}
-    update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])
-    rebuild_touched(spark, settings, touched(new))
-    rebuild_touched_reassignments(spark, settings.warehouse, {t: frames[t.name] for t in INPUTS if rows.get(t.name)})
+    found = bronze_of(batch, cluster, meta)
+    new = {table: NewRows.of(table, found[table.name]) for table in BRONZE if found.get(table.name)}
+    for rows in new.values():
+        append(spark, settings.warehouse, rows)
+    rebuild_new(spark, settings, new)
 
 
 def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any]) -> Rows:
@@ -257,8 +241,3 @@ def _observation(cluster: str, number: int, seen: dict[str, Any]) -> dict[str, A
         "subject": f"{subject}#{number}",
         "body": json.dumps(seen, separators=(",", ":")),
     }
-
-
-def _frame(spark: SparkSession, rows: list[dict[str, Any]], kind: pa.StructType) -> DataFrame:
-    array = pa.array(rows, type=kind)
-    return spark.createDataFrame(pa.Table.from_struct_array(array))

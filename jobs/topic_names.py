@@ -14,17 +14,16 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.delta_io import read, table_path
 from jobs.engine import connect, show
+from pipelines.silver.touched import TOPIC_KIND
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.silver import GENERATION_MEMBERS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from pipelines.silver.frame import TopicNames
-
-KIND = "topic"
 
 
 def topic_names(warehouse: Path) -> TopicNames:
@@ -34,7 +33,7 @@ def topic_names(warehouse: Path) -> TopicNames:
         return {}
     with connect() as engine:
         show(engine, "seen", warehouse, ADMIN_OBSERVATIONS)
-        found = engine.execute("SELECT DISTINCT cluster, body FROM seen WHERE kind = $1", [KIND]).fetchall()
+        found = engine.execute("SELECT DISTINCT cluster, body FROM seen WHERE kind = $1", [TOPIC_KIND]).fetchall()
     out: dict[str, dict[str, str]] = defaultdict(dict)
     for cluster, told in found:
         body = json.loads(told)
@@ -43,20 +42,14 @@ def topic_names(warehouse: Path) -> TopicNames:
     return dict(out)
 
 
-def named(observations: DataFrame) -> DataFrame:
-    """The topics that new observations name: cluster, topic_id."""
-    topic_id = F.get_json_object("body", "$.topic_id").alias("topic_id")
-    return observations.where(F.col("kind") == KIND).select("cluster", topic_id).where(F.col("topic_id").isNotNull())
-
-
 def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table) -> pa.Table:
     """`build.touched` with the groups that know by its id a topic which has a name now, each from its start.
 
-    Rows without a group name the topics (`named`), and are gone.
+    Rows without a group name the topics, and are gone.
     """
     groups = touched.filter(pc.is_valid(touched["group_id"])).drop_columns("topic_ids")
     topics = touched.filter(pc.is_null(touched["group_id"])).to_pylist()
-    ids = sorted({topic_id for row in topics for topic_id in row["topic_ids"]})
+    ids = sorted({topic_id for row in topics for topic_id in row["topic_ids"] or ()})
     if not ids:
         return groups
     owned = read(spark, warehouse, GENERATION_MEMBERS).select(

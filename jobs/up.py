@@ -14,14 +14,12 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from dashboards.access import TOKEN_VARIABLE
 from jobs import ingest, poll
 from jobs.analysing import Analysing, Building
-from jobs.build import rebuild_touched, touched
-from jobs.build_marks import update_marks
-from jobs.build_reassignments import rebuild_touched_reassignments
+from jobs.build import rebuild_new, rebuild_touched, touched
 from jobs.delta_io import create_tables
 from jobs.errors import UserError, first_line
 from jobs.held import hold
@@ -29,6 +27,7 @@ from jobs.jars import jars
 from jobs.lab.lab import Lab, without_compiler
 from jobs.lab.scenarios import DEFAULT, chosen
 from jobs.maintain import Maintenance
+from jobs.new_rows import NewRows
 from jobs.notify import Notifier, Notifying
 from jobs.pace import Pace
 from jobs.pages import access, free_port
@@ -37,14 +36,13 @@ from jobs.runs import Runs
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
 from jobs.storms import update_storms
-from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import JobOutcome
 from schemas.tables import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-HISTORY = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, ADMIN_OBSERVATIONS)
 LAB = "lab"
 
 
@@ -231,9 +229,8 @@ def _polls(
 ) -> list[poll.Following]:
     """What polls; nothing where that is impossible, since nothing else needs it."""
 
-    def named(observations: DataFrame) -> None:
-        new = touched({ADMIN_OBSERVATIONS: observations})
-        rebuild_touched(spark, settings, new)
+    def named(observations: NewRows) -> None:
+        rebuild_touched(spark, settings, touched({ADMIN_OBSERVATIONS: observations}))
 
     try:
         return poll.start(spark, settings, stopped, say=say, building=building, on_topics=named)
@@ -253,16 +250,11 @@ def _built(
     """`building` is held: polls build reassignments too, and the groups of topics that they name."""
     rows, storms = 0, Pace()
 
-    def build(new: Mapping[Table, DataFrame]) -> None:
+    def build(new: Mapping[Table, NewRows]) -> None:
         nonlocal rows
-        history = {table: frame for table, frame in new.items() if table in HISTORY}
         with building, runs.failing("build"):
-            if ADMIN_OBSERVATIONS in new:
-                update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])
-            rebuild_touched_reassignments(spark, settings.warehouse, new)
-            if not history:
+            if not rebuild_new(spark, settings, new):
                 return
-            rebuild_touched(spark, settings, touched(history))
             # Of thousands of groups that all shake, storms are long; `analyze` sees to what this leaves.
             storms.let(partial(update_storms, spark, settings))
         rows += 1

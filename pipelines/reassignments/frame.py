@@ -25,6 +25,13 @@ Since = Mapping[str, datetime]
 MARGIN = timedelta(milliseconds=2 * RULES_MS)
 """Between what is rebuilt and what stays lies so much quiet that no statement of one bears on the other."""
 
+TIMES = {ADMIN_OBSERVATIONS: "observed_at", COORDINATOR_EVENTS: "event_at"}
+OF_INTEREST = {
+    ADMIN_OBSERVATIONS: f"kind IN ({', '.join(repr(str(kind)) for kind in KINDS)})",
+    COORDINATOR_EVENTS: "topic IS NOT NULL",
+}
+"""Which rows bear on a reassignment, in SQL that Spark and DuckDB both read."""
+
 OBSERVED = ("observed_at", "kind", "body")
 LOGGED = [
     "event_at",
@@ -51,25 +58,19 @@ def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
     Returns:
         One column per table, a struct of that table's columns; each row holds one of them, the rest are NULL.
     """
-    polled = observations.where(F.col("kind").isin(*KINDS)).select(
-        "cluster", _struct("seen", OBSERVED, ADMIN_OBSERVATIONS)
-    )
-    logged = events.where(F.col("topic").isNotNull()).select("cluster", _struct("line", LOGGED, COORDINATOR_EVENTS))
+    seen, line = _struct("seen", OBSERVED, ADMIN_OBSERVATIONS), _struct("line", LOGGED, COORDINATOR_EVENTS)
+    polled = observations.where(OF_INTEREST[ADMIN_OBSERVATIONS]).select("cluster", seen)
+    logged = events.where(OF_INTEREST[COORDINATOR_EVENTS]).select("cluster", line)
     both = polled.unionByName(logged, allowMissingColumns=True)
     schema = ", ".join(f"{table.name} STRUCT<{_ddl(table)}>" for table in REASSIGNMENT_TABLES)
     return both.repartition("cluster").sortWithinPartitions("cluster").mapInArrow(_rebuild, schema)
 
 
-def touching(observations: DataFrame | None, events: DataFrame | None) -> list[DataFrame]:
-    """Cluster and `since_at` of new bronze rows that may change a reassignment."""
-    out = []
-    if observations is not None:
-        out.append(
-            observations.where(F.col("kind").isin(*KINDS)).select("cluster", F.col("observed_at").alias("since_at"))
-        )
-    if events is not None:
-        out.append(events.where(F.col("topic").isNotNull()).select("cluster", F.col("event_at").alias("since_at")))
-    return out
+def touching(table: Table, rows: str) -> str:
+    """Cluster and `since_at` of those of the `rows` of a bronze table that may change a reassignment, in SQL that Spark
+    and DuckDB both read.
+    """
+    return f"SELECT cluster, {TIMES[table]} AS since_at FROM {rows} WHERE {OF_INTEREST[table]}"  # noqa: S608 - our own names
 
 
 def cut(since: datetime, spans: Iterable[tuple[datetime, datetime | None]]) -> datetime:
@@ -85,23 +86,14 @@ def cut(since: datetime, spans: Iterable[tuple[datetime, datetime | None]]) -> d
 
 def since_cut(rows: DataFrame, table: Table, cuts: Since) -> DataFrame:
     """The rows of a bronze table from each cluster's cut on, and the last word on every partition before it."""
-    time, subject = ("observed_at", _topic()) if table is ADMIN_OBSERVATIONS else ("event_at", _subject())
+    time, subject = TIMES[table], _topic() if table is ADMIN_OBSERVATIONS else _subject()
     after = reduce(or_, [(F.col("cluster") == name) & (F.col(time) >= at) for name, at in cuts.items()])
     before = rows.where(F.col("cluster").isin(*cuts) & ~after)
     newest = Window.partitionBy("cluster", *subject).orderBy(F.col(time).desc())
     last = (
-        before.where(_is_of_interest(table))
-        .withColumn("_nth", F.row_number().over(newest))
-        .where("_nth = 1")
-        .drop("_nth")
+        before.where(OF_INTEREST[table]).withColumn("_nth", F.row_number().over(newest)).where("_nth = 1").drop("_nth")
     )
     return rows.where(after).unionByName(last)
-
-
-def _is_of_interest(table: Table) -> Column:
-    if table is ADMIN_OBSERVATIONS:
-        return F.col("kind").isin(*KINDS)
-    return F.col("topic").isNotNull()
 
 
 def _topic() -> list[Column]:

@@ -97,7 +97,7 @@ def built(spark, settings: Settings):
     """What `up` does with each batch."""
 
     def build(new) -> None:
-        history = {table: frame for table, frame in new.items() if table in HISTORY}
+        history = {table: new[table] for table in HISTORY if table in new}
         if history:
             rebuild_touched(spark, settings, touched(history))
 

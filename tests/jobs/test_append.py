@@ -8,9 +8,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.append import append
+from jobs.append import Once, append, append_frame
 from jobs.conflicts import is_local
 from jobs.delta_io import create_tables, read, table_path
+from jobs.new_rows import NewRows
 from pipelines.arrow_types import row_type
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
 
@@ -29,21 +30,30 @@ def is_here(request, monkeypatch) -> bool:
     return request.param == "here"
 
 
-@pytest.mark.parametrize("rows", [1, None], ids=["few", "many"])
+@pytest.mark.parametrize("is_by_spark", [False, True], ids=["few", "many"])
 @pytest.mark.parametrize("table", VALUES, ids=lambda table: table.name)
-def test_a_version_that_is_there_writes_nothing(spark, warehouse, is_here, table, rows) -> None:
+def test_a_version_that_is_there_writes_nothing(spark, warehouse, is_here, table, is_by_spark) -> None:
     create_tables(spark, warehouse, (table,))
     path, kind = table_path(warehouse, table), row_type(table)
     assert is_local(path) == is_here
     keys = {name: "key" for name in table.key if kind.field(name).type == pa.string()}
     keys |= {name: 0 for name in table.key if pa.types.is_integer(kind.field(name).type)}
     one = pa.Table.from_pylist([keys | VALUES[table]], pa.schema(kind))
-    frame = spark.createDataFrame(one)
+
+    def add(once: Once | None, *, is_by_spark: bool = is_by_spark) -> None:
+        if is_by_spark:
+            append_frame(spark.createDataFrame(one), path, once)
+        else:
+            append(spark, warehouse, NewRows(table=table, few=one), once)
+
     for version in (1, 1, 2, 2, 1):
-        append(frame, path, app_id="reader", version=version, rows=rows)
-    append(frame, path, app_id="another", version=1, rows=rows)
+        add(Once("reader", version))
+    add(Once("another", 1))
     # The next batch may be many rows where this one was few, and is tried again after a crash all the same.
-    append(frame, path, app_id="another", version=1, rows=None if rows else 1)
+    add(Once("another", 1), is_by_spark=not is_by_spark)
     assert 3 == DeltaTable(path).to_pyarrow_table().num_rows
     found = read(spark, warehouse, table).toArrow().select(table.names).cast(one.schema)
     assert found.to_pylist() == one.to_pylist() * 3
+    add(None)
+    add(None)
+    assert 5 == DeltaTable(path).to_pyarrow_table().num_rows

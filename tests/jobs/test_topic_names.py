@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
-import pyarrow as pa
 from deltalake import DeltaTable
 
+from jobs.append import append
 from jobs.build import rebuild_all, rebuild_touched, touched
 from jobs.delta_io import create_tables, table_path
+from jobs.new_rows import NewRows
 from jobs.settings import Settings
-from pipelines.arrow_types import row_type
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS
 from schemas.silver import GENERATION_MEMBERS, SILVER
 from tests.jobs.conftest import silver
@@ -19,9 +19,9 @@ from tests.silver.group_records import T1, Script, epoch, member, target, target
 
 
 def add(spark, warehouse, table, rows):
-    frame = spark.createDataFrame(pa.Table.from_struct_array(pa.array(rows, row_type(table))))
-    frame.write.format("delta").mode("append").save(table_path(warehouse, table))
-    rebuild_touched(spark, Settings(warehouse=warehouse), touched({table: frame}))
+    new = NewRows.of(table, rows)
+    append(spark, warehouse, new)
+    rebuild_touched(spark, Settings(warehouse=warehouse), touched({table: new}))
 
 
 def names(warehouse) -> list[str]:

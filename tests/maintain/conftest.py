@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from pyspark.sql import DataFrame
 
+from bench.storage import in_files
 from jobs import small_table
 from jobs.append import append
 from jobs.delta_io import create_tables, table_path
@@ -73,8 +71,7 @@ def add(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
     for table in FILLED:
         parts = [arrow(table, batch[table.name]) for batch in bronze]
         if table is OFFSET_COMMITS:
-            frames = [spark.createDataFrame(part).coalesce(1) for part in parts]
-            append(reduce(DataFrame.union, frames), table_path(warehouse, table), app_id=uuid4().hex, version=1)
+            append(spark, warehouse, in_files(warehouse, table, parts))
             continue
         for part in parts:
             write_deltalake(table_path(warehouse, table), part, mode="append")

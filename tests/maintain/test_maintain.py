@@ -20,6 +20,7 @@ from jobs.delta_io import follow, table_path
 from jobs.held import hold
 from jobs.maintain import Maintenance, vacuum
 from jobs.merge_runs import HOUR_MS, SETTLED_MS, merge_runs
+from jobs.new_rows import NewRows
 from jobs.retention import DAY_MS
 from jobs.settings import Settings
 from pipelines.arrow_types import stored
@@ -236,7 +237,7 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
             row.get("commits", 1) for row in rows(warehouse, table)
         )
     add(spark, warehouse, [late])
-    new = {table: spark.createDataFrame(arrow(table, late[table.name])) for table in INPUTS}
+    new = {table: NewRows(table=table, few=arrow(table, late[table.name])) for table in INPUTS}
     rebuild_touched(spark, settings, touched(new))
     border = min(row["record_at"] for row in parts[0][COORDINATOR_RECORDS.name])
     whole = rebuilt([*old, *parts, late])

@@ -8,8 +8,10 @@ from collections import defaultdict
 
 import pytest
 
+from jobs.append import append
 from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments
 from jobs.delta_io import create_tables, table_path
+from jobs.new_rows import NewRows
 from jobs.replay import Capture, bronze_of, split
 from pipelines.arrow_types import instants, row_type
 from pipelines.reassignments.rows import reassignment_rows
@@ -57,8 +59,8 @@ def test_batches_in_any_order_give_the_tables_of_the_whole(spark, warehouse) -> 
         bronze = bronze_of(batch, "kafka", capture.meta)
         new = {}
         for table in (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS):
-            new[table] = spark.createDataFrame(arrow(bronze[table.name], table))
-            new[table].write.format("delta").mode("append").save(table_path(warehouse, table))
+            new[table] = NewRows.of(table, bronze[table.name])
+            append(spark, warehouse, new[table])
         rebuild_touched_reassignments(spark, warehouse, new)
     expected = {name: sorted(map(repr, found)) for name, found in stored_as(rows("log", "admin")).items()}
     assert expected == stored(spark, warehouse)

@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from jobs import feeds
 from jobs.kafka_client import topic_ends
 from jobs.settings import Cluster
+from tests.waiting import wait_until
 
 _numbers = itertools.count()
 
@@ -27,6 +28,8 @@ class Topic:
 
     def create(self, partitions: int = 2) -> Topic:
         self.admin.create_topics([NewTopic(self.name, partitions, 1)])[self.name].result(10)
+        # The controller has answered; a broker knows of it a little later.
+        wait_until(lambda: topic_ends(self.admin, self.name))
         return self
 
     def delete(self) -> None:

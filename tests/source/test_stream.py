@@ -93,7 +93,7 @@ def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twic
     written = offsets_read(tables), spans(tables)
     topic.write(history(5, start=52))
     again = []
-    gathering = Gathering(lambda new: again.append({t: frame.count() for t, frame in new.items()}))
+    gathering = Gathering(lambda new: again.append({t: len(rows) for t, rows in new.items()}))
     repaired = replace(writer, gathering=gathering)
     wait([repaired.start(spark, {"availableNow": True})])
     assert 5 == again[0][COORDINATOR_RECORDS]

@@ -1,0 +1,97 @@
+"""Which groups new rows of bronze are about, in SQL that Spark and DuckDB both read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.tables import Table
+
+TOPIC_KIND = "topic"
+"""Observations that name a topic."""
+
+START = "TIMESTAMP '1970-01-01 00:00:00'"
+"""A row without a time may belong anywhere: its group is rebuilt from the start."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dialect:
+    """What the two call differently."""
+
+    resource: str
+    no_resource: str
+    topic_id: str
+
+
+SPARK = Dialect(
+    resource="named_struct('name', topic, 'index', partition)",
+    no_resource="CAST(NULL AS STRUCT<name: STRING, index: INT>)",
+    topic_id="get_json_object(body, '$.topic_id')",
+)
+DUCKDB = Dialect(
+    resource="struct_pack(name := topic, index := partition)",
+    no_resource="CAST(NULL AS STRUCT(name VARCHAR, index INTEGER))",
+    topic_id="json_extract_string(body, '$.topic_id')",
+)
+
+
+def touching(table: Table, rows: str, dialect: Dialect) -> str:
+    """A row for each of the `rows` of a bronze table: cluster, group_id, since_at, is_commit, last_commit_at, committed
+    and topic_id (`by_group`).
+    """
+    told = {
+        "group_id": "group_id",
+        "since_at": START,
+        "is_commit": "false",
+        "last_commit_at": "CAST(NULL AS TIMESTAMP)",
+        "committed": dialect.no_resource,
+        "topic_id": "CAST(NULL AS STRING)",
+    }
+    chosen = "group_id IS NOT NULL"
+    match table.name:
+        case ADMIN_OBSERVATIONS.name:
+            told |= {"group_id": "CAST(NULL AS STRING)", "topic_id": dialect.topic_id}
+            chosen = f"kind = '{TOPIC_KIND}' AND {dialect.topic_id} IS NOT NULL"
+        case COORDINATOR_RECORDS.name:
+            # A group that uses, or comes to use, another protocol than the classic one is rebuilt from the start too
+            # (`pipelines.silver.phases`).
+            told["since_at"] = f"coalesce(CASE WHEN record_kind = 'GroupMetadata' THEN record_at END, {START})"
+        case COORDINATOR_EVENTS.name:
+            told["since_at"] = f"coalesce(event_at, {START})"
+        case OFFSET_COMMITS.name:
+            told["since_at"] = f"coalesce(first_commit_at, {START})"
+            told |= {"is_commit": "NOT is_tombstone", "last_commit_at": "last_commit_at", "committed": dialect.resource}
+    columns = ", ".join(f"{value} AS {name}" for name, value in told.items())
+    return f"SELECT cluster, {columns} FROM {rows} WHERE {chosen}"  # noqa: S608 - our own names
+
+
+def by_group(rows: str) -> str:
+    """What `touching` gives, as a row for each group: cluster, group_id, `since_at` (time of the earliest new row), the
+    resources `committed` and, where all new rows are commits, `last_commit_at`. A row of no group has in `topic_ids`
+    the topics that polls named. Where there are none, `committed` and `topic_ids` are NULL.
+    """
+    return f"""
+    SELECT cluster, group_id, min(since_at) AS since_at,
+        CASE WHEN bool_and(is_commit) THEN max(last_commit_at) END AS last_commit_at,
+        array_agg(DISTINCT committed) FILTER (WHERE committed IS NOT NULL) AS committed,
+        array_agg(DISTINCT topic_id) FILTER (WHERE topic_id IS NOT NULL) AS topic_ids
+    FROM {rows} GROUP BY cluster, group_id
+    """  # noqa: S608 - our own names
+
+
+def touched_sql(tables: Collection[Table], dialect: Dialect) -> str:
+    """The groups that new rows are about (`by_group`), of views that go by the tables' names."""
+    return by_group(f"({' UNION ALL '.join(touching(table, table.name, dialect) for table in tables)}) told")
+
+
+def touching_frame(table: Table, rows: DataFrame) -> DataFrame:
+    """`touching` by Spark, of a stream too."""
+    return rows.sparkSession.sql(touching(table, "{rows}", SPARK), rows=rows)
+
+
+def by_group_frame(rows: DataFrame) -> DataFrame:
+    """`by_group` by Spark."""
+    return rows.sparkSession.sql(by_group("{rows}"), rows=rows)
