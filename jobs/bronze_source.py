@@ -36,7 +36,7 @@ WRITTEN_TYPE = pa.struct(
 FEW_BYTES = 32_000_000
 """A task's rows are few up to so many bytes: they fit into the driver, with those of other tasks."""
 
-FILE_BYTES = 256_000_000
+FILE_BYTES = 128_000_000
 """So much of rows a task holds before it writes them, some tens of times smaller."""
 
 

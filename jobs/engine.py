@@ -6,10 +6,12 @@ An instance takes 30 ms of a core to make, and a batch asks tens of questions.
 from __future__ import annotations
 
 import atexit
+import ctypes
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
+from itertools import count
 from pathlib import Path
 
 import duckdb
@@ -24,13 +26,26 @@ from jobs.silver_rows import datafiles
 from pipelines.arrow_types import row_type
 from schemas.tables import Table
 
+RENEWED_AFTER = 2_000
+"""So many questions, some minutes' worth: an instance keeps 1-20 kB of each for as long as it is there (DuckDB 2.0)."""
+
+GONE_AFTER = 200
+"""So many questions later nobody asks the old instance any more."""
+
 _making = threading.Lock()
+_questions = count(1)
 
 
 @contextmanager
 def connect() -> Iterator[DuckDBPyConnection]:
     """A connection whose views nobody else sees; instants are UTC."""
     with _making:
+        nth = next(_questions) % RENEWED_AFTER
+        if nth == 0:
+            # Whoever still asks the old one holds it by the connection.
+            _instance.cache_clear()
+        elif nth == GONE_AFTER:
+            _give_back()
         connection = _instance().cursor()
     with connection:
         yield connection
@@ -42,13 +57,23 @@ def _instance() -> DuckDBPyConnection:
     found = duckdb.connect(config={"enable_external_file_cache": "false"})
     found.execute("SET GLOBAL TimeZone = 'UTC'")
     # What is left at the end of the process DuckDB would report as leaks.
+    atexit.unregister(_close)
     atexit.register(_close)
     return found
 
 
 def _close() -> None:
-    _instance().close()
-    _instance.cache_clear()
+    if _instance.cache_info().currsize:
+        _instance().close()
+        _instance.cache_clear()
+
+
+def _give_back() -> None:
+    """What is free to the operating system: allocators keep it, in hours more than all that is in use."""
+    pa.default_memory_pool().release_unused()
+    # GNU's C library alone has it.
+    with suppress(AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def show(

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from jobs import engine
 from jobs.engine import connect, show_files
 from pipelines.arrow_types import row_type, stored
 from schemas.gold import MARKS
@@ -47,3 +48,17 @@ def test_one_who_asks_does_not_see_what_another_does(files) -> None:
         one.execute("CREATE TEMP TABLE mine AS FROM marks")
     with connect() as later, pytest.raises(duckdb.CatalogException):
         later.sql("FROM mine")
+
+
+def test_a_new_instance_takes_over_while_the_old_one_still_answers(monkeypatch) -> None:
+    monkeypatch.setattr(engine, "RENEWED_AFTER", 3)
+    monkeypatch.setattr(engine, "GONE_AFTER", 1)
+    with connect() as before:
+        before.execute("CREATE TEMP TABLE mine AS SELECT 1 AS one")
+        instances = set()
+        for _ in range(4):
+            with connect() as after:
+                instances.add(engine._instance())
+                assert ("UTC",) == after.sql("SELECT current_setting('TimeZone')").fetchall()[0]
+        assert 1 < len(instances) < 4
+        assert [(1,)] == before.sql("SELECT one FROM mine").fetchall()

@@ -10,6 +10,7 @@ import pytest
 from delta.tables import DeltaTable
 
 from jobs.delta_io import create_tables, table_path
+from jobs.engine import connect
 from jobs.errors import UserError
 from jobs.feeds import events
 from jobs.gathering import Gathering
@@ -101,6 +102,35 @@ def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twic
     assert written[0][0] == records
     assert set(written[0][1]) < set(runs)
     assert 57 == len(records) + sum(run[-1] for run in runs)
+
+
+@pytest.mark.parametrize("way", ["few rows", "files of tasks", "Spark"])
+def test_however_bronze_is_written_it_and_what_is_handed_on_are_the_same(
+    spark, warehouse, topic, feed, monkeypatch, way
+) -> None:
+    if way == "Spark":
+        # Tables are clustered there, which only Spark writes.
+        monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18")
+    create_tables(spark, warehouse, BRONZE)
+    monkeypatch.delenv("DATABRICKS_RUNTIME_VERSION", raising=False)
+    feed = replace(feed, few_bytes=0 if way == "files of tasks" else feed.few_bytes)
+    topic.write([*history(50), deletion(50), commit(51)])
+    topic.write(history(30), partition=1)
+    told = []
+    writer = Writer(feed=feed, warehouse=warehouse, gathering=Gathering(told.append))
+    assert writer.is_local == (way != "Spark")
+    wait([writer.start(spark, {"availableNow": True})])
+    (new,) = told
+    assert bool(new[COORDINATOR_RECORDS].files) == (way == "files of tasks")
+    records, runs = offsets_read(warehouse)
+    assert [(0, 0, n) for n in (0, 10, 20, 30, 40)] + [(0, 1, n) for n in (0, 10, 20)] == records
+    assert 82 == len(records) + sum(run[-1] for run in runs)
+    assert (len(records), len(runs)) == (len(new[COORDINATOR_RECORDS]), len(new[OFFSET_COMMITS]))
+    with connect() as engine:
+        new[OFFSET_COMMITS].show(engine)
+        ((commits,),) = engine.execute("SELECT sum(commits) FROM offset_commits").fetchall()
+    assert commits == sum(run[-1] for run in runs)
+    assert 82 == sum(span[4] for span in spans(warehouse))
 
 
 def test_a_lost_checkpoint_loses_and_repeats_nothing(spark, tables, topic, feed):
