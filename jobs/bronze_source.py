@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 
 from jobs.data_file import write
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import TYPES, row_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,9 +29,8 @@ if TYPE_CHECKING:
 
 WRITTEN = "_written"
 """The column of what was written: the name of a table and a `DataFile` of it."""
-WRITTEN_TYPE = pa.struct(
-    [("table", pa.string()), ("name", pa.string()), ("rows", pa.int64()), ("size", pa.int64()), ("stats", pa.string())]
-)
+WRITTEN_COLUMNS = {"table": "STRING", "name": "STRING", "rows": "BIGINT", "size": "BIGINT", "stats": "STRING"}
+WRITTEN_TYPE = pa.struct([(name, TYPES[kind]) for name, kind in WRITTEN_COLUMNS.items()])
 
 FEW_BYTES = 32_000_000
 """A task's rows are few up to so many bytes: they fit into the driver, with those of other tasks."""
@@ -46,8 +45,8 @@ def read_stream(spark: SparkSession, reader: DataSourceStreamReader, tables: Seq
     The reader travels pickled, and may hold secrets: as options of a data source Spark would print them.
     """
     name = f"regroup-{uuid.uuid4().hex}"
-    ddl = ", ".join(f"{table.name} STRUCT<{_fields(table)}>" for table in tables)
-    ddl += f", {WRITTEN} STRUCT<table: STRING, name: STRING, rows: BIGINT, size: BIGINT, stats: STRING>"
+    columns = {table.name: {c.name: c.type for c in table.columns} for table in tables} | {WRITTEN: WRITTEN_COLUMNS}
+    ddl = ", ".join(f"{name} STRUCT<{_fields(kinds)}>" for name, kinds in columns.items())
     parts = {"stream_reader": reader, "ddl": ddl, "name": classmethod(lambda _: name)}
     spark.dataSource.register(type("Source", (_Source,), parts))
     return spark.readStream.format(name).load()
@@ -106,8 +105,8 @@ class Output:
         self._rows.clear()
 
 
-def _fields(table: Table) -> str:
-    return ", ".join(f"`{c.name}`: {c.type}" for c in table.columns)
+def _fields(kinds: Mapping[str, str]) -> str:
+    return ", ".join(f"`{name}`: {kind}" for name, kind in kinds.items())
 
 
 class _Source(DataSource):

@@ -19,11 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from dashboards.lake import milliseconds
 from jobs.analyze import analyze
 from jobs.build_marks import rebuild_all_marks, start_marks, update_marks
-from jobs.build_reassignments import (
-    rebuild_all_reassignments,
-    rebuild_touched_reassignments,
-    start_reassignments,
-)
+from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments, start_reassignments
 from jobs.checkpoint import start_over_unless
 from jobs.conflicts import insist
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
@@ -39,7 +35,7 @@ from jobs.spark import for_few_rows, session
 from jobs.standing import FEW_GROUPS, GROUP, Frames, Standing
 from jobs.topic_names import topic_names, with_named
 from pipelines.silver.frame import rows_of, silver, silver_of_few, table_of
-from pipelines.silver.touched import DUCKDB, by_group_frame, touched_sql, touching_frame
+from pipelines.silver.touched import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER
 from schemas.tables import Table
@@ -47,18 +43,6 @@ from schemas.tables import Table
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
 FOLLOWED = (*INPUTS, ADMIN_OBSERVATIONS)
 """Tables of bronze of which a new row may be about a group."""
-
-INSTANT = pa.timestamp("us", tz="UTC")
-TOUCHED = pa.schema(
-    [
-        ("cluster", pa.string()),
-        ("group_id", pa.string()),
-        ("since_at", INSTANT),
-        ("last_commit_at", INSTANT),
-        ("committed", pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())]))),
-        ("topic_ids", pa.list_(pa.string())),
-    ]
-)
 
 
 def rebuild_all(spark: SparkSession, settings: Settings) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.checkpoint import start_over_unless
 from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
 from jobs.engine import connect
-from jobs.new_rows import NewRows, in_driver
+from jobs.new_rows import NewRows
 from jobs.replace import replace_rows
 from jobs.retention import kept_since
 from jobs.spark import for_few_rows
@@ -62,8 +62,8 @@ def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]
     start_over_unless(progress, [table_path(warehouse, ADMIN_OBSERVATIONS)])
 
     def build(batch: DataFrame, _: int) -> None:
-        new = in_driver({ADMIN_OBSERVATIONS: batch.where(IS_MARK)})
-        update_marks(batch.sparkSession, warehouse, new[ADMIN_OBSERVATIONS])
+        marks = NewRows.of_frame(ADMIN_OBSERVATIONS, batch.where(IS_MARK))
+        update_marks(batch.sparkSession, warehouse, marks)
 
     return (
         follow(spark, warehouse, ADMIN_OBSERVATIONS)

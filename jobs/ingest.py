@@ -23,7 +23,7 @@ from jobs.fuse import Fuse
 from jobs.gathering import Gathering
 from jobs.kafka_client import cluster_id
 from jobs.kafka_source import Feed
-from jobs.new_rows import NewRows, collected, in_driver
+from jobs.new_rows import NewRows, collected
 from jobs.resume import resume
 from jobs.spark import session
 from pipelines.silver.frame import table_of
@@ -160,11 +160,12 @@ class Writer:
         batch.persist()
         try:
             frames = self._frames(batch)
-            covered = {COVERAGE: frames[COVERAGE]} if COVERAGE in frames else {}
-            self._refuse(fuse, in_driver(covered).get(COVERAGE), batch_id)
-            path = partial(table_path, self.warehouse)
+            covered = NewRows.of_frame(COVERAGE, frames[COVERAGE]) if COVERAGE in frames else None
+            self._refuse(fuse, covered, batch_id)
             self._written(
-                frames, lambda table: append_frame(frames[table], path(table), once), lambda: in_driver(frames)
+                frames,
+                lambda table: append_frame(frames[table], table_path(self.warehouse, table), once),
+                lambda: {table: NewRows.of_frame(table, frame) for table, frame in frames.items()},
             )
         finally:
             batch.unpersist()

@@ -35,6 +35,11 @@ class NewRows:
         """Rows as Python's values, instants as datetimes."""
         return cls(table=table, few=pa.Table.from_struct_array(pa.array(rows, row_type(table))))
 
+    @classmethod
+    def of_frame(cls, table: Table, frame: DataFrame) -> Self:
+        """All rows of the frame, taken to the driver."""
+        return cls(table=table, few=_typed(frame.toArrow(), table))
+
     def __len__(self) -> int:
         return int(self.few.num_rows) + sum(file.rows for file in self.files)
 
@@ -64,11 +69,6 @@ def collected(batch: DataFrame, tables: Collection[Table], warehouse: str | Path
         if len(new):
             out[table] = new
     return out
-
-
-def in_driver(frames: Mapping[Table, DataFrame]) -> dict[Table, NewRows]:
-    """The rows of these frames, by table."""
-    return {table: NewRows(table=table, few=_typed(frame.toArrow(), table)) for table, frame in frames.items()}
 
 
 def _typed(rows: pa.Table, table: Table) -> pa.Table:

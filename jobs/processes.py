@@ -77,7 +77,8 @@ def _supervise(grace_s: float, nicer: int, command: Sequence[str]) -> None:
 
     def prepare() -> None:
         die_with_parent()
-        _give_way(nicer)
+        if nicer:
+            _give_way(nicer)
 
     child = subprocess.Popen(
         command,

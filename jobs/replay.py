@@ -32,12 +32,7 @@ from pipelines.coordinator_events import Unreadable
 from pipelines.log_layouts import layout
 from pipelines.log_lines import PlacedLine, line_rows
 from pipelines.marks import mark
-from schemas.bronze import (
-    ADMIN_OBSERVATIONS,
-    BRONZE,
-    COORDINATOR_EVENTS,
-    QUARANTINE,
-)
+from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, QUARANTINE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 

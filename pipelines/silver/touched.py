@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from pipelines.arrow_types import TYPES
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.tables import Table
+from schemas.tables import RESOURCES, Table
 
 TOPIC_KIND = "topic"
 """Observations that name a topic."""
 
 START = "TIMESTAMP '1970-01-01 00:00:00'"
 """A row without a time may belong anywhere: its group is rebuilt from the start."""
+
+
+TOUCHED = pa.schema(
+    [
+        ("cluster", TYPES["STRING"]),
+        ("group_id", TYPES["STRING"]),
+        ("since_at", TYPES["TIMESTAMP"]),
+        ("last_commit_at", TYPES["TIMESTAMP"]),
+        ("committed", TYPES[RESOURCES]),
+        ("topic_ids", TYPES["ARRAY<STRING>"]),
+    ]
+)
+"""What `by_group` gives."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
