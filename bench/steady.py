@@ -126,9 +126,7 @@ def between_batches(said: str, minutes: int) -> list[float]:
 def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[list[float], list[float], int]:
     """A line a minute; returns all waits after the warm-up, memory by minute, and how many generations were seen."""
     freshness = Freshness(table=Path(table_path(warehouse, GENERATIONS)), started=started)
-    print(
-        LINE.format("minute", "visible", "median s", "p95 s", "longest", "MB", "JVM MB", "files", "table files", "logs")
-    )
+    print(LINE.format(*HEAD))
     waits: list[float] = []
     memory: list[float] = []
     for minute in range(1, minutes + 1):

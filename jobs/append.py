@@ -1,4 +1,4 @@
-"""Rows appended to a Delta table exactly once: without Spark on a machine of one's own, else by Spark."""
+"""Whole rows into a Delta table, exactly once: without Spark on a machine of one's own, else by Spark."""
 
 from __future__ import annotations
 
@@ -42,9 +42,20 @@ def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
         written.save(path)
 
 
+def overwrite(warehouse: Path, new: NewRows) -> None:
+    """The rows in the place of all that their table holds, in one commit, on a machine of one's own."""
+    path = table_path(warehouse, new.table)
+    insist(path, lambda: _overwrite(new, path))
+
+
 def _append(new: NewRows, path: str, once: Once | None) -> None:
     stored = DeltaTable(path)
     known = stored.transaction_version(once.app_id) if once else None
     if once is None or known is None or known < once.version:
         transactions = [Transaction(*once)] if once else None
         commit(path, stored, removed=(), added=(new.few,), files=new.files, transactions=transactions)
+
+
+def _overwrite(new: NewRows, path: str) -> None:
+    stored = DeltaTable(path)
+    commit(path, stored, removed=stored.file_uris(), added=(new.few,), files=new.files)

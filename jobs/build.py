@@ -7,35 +7,37 @@ a late log line and a rebuild from scratch end in the same tables.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial, reduce
 from pathlib import Path
 
 import pyarrow as pa
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
-from dashboards.lake import milliseconds
 from jobs.analyze import analyze
+from jobs.append import append, overwrite
 from jobs.build_marks import rebuild_all_marks, start_marks, update_marks
 from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments, start_reassignments
 from jobs.checkpoint import start_over_unless
-from jobs.conflicts import insist
+from jobs.conflicts import insist, is_local
 from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
-from jobs.engine import connect
+from jobs.engine import connect, show
 from jobs.errors import UserError
 from jobs.held import hold
 from jobs.new_rows import NewRows
 from jobs.release import release
 from jobs.replace import replace_rows
-from jobs.retention import unsettled, with_settled
+from jobs.retention import settled_since, unsettled, with_settled
 from jobs.settings import Settings
+from jobs.silver_tasks import Making, silver_by_tasks
 from jobs.spark import for_few_rows, session
 from jobs.standing import FEW_GROUPS, GROUP, Frames, Standing
-from jobs.topic_names import topic_names, with_named
-from pipelines.silver.frame import rows_of, silver, silver_of_few, table_of
-from pipelines.silver.touched import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
+from jobs.topic_names import with_named
+from pipelines.silver.frame import rows_of, silver, table_of
+from pipelines.silver.touched import DUCKDB, START, TOUCHED, by_group_frame, touched_sql, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER
 from schemas.tables import Table
@@ -49,11 +51,15 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     """Every silver table again, from all of bronze, but for rows that were over before bronze begins; each is replaced
     in one commit.
     """
-    warehouse = settings.warehouse
+    warehouse, making = settings.warehouse, Making.of(settings)
     create_tables(spark, warehouse, SILVER)
-    history = [read(spark, warehouse, table) for table in INPUTS]
-    names, hosts = topic_names(warehouse), settings.hosts()
-    rebuilt = silver(*history, quiet_ms=settings.quiet_ms, hosts=hosts, topic_names=names).persist()
+    if is_local(table_path(warehouse, GROUPS)) and settled_since(warehouse, GROUPS) is None:
+        points = Standing(spark=spark, warehouse=warehouse, touched=_everything(warehouse)).restarts()
+        made = silver_by_tasks(spark, warehouse, points, making, in_files=True)
+        _of_each_table(lambda table: overwrite(warehouse, made[table]))
+        return
+    history = Frames(*(read(spark, warehouse, table) for table in INPUTS))
+    rebuilt = _by_spark(history, making).persist()
     try:
         for table in SILVER:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
@@ -61,6 +67,18 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
             insist(path, partial(rows.write.format("delta").mode("overwrite").save, path), by_spark=True)
     finally:
         rebuilt.unpersist()
+
+
+def _everything(warehouse: Path) -> pa.Table:
+    """All groups of bronze, each from its start."""
+    with connect() as engine:
+        for table in INPUTS:
+            show(engine, table.name, warehouse, table)
+        groups = " UNION ".join(f"SELECT cluster, group_id FROM {table.name}" for table in INPUTS)  # noqa: S608 - our own names
+        return engine.sql(
+            f"SELECT cluster, group_id, {START} AT TIME ZONE 'UTC' AS since_at FROM ({groups}) "  # noqa: S608
+            "WHERE group_id IS NOT NULL"
+        ).to_arrow_table()
 
 
 def rebuild_new(spark: SparkSession, settings: Settings, new: Mapping[Table, NewRows]) -> bool:
@@ -98,16 +116,23 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
         return
     standing = Standing(spark=spark, warehouse=warehouse, touched=rest)
     stand = standing.restarts()
-    rebuilt = _rebuilt(spark, settings, standing.history(stand), stand)
+    rebuilt = _rebuilt(standing, stand, Making.of(settings))
 
     def write(table: Table) -> None:
-        change = _Change(standing.replaced(table, stand), rebuilt[table])
+        new = rebuilt[table]
+        if new.files:
+            append(spark, warehouse, new)
+            return
+        change = _Change(standing.replaced(table, stand), new.few)
         if table is GROUPS:
             change = change.and_(told)
-        old, new = unsettled(warehouse, change.old, change.new, table)
-        replace_rows(spark, old, new, table_path(warehouse, table), table)
+        replace_rows(spark, *unsettled(warehouse, change.old, change.new, table), table_path(warehouse, table), table)
 
-    # `rebalances` says where a rebuild may go on, so it comes last: after a crash the old point still holds.
+    _of_each_table(write)
+
+
+def _of_each_table(write: Callable[[Table], None]) -> None:
+    """`rebalances` says where a rebuild may go on, so it comes last: after a crash the old point still holds."""
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write, (table for table in SILVER if table is not REBALANCES)))
     write(REBALANCES)
@@ -127,18 +152,25 @@ class _Change:
         return _Change(old, new)
 
 
-def _rebuilt(
-    spark: SparkSession, settings: Settings, history: Mapping[str, pa.Table] | Frames, stand: pa.Table
-) -> dict[Table, pa.Table]:
-    """The rows of silver that these rows of bronze make, taken up where groups `stand`."""
-    names, hosts, quiet_ms = topic_names(settings.warehouse), settings.hosts(), settings.quiet_ms
-    if isinstance(history, Frames):
-        points = spark.createDataFrame(stand)
-        found = silver(*history, quiet_ms=quiet_ms, hosts=hosts, restarts=points, topic_names=names).toArrow()
-        return {table: rows_of(found, table) for table in SILVER}
-    rows = {name: milliseconds(found).to_pylist() for name, found in history.items()}
-    bases = milliseconds(stand).to_pylist()
-    return silver_of_few(rows, bases, quiet_ms=quiet_ms, hosts=hosts, topic_names=names)
+def _rebuilt(standing: Standing, stand: pa.Table, making: Making) -> Mapping[Table, NewRows]:
+    """The rows of silver that what follows on `stand` makes, in files only where silver is empty."""
+    warehouse = standing.warehouse
+    if (history := standing.history(stand)) is not None:
+        found = making.rows(history, stand)
+    elif standing.is_local:
+        is_first = not any(DeltaTable(table_path(warehouse, table)).file_uris() for table in SILVER)
+        return silver_by_tasks(standing.spark, warehouse, stand, making, in_files=is_first)
+    else:
+        points = standing.spark.createDataFrame(stand)
+        collected = _by_spark(standing.frames(stand), making, restarts=points).toArrow()
+        found = {table: rows_of(collected, table) for table in SILVER}
+    return {table: NewRows(table=table, few=found[table]) for table in SILVER}
+
+
+def _by_spark(history: Frames, making: Making, restarts: DataFrame | None = None) -> DataFrame:
+    return silver(
+        *history, quiet_ms=making.quiet_ms, hosts=making.hosts, restarts=restarts, topic_names=making.topic_names
+    )
 
 
 def touched(new: Mapping[Table, NewRows]) -> pa.Table:

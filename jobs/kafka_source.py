@@ -6,9 +6,7 @@ never subscribes, since a subscription would write a group of its own into the v
 
 from __future__ import annotations
 
-import gc
 import logging
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +15,12 @@ from confluent_kafka import KafkaException
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from jobs.bronze_source import FEW_BYTES, Output, read_stream, union
+from jobs.bronze_source import read_stream
 from jobs.fuse import InARow
+from jobs.garbage import no_collection
 from jobs.kafka_client import TopicEnds, admin, topic_ends, unreachable
 from jobs.kafka_read import Range, RangeReader
+from jobs.output import FEW_BYTES, Output, union
 from jobs.source_position import Position, lost
 from pipelines.arrow_types import row_type
 from pipelines.coverage import Span
@@ -138,7 +138,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if partition.ranges:
             reader = RangeReader(feed.options, feed.topic, partition.ranges)
             fuse = InARow(feed.cluster, feed.topic) if feed.has_fuse else None
-            with _no_collection():
+            with no_collection():
                 for records in reader:
                     rows = feed.fold(records, spans)
                     if fuse:
@@ -148,16 +148,6 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         yield from output.rest()
         covered = [span.row(feed.cluster, feed.topic) for span in (*_around(spans, gaps), *gaps)]
         yield from union({COVERAGE.name: pa.array(covered, row_type(COVERAGE))}, output.tables)
-
-
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Millions of messages and bytes, none in a cycle, make the cycle collector a third of the work."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def _packed(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:

@@ -13,8 +13,9 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
-from jobs.bronze_source import read_stream, union
+from jobs.bronze_source import read_stream
 from jobs.log_files import Follower, Position
+from jobs.output import union
 from pipelines.arrow_types import row_type
 from pipelines.coverage import Span
 from pipelines.log_layouts import layout, zone

@@ -12,10 +12,10 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from pyspark.sql import DataFrame
 
-from jobs.bronze_source import WRITTEN
 from jobs.data_file import DataFile
 from jobs.delta_io import table_path
 from jobs.engine import show_files
+from jobs.output import WRITTEN
 from pipelines.arrow_types import row_type
 from pipelines.silver.frame import rows_of
 from schemas.tables import Table
@@ -57,7 +57,7 @@ class NewRows:
 
 
 def collected(batch: DataFrame, tables: Collection[Table], warehouse: str | Path) -> dict[Table, NewRows]:
-    """What a batch of `bronze_source.read_stream` brought, by table; those that gain nothing are not there."""
+    """What tasks yielded (`jobs.output`), by table; those that gain nothing are not there."""
     found = batch.toArrow()
     files = defaultdict(list)
     for told in found.column(WRITTEN).drop_null().to_pylist():

@@ -5,17 +5,21 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
 
+import jobs.silver_tasks
 import jobs.standing
 from jobs.delta_io import table_path
 from jobs.replay import Capture, bronze_of
-from jobs.standing import Frames, Standing
+from jobs.settings import Settings
+from jobs.silver_tasks import Making, silver_by_tasks
+from jobs.standing import Standing
 from pipelines.arrow_types import microseconds, row_type
 from pipelines.silver.frame import INPUTS, RAW
 from pipelines.silver.touched import TOUCHED
-from schemas.silver import SILVER
+from schemas.silver import GENERATIONS, SILVER
 from tests.silver.rebuilding import CAPTURES, batches, silver_of
 
 
@@ -42,6 +46,7 @@ def ordered(rows: pa.Table) -> list[str]:
     return sorted(map(repr, rows.to_pylist()))
 
 
+START = datetime.fromtimestamp(0, UTC)
 GROUPS_TOUCHED = pa.schema([field for field in TOUCHED if field.name != "topic_ids"])
 
 
@@ -65,13 +70,14 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
 
     def read(most: int) -> dict[str, list[str]]:
         monkeypatch.setattr(jobs.standing, "FEW_GROUPS", most)
+        monkeypatch.setattr(jobs.standing, "is_local", lambda _: False)
         standing = Standing(spark=spark, warehouse=folder, touched=touched)
         points = standing.restarts()
         old, new = standing.committing()
         found = {table.name: ordered(standing.replaced(table, points)) for table in SILVER}
         history = standing.history(points)
-        if isinstance(history, Frames):
-            history = dict(zip(INPUTS, (frame.toArrow() for frame in history), strict=True))
+        if history is None:
+            history = dict(zip(INPUTS, (frame.toArrow() for frame in standing.frames(points)), strict=True))
         for name, rows in history.items():
             found[name] = ordered(rows.select([n for n in INPUTS[name].names if n not in RAW]))
         return found | {"points": ordered(points), "old": ordered(old), "new": ordered(new)}
@@ -82,3 +88,23 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
     assert few["new"] or share < 1.0, "after everything a commit changes nothing else"
     monkeypatch.setattr(jobs.standing, "FEW_ROWS", 0)
     assert read(len(groups)) == many, "a long history does not go through the driver"
+
+
+@pytest.mark.parametrize("in_files", [True, False])
+def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, in_files) -> None:
+    folder, rows = stored
+    groups = [{"cluster": row["cluster"], "group_id": row["group_id"], "since_at": START} for row in rows["groups"]]
+    for of_these in (groups, []):
+        touched = pa.Table.from_pylist(of_these, GROUPS_TOUCHED)
+        standing = Standing(spark=spark, warehouse=folder, touched=touched)
+        points, making = standing.restarts(), Making.of(Settings(warehouse=folder))
+        expected = making.rows(standing.history(points), points)
+        monkeypatch.setattr(jobs.silver_tasks, "LEAST", 1)
+        made = silver_by_tasks(spark, folder, points, making, in_files=in_files, few_bytes=0)
+        for table in SILVER:
+            assert in_files or not made[table].files
+            assert not made[table].files or not made[table].few.num_rows
+            files = [pq.read_table(f"{folder / table.name}/{file.name}") for file in made[table].files]
+            found = pa.concat_tables([made[table].few, *(file.cast(made[table].few.schema) for file in files)])
+            assert ordered(found) == ordered(expected[table])
+        assert not of_these or in_files == (len(made[GENERATIONS].files) > 1)
