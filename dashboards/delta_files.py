@@ -69,7 +69,7 @@ class DeltaFiles:
         self._fresh_seconds = fresh_seconds
         self._looked_at: dict[str, float] = {}
         self._open: dict[str, _Open] = {}
-        self._columns: dict[str, frozenset[str]] = {}
+        self._columns: dict[str, dict[str, frozenset[str]]] = {}
 
     def versions(self) -> Mapping[str, int]:
         self._look(self._names)
@@ -87,7 +87,7 @@ class DeltaFiles:
                 return None
             try:
                 if open_.source is None or open_.source.version != open_.table.version():
-                    open_.source = self._read(self._warehouse / name, open_.table)
+                    open_.source = self._read(name, open_.table)
             except (DeltaError, OSError):
                 # The files of a version that is no longer the newest may be gone.
                 self.forget(name)
@@ -122,13 +122,15 @@ class DeltaFiles:
             # Not there, or just being made: it is absent until it can be opened.
             self.forget(name)
 
-    def _read(self, folder: Path, table: DeltaTable) -> Source:
+    def _read(self, name: str, table: DeltaTable) -> Source:
+        folder = self._warehouse / name
         schema = pa.schema(table.schema().to_arrow())
         paths = pa.table(table.get_add_actions()).column("path").to_pylist()
         files = tuple(f"{folder}/{unquote(path)}" for path in paths)
-        for file in files:
-            if file not in self._columns:
-                self._columns[file] = frozenset(pq.read_schema(file).names)
-        is_even = all(self._columns[file] >= set(schema.names) for file in files)
+        # A table under way has other files every few seconds: what was known of those that left is let go.
+        known = self._columns.get(name, {})
+        columns = {file: known.get(file) or frozenset(pq.read_schema(file).names) for file in files}
+        self._columns[name] = columns
+        is_even = all(each >= set(schema.names) for each in columns.values())
         written = schema_version(table.metadata().configuration)
         return Source(table.version(), written, files, schema, is_even)

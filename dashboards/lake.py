@@ -82,16 +82,23 @@ class WarmLake(Lake, Protocol):
 
 
 class LocalLake:
-    """`<warehouse>/<table>` as written by the jobs. Safe for threads; answers are kept by (versions, query)."""
+    """`<warehouse>/<table>` as written by the jobs. Safe for threads; answers are kept by (versions, query).
 
-    def __init__(self, warehouse: str | Path, *, fresh_seconds: float = 1.0) -> None:
+    It looks for newer versions every `fresh_seconds`, keeps answers of at most so many `cells` in all, and files too
+    where `keeps_files`, which saves who asks again and again of the same.
+    """
+
+    def __init__(
+        self, warehouse: str | Path, *, fresh_seconds: float = 1.0, cells: int = CELLS, keeps_files: bool = True
+    ) -> None:
         self._lock = Lock()
         self._files = DeltaFiles(Path(warehouse), (table.name for table in TABLES), fresh_seconds)
-        self._answers = Answers(CELLS)
+        self._answers = Answers(cells)
         self._zones = {name: Zones(name) for name in SPANS}
         self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "256MB", "temp_directory": ""})
         self._duckdb.execute("SET GLOBAL TimeZone = 'UTC'")
         self._duckdb.execute("SET parquet_metadata_cache = true")
+        self._duckdb.execute(f"SET enable_external_file_cache = {str(keeps_files).lower()}")
         # Delta never writes a file twice.
         self._duckdb.execute("SET validate_external_file_cache = 'NO_VALIDATION'")
         # A query can reach the warehouse's files only: nothing else here, no network, no extension.

@@ -30,6 +30,9 @@ from pipelines.gold.alerts.rules import evaluate
 from schemas.gold import ALERTS
 from schemas.silver import GROUPS
 
+CELLS = 50_000
+"""What of answers is kept, of those to one round: the next one asks of other versions."""
+
 Row = Mapping[str, Any]
 Say = Callable[[str], None]
 
@@ -106,7 +109,7 @@ class Notifier:
             stale_ms=round(settings.stale_seconds * 1000),
             availability=settings.availability_target,
         )
-        self._lake = LocalLake(settings.warehouse, fresh_seconds=0)
+        self._lake = LocalLake(settings.warehouse, fresh_seconds=0, cells=CELLS, keeps_files=False)
         self._reading = Reading(
             lake=self._lake, warehouse=settings.warehouse, limits=self._limits, watch=None if is_single else Watch()
         )
