@@ -88,15 +88,13 @@ class Analysing:
         at, built = time.monotonic(), self.building.seconds
         while not stopped.wait(rest):
             began = time.monotonic()
-            # Batches keep storms while there are any.
-            is_idle = part is not None and not part.left
             part = analyze_part(
                 spark,
                 self.settings,
                 most=most,
                 reading=self.building,
                 replaying=replaying,
-                with_storms=is_idle,
+                with_storms=False,
             )
             ended = time.monotonic()
             busy = (self.building.seconds - built) / (ended - at)

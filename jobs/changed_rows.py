@@ -9,9 +9,8 @@ from urllib.parse import unquote
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
-from jobs.delta_io import table_path
+from jobs.as_of import opened
 from jobs.engine import connect
 from schemas.tables import Table
 
@@ -21,7 +20,7 @@ GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error)
 
 def files(warehouse: Path, table: Table) -> list[str]:
     """The table's files as it stands."""
-    return sorted(DeltaTable(table_path(warehouse, table)).file_uris())
+    return sorted(opened(warehouse, table).file_uris())
 
 
 def changed(columns: Sequence[str], time: str, gone: Iterable[str], come: Iterable[str]) -> list[tuple[str, str, int]]:

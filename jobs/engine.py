@@ -17,10 +17,10 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from duckdb import DuckDBPyConnection
 
 from dashboards.delta_files import relation
+from jobs.as_of import opened
 from jobs.delta_io import table_path
 from jobs.silver_rows import datafiles
 from pipelines.arrow_types import row_type
@@ -80,8 +80,8 @@ def show(
     connection: DuckDBPyConnection, name: str, warehouse: Path, table: Table, since: tuple[str, int] | None = None
 ) -> None:
     """The table as it stands as the view `name`, without files that end before `since`: a column and milliseconds."""
-    path = table_path(warehouse, table)
-    show_files(connection, name, table, datafiles(path, DeltaTable(path), since))
+    files = datafiles(table_path(warehouse, table), opened(warehouse, table), since)
+    show_files(connection, name, table, files)
 
 
 def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: Sequence[str]) -> None:

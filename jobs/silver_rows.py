@@ -13,6 +13,7 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from dashboards.lake import milliseconds
+from jobs.as_of import opened
 from jobs.delta_io import table_path
 from pipelines.arrow_types import row_type
 from schemas.tables import Table
@@ -33,20 +34,32 @@ def rows(
     since: tuple[str, int] | None = None,
 ) -> list[dict[str, Any]]:
     """Rows of a table as it stands, of those `since` an instant (column and milliseconds); none where there is none."""
+    out: list[dict[str, Any]] = milliseconds(
+        stored_rows(warehouse, table, columns, where=where, since=since)
+    ).to_pylist()
+    return out
+
+
+def stored_rows(
+    warehouse: Path,
+    table: Table,
+    columns: Sequence[str],
+    *,
+    where: pc.Expression | None = None,
+    since: tuple[str, int] | None = None,
+) -> pa.Table:
+    """The same as they are stored."""
     if not DeltaTable.is_deltatable(table_path(warehouse, table)):
-        return []
+        return pa.schema([field for field in row_type(table) if field.name in columns]).empty_table()
     if since is not None:
         late = pc.field(since[0]) >= instant(since[1])
         where = late if where is None else where & late
-    found = dataset(warehouse, table, since=since).to_table(columns=list(columns), filter=where)
-    out: list[dict[str, Any]] = milliseconds(found).to_pylist()
-    return out
+    return dataset(warehouse, table, since=since).to_table(columns=list(columns), filter=where)
 
 
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
     """A table's files, but for those that end before `since`."""
-    path = table_path(warehouse, table)
-    paths = datafiles(path, DeltaTable(path), since)
+    paths = datafiles(table_path(warehouse, table), opened(warehouse, table), since)
     return ds.dataset(paths, schema=pa.schema(list(row_type(table))), format="parquet")
 
 

@@ -7,16 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
-
 from dashboards.gold_store import moment
 from dashboards.lake import milliseconds
 from jobs.engine import connect, show
-from jobs.silver_rows import among, rows
 from pipelines.gold.announced import before
 from pipelines.gold.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.places import HOUR_MS
-from pipelines.gold.storm_rows import Cost, cost
+from pipelines.gold.storm_cost import COST, Cost
 from pipelines.gold.storms import Storm
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS
 from schemas.states import StormScope
@@ -25,28 +22,33 @@ from schemas.tables import Table
 IN_FORCE = ("group_id", "assignor", "rebalance_mode", "group_protocol")
 MEMBER = ("group_id", "incarnation", "generation_id", "member_id", "valid_from_at", "group_instance_id", "client_id",
           "client_host", "subscribed_topics")  # fmt: skip
-GENERATION = ("group_id", "incarnation", "generation_id", "joined_at", "prepared_at", "prepared_at_latest",
-              "completed_at")  # fmt: skip
-STALL = ("group_id", "incarnation", "generation_id", "stopped_at_latest", "stopped_ms_min", "stopped_ms",
-         "stopped_ms_max", "cause")  # fmt: skip
 
 
 def facts(warehouse: Path, storm: Storm, marks: Sequence[Mapping[str, Any]] = ()) -> tuple[Cost, list[Difference]]:
     """Read the rows of the storm's groups; of a fleet storm those in force for all other groups too. `marks` are the
     cluster's.
     """
-    mine = (pc.field("cluster") == storm.cluster) & among(storm.group_ids)
-    start, end = storm.started_at - HOUR_MS, storm.last_at + HOUR_MS
-
-    def read(table: Table, columns: tuple[str, ...], time: str) -> list[dict[str, Any]]:
-        found = rows(warehouse, table, columns, where=mine, since=(time, start))
-        return [row for row in found if row["group_id"] in storm.group_ids and row[time] <= end]
-
-    generations = read(GENERATIONS, GENERATION, "joined_at")
-    spent = cost(storm, generations, read(STALLS, STALL, "stopped_at_latest"))
+    spent = _cost(warehouse, storm)
     if storm.scope == StormScope.GROUP:
         return spent, _within(warehouse, storm)
     return spent, _among_groups(warehouse, storm, marks)
+
+
+def _cost(warehouse: Path, storm: Storm) -> Cost:
+    begin, end = storm.started_at, storm.last_at
+    times = {GENERATIONS: "joined_at", STALLS: "stopped_at_latest"}
+    asked = {"cluster": storm.cluster, "groups": sorted(storm.group_ids), "begin": begin, "end": end}
+    with connect() as engine:
+        for table, time in times.items():
+            show(engine, table.name, warehouse, table, since=(time, begin - HOUR_MS))
+        [(rebalances, lost_min, lost, lost_max, under_way)] = engine.sql(COST, params=asked).fetchall()
+    return Cost(
+        rebalances=rebalances,
+        lost_min=lost_min / 1000,
+        lost=lost / 1000,
+        lost_max=lost_max / 1000,
+        unstable=under_way / max(1, end - begin) / len(storm.group_ids),
+    )
 
 
 def _within(warehouse: Path, storm: Storm) -> list[Difference]:

@@ -1,4 +1,4 @@
-"""Brings `storms` up to date with silver: after every batch of `up`, so only what changed is looked at again."""
+"""Brings `storms` up to date with silver: time and again beside `up`, so only what changed is looked at again."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from dashboards.lake import milliseconds
 from jobs.changed_rows import GoneError, changed, files
 from jobs.delta_io import checkpoint_path, create_tables, table_path
 from jobs.replace import replace_rows
 from jobs.settings import Settings
-from jobs.silver_rows import among, rows
+from jobs.silver_rows import among, rows, stored_rows
 from jobs.spark import for_few_rows
 from jobs.storm_facts import facts
 from jobs.storm_memory import Group, Memory, shakes_of
@@ -27,7 +28,6 @@ from pipelines.gold.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
 from pipelines.gold.storm_rows import is_told, storm_row, told_again
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
-from schemas.tables import Table
 
 TIMES = {GENERATIONS: "joined_at", GROUP_EVENTS: "event_at"}
 COLUMNS = {
@@ -43,6 +43,9 @@ COLUMNS = {
 }  # fmt: skip
 EARLIER_MS = HOUR_MS
 """An event may have happened so long before the generation, the row of which changed: join phases are long."""
+
+AT_ONCE = 100
+"""Groups, the rows of which are Python's values at a time."""
 
 RECENT_MS = HOUR_MS
 """A storm may still end, though nothing new happened in it."""
@@ -68,7 +71,11 @@ def update_storms(spark: SparkSession, settings: Settings, *, again: bool = Fals
     """
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (STORMS,))
-    found = look(warehouse, again=again)
+    store(spark, warehouse, look(warehouse, again=again))
+
+
+def store(spark: SparkSession, warehouse: Path, found: Update) -> None:
+    """Write what `look` found, then remember what it is from."""
     old, new = stored(found.old, STORMS), stored(found.new, STORMS)
     replace_rows(for_few_rows(spark), old, new, table_path(warehouse, STORMS), STORMS)
     if found.memory is not None:
@@ -134,18 +141,30 @@ def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Sha
         return {}
     begin = max(0, min(since.values()) - MEMORY_MS)
     groups = {group for _, group in since}
-    found: dict[Table, dict[Group, list[dict[str, Any]]]] = {}
-    for table, columns in COLUMNS.items():
-        of_group: dict[Group, list[dict[str, Any]]] = defaultdict(list)
-        for row in rows(warehouse, table, columns, where=among(groups), since=(TIMES[table], begin)):
-            key = row["cluster"], row["group_id"]
-            if key in since and row[TIMES[table]] >= since[key] - MEMORY_MS:
-                of_group[key].append(row)
-        found[table] = of_group
-    return {
-        key: [s for s in shakes(key[1], found[GENERATIONS][key], found[GROUP_EVENTS][key]) if s.at >= start]
-        for key, start in since.items()
+    late = {
+        table: stored_rows(warehouse, table, columns, where=among(groups), since=(TIMES[table], begin))
+        for table, columns in COLUMNS.items()
     }
+    out, keys = {}, list(since)
+    # As Python's values an hour of a thousand lively groups takes hundreds of MB.
+    for first in range(0, len(keys), AT_ONCE):
+        part = {key: since[key] for key in keys[first : first + AT_ONCE]}
+        found = {table: _of_groups(late[table], TIMES[table], part) for table in COLUMNS}
+        for key in part:
+            shaken = shakes(key[1], found[GENERATIONS][key], found[GROUP_EVENTS][key])
+            out[key] = [shake for shake in shaken if shake.at >= since[key]]
+    return out
+
+
+def _of_groups(late: pa.Table, time: str, since: Mapping[Group, int]) -> dict[Group, list[dict[str, Any]]]:
+    """The rows of these groups that count for what happened since."""
+    of_group: dict[Group, list[dict[str, Any]]] = defaultdict(list)
+    names = pa.array({group for _, group in since}, pa.string())
+    for row in milliseconds(late.filter(pc.is_in(late["group_id"], value_set=names))).to_pylist():
+        key = row["cluster"], row["group_id"]
+        if key in since and row[time] >= since[key] - MEMORY_MS:
+            of_group[key].append(row)
+    return of_group
 
 
 def _look(

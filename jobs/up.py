@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
@@ -29,13 +29,12 @@ from jobs.lab.scenarios import DEFAULT, chosen
 from jobs.maintain import Maintenance
 from jobs.new_rows import NewRows
 from jobs.notify import Notifier, Notifying
-from jobs.pace import Pace
 from jobs.pages import access, free_port
 from jobs.processes import Supervised
 from jobs.runs import Runs
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
-from jobs.storms import update_storms
+from jobs.storming import Storming
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
@@ -70,7 +69,14 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         stopped = _on_signal()
         building = Building()
         runs.start("ingest", "build", "analyze")
-        built = _built(spark, settings, say, building, notifying.wake, runs)
+        storming = Storming(
+            spark=spark,
+            settings=settings,
+            building=building,
+            failing=partial(runs.failing, "build"),
+            on_found=notifying.wake,
+        )
+        built = _built(spark, settings, say, building, (storming.wake, notifying.wake), runs)
         with runs.failing("ingest"):
             queries = ingest.start(spark, settings, on_batch=built)
         if polls := _polls(spark, settings, stopped, say, building):
@@ -83,6 +89,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             spark=spark, settings=settings, building=building, failing=partial(runs.failing, "analyze")
         )
         analysing.start(stopped)
+        storming.start(stopped)
         while not stopped.wait(1):
             if not all(query.isActive for query in queries):
                 with runs.failing("ingest"):
@@ -91,6 +98,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
                 with runs.failing("poll"):
                     following.raise_failure()
             analysing.raise_failure()
+            storming.raise_failure()
         say("Stopping")
         _silence(spark)
         runs.end(JobOutcome.STOPPED)
@@ -244,21 +252,20 @@ def _built(
     settings: Settings,
     say: _Stages,
     building: AbstractContextManager[object],
-    on_built: Callable[[], None],
+    on_built: Iterable[Callable[[], None]],
     runs: Runs,
 ) -> ingest.OnBatch:
     """`building` is held: polls build reassignments too, and the groups of topics that they name."""
-    rows, storms = 0, Pace()
+    rows = 0
 
     def build(new: Mapping[Table, NewRows]) -> None:
         nonlocal rows
         with building, runs.failing("build"):
             if not rebuild_new(spark, settings, new):
                 return
-            # Of thousands of groups that all shake, storms are long; `analyze` sees to what this leaves.
-            storms.let(partial(update_storms, spark, settings))
         rows += 1
         say(f"Batch {rows} is in silver")
-        on_built()
+        for act in on_built:
+            act()
 
     return build

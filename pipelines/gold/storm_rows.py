@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from pipelines.gold.announced import before
-from pipelines.gold.churn import is_lost, number
 from pipelines.gold.differences import Difference
-from pipelines.gold.health import merged
 from pipelines.gold.shakes import MINUTE_MS, Shake
+from pipelines.gold.storm_cost import Cost
 from pipelines.gold.storms import Storm
 from schemas.states import DiagnosisCause, Evidence, StormScope
 
@@ -29,43 +28,6 @@ WORDS = {
     DiagnosisCause.UNKNOWN: "the same members joined anew without a stated reason",
 }
 GRADES = (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What happened to a storm's groups in its span. Resource-seconds; `unstable` is the share of the storm's time in
-    which a rebalance was under way, on average over its groups.
-    """
-
-    rebalances: int
-    lost_min: float
-    lost: float
-    lost_max: float
-    unstable: float
-
-
-def cost(storm: Storm, generations: Iterable[Row], stalls: Iterable[Row]) -> Cost:
-    """From rows of the storm's groups around its time."""
-    begin, end = storm.started_at, storm.last_at
-    mine = [g for g in generations if begin <= g["joined_at"] <= end]
-    numbers = {(g["group_id"], *number(g)) for g in mine}
-    lost = [
-        s
-        for s in stalls
-        if is_lost(s) and ((s["group_id"], *number(s)) in numbers or begin <= s["stopped_at_latest"] <= end)
-    ]
-    spans: dict[str, list[tuple[int, int]]] = {}
-    for g in mine:
-        start = g["prepared_at"] if g["prepared_at"] is not None else g["prepared_at_latest"]
-        spans.setdefault(g["group_id"], []).append((max(begin, start), min(end, g["completed_at"] or end)))
-    under_way = sum(b - a for found in spans.values() for a, b in merged(found))
-    return Cost(
-        rebalances=len(mine),
-        lost_min=sum(s["stopped_ms_min"] for s in lost) / 1000,
-        lost=sum(s["stopped_ms"] for s in lost) / 1000,
-        lost_max=sum(s["stopped_ms_max"] for s in lost) / 1000,
-        unstable=under_way / max(1, end - begin) / len(storm.group_ids),
-    )
 
 
 def storm_row(

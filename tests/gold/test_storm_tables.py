@@ -11,11 +11,14 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from bench.simulated_days import Cluster
+from jobs.as_of import versions
+from jobs.beside import Beside
 from jobs.delta_io import table_path
-from jobs.storms import look, memory_path
+from jobs.storming import looked
+from jobs.storms import Update, look, memory_path
 from pipelines.arrow_types import as_stored, row_type, stored
 from schemas.gold import MARKS, STORMS
-from schemas.silver import GROUPS
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from tests.gold.simulated import CLUSTER, DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
 
 
@@ -50,8 +53,11 @@ class Warehouse:
         write_deltalake(table_path(self.folder, GROUPS), groups_table(groups, until), mode="overwrite")
         self.told = until
 
+    def look(self) -> Update:
+        return look(self.folder)
+
     def update(self) -> list[dict[str, Any]]:
-        found = look(self.folder)
+        found = self.look()
         ids = {row["storm_id"] for row in found.old}
         kept = [row for row in self.storms() if row["storm_id"] not in ids]
         rows = stored(found.new, STORMS)
@@ -128,10 +134,22 @@ def test_what_was_announced_of_those_hit_alone_tells_them_from_the_rest(kept) ->
     assert by_attribute["mark"]["baseline"] == 0.0
 
 
+def test_another_process_finds_them_as_silver_was_then(kept) -> None:
+    kept.goes_on_until(START + 55 * MINUTE)
+    seen, expected = versions(kept.folder, (GENERATIONS, GROUP_EVENTS, GENERATION_MEMBERS, STALLS, GROUPS)), kept.look()
+    kept.goes_on_until(START + 3 * HOUR)
+    with Beside(looked) as beside:
+        found = beside.ask(kept.folder, seen)
+        assert (found.old, found.new) == (expected.old, expected.new) != ([], [])
+        assert (found.memory.files, found.memory.shakes) == (expected.memory.files, expected.memory.shakes)
+        later = beside.ask(kept.folder, {})
+    assert later.new == kept.look().new != found.new
+
+
 def test_nothing_new_is_nothing_to_write(kept) -> None:
     kept.goes_on_until(START + 3 * HOUR)
     before = kept.update()
-    found = look(kept.folder)
+    found = kept.look()
     assert found.memory is None
     assert kept.update() == before
 

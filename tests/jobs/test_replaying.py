@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from dashboards.lake import milliseconds
-from jobs.replaying import NICER, ReplayError, Replaying
+from jobs.beside import NICER, BesideError
+from jobs.replaying import Replaying
 from pipelines.arrow_types import stored
 from pipelines.gold.groups import INPUTS, Known, gold_of_few
 from pipelines.gold.rows import Terms
@@ -52,7 +53,7 @@ def test_it_answers_as_one_would_here_and_gives_way_to_others(question) -> None:
 def test_what_fails_there_is_told_here(question) -> None:
     silver, scope, known, _ = question
     with Replaying() as replaying:
-        with pytest.raises(ReplayError, match="AttributeError"):
+        with pytest.raises(BesideError, match="AttributeError"):
             replaying.gold(silver, scope, known, None)
         assert replaying.gold(*question) == gold_of_few(*question), "and it goes on"
 
