@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, NamedTuple
 
 from schemas.coordinator_log import WORKER_KINDS
@@ -86,9 +87,10 @@ class Commits:
     def segment(self, resource: Resource, after: Position, before: Position) -> Segment | None:
         """Commits strictly between two group records, or up to the end of the history."""
         points = self._points.get(resource, [])
-        low = bisect_right(points, after, key=lambda p: p.position)
-        high = bisect_left(points, before, key=lambda p: p.position)
-        if low == high:
+        # Points begin with their position; asked so, no function of Python's is called for each comparison.
+        low = bisect_left(points, (after, inf))
+        high = bisect_left(points, (before,), low)
+        if low >= high:
             return None
         known = points[low:high]
         before_last = known[-2] if len(known) > 1 else None
