@@ -37,7 +37,7 @@ from jobs.spark import for_few_rows, session
 from jobs.standing import FEW_GROUPS, GROUP, Frames, Standing
 from jobs.topic_names import with_named
 from pipelines.silver.frame import rows_of, silver, table_of
-from pipelines.silver.touched import DUCKDB, START, TOUCHED, by_group_frame, touched_sql, touching_frame
+from pipelines.silver.touched import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER
 from schemas.tables import Table
@@ -54,8 +54,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     warehouse, making = settings.warehouse, Making.of(settings)
     create_tables(spark, warehouse, SILVER)
     if is_local(table_path(warehouse, GROUPS)) and settled_since(warehouse, GROUPS) is None:
-        points = Standing(spark=spark, warehouse=warehouse, touched=_everything(warehouse)).restarts()
-        made = silver_by_tasks(spark, warehouse, points, making, in_files=True)
+        made = silver_by_tasks(spark, warehouse, _beginnings(warehouse), making, in_files=True)
         _of_each_table(lambda table: overwrite(warehouse, made[table]))
         return
     history = Frames(*(read(spark, warehouse, table) for table in INPUTS))
@@ -69,15 +68,17 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
         rebuilt.unpersist()
 
 
-def _everything(warehouse: Path) -> pa.Table:
-    """All groups of bronze, each from its start."""
+def _beginnings(warehouse: Path) -> pa.Table:
+    """All groups of bronze, to be rebuilt from their start: what `restarts` returns, without asking silver, which may
+    be damaged.
+    """
     with connect() as engine:
         for table in INPUTS:
             show(engine, table.name, warehouse, table)
         groups = " UNION ".join(f"SELECT cluster, group_id FROM {table.name}" for table in INPUTS)  # noqa: S608 - our own names
         return engine.sql(
-            f"SELECT cluster, group_id, {START} AT TIME ZONE 'UTC' AS since_at FROM ({groups}) "  # noqa: S608
-            "WHERE group_id IS NOT NULL"
+            "SELECT *, NULL::TIMESTAMPTZ AS base_at, NULL::INTEGER AS base_log_epoch, NULL::BIGINT AS base_offset "  # noqa: S608
+            f"FROM ({groups}) WHERE group_id IS NOT NULL"
         ).to_arrow_table()
 
 

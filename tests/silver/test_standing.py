@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 import jobs.silver_tasks
 import jobs.standing
+from jobs.build import rebuild_all
 from jobs.delta_io import table_path
 from jobs.replay import Capture, bronze_of
 from jobs.settings import Settings
@@ -108,3 +111,15 @@ def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, i
             found = pa.concat_tables([made[table].few, *(file.cast(made[table].few.schema) for file in files)])
             assert ordered(found) == ordered(expected[table])
         assert not of_these or in_files == (len(made[GENERATIONS].files) > 1)
+
+
+def test_what_silver_holds_does_not_matter_where_all_is_made_anew(spark, stored, tmp_path) -> None:
+    folder, rows = stored
+    warehouse = Path(shutil.copytree(folder, tmp_path / "warehouse"))
+    expected = {table: len(rows[table.name]) for table in SILVER}
+    for _ in range(2):
+        rebuild_all(spark, Settings(warehouse=warehouse))
+        assert {t: DeltaTable(table_path(warehouse, t)).to_pyarrow_table().num_rows for t in SILVER} == expected
+        for table in SILVER:
+            for file in (warehouse / table.name).glob("*.parquet"):
+                file.unlink()
