@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
@@ -20,6 +18,7 @@ from jobs.delta_io import create_tables, table_path
 from jobs.replaying import Replaying
 from jobs.settings import Settings
 from jobs.spark import for_few_rows
+from jobs.working import Working
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATIONS
 
@@ -51,31 +50,14 @@ class Building:
 
 
 @dataclass(slots=True, kw_only=True)
-class Analysing:
+class Analysing(Working):
     """A thread that analyses; `building` is held while it is chosen what of silver is read."""
 
     spark: SparkSession
     settings: Settings
     building: Building
-    failing: Callable[[], AbstractContextManager[object]]
-    _failure: BaseException | None = None
 
-    def start(self, stopped: threading.Event) -> None:
-        threading.Thread(target=self._until, args=[stopped], name="analyze", daemon=True).start()
-
-    def raise_failure(self) -> None:
-        """Raises what ended the thread, if anything did."""
-        if self._failure is not None:
-            with self.failing():
-                raise self._failure
-
-    def _until(self, stopped: threading.Event) -> None:
-        try:
-            self._go_on(stopped)
-        except BaseException as error:  # noqa: BLE001 - raised again where it can be told
-            self._failure = error
-
-    def _go_on(self, stopped: threading.Event) -> None:
+    def go_on(self, stopped: threading.Event) -> None:
         create_tables(self.spark, self.settings.warehouse, GROUP_TABLES)
         spark = for_few_rows(self.spark, tasks=1)
         with Replaying() as replaying:
@@ -84,17 +66,11 @@ class Analysing:
 
     def _in_parts(self, stopped: threading.Event, spark: SparkSession, replaying: Replaying | None) -> None:
         most, rest = FIRST, self.settings.analyze_seconds / 2
-        part: Part | None = None
         at, built = time.monotonic(), self.building.seconds
         while not stopped.wait(rest):
             began = time.monotonic()
             part = analyze_part(
-                spark,
-                self.settings,
-                most=most,
-                reading=self.building,
-                replaying=replaying,
-                with_storms=False,
+                spark, self.settings, most=most, reading=self.building, replaying=replaying, with_storms=False
             )
             ended = time.monotonic()
             busy = (self.building.seconds - built) / (ended - at)

@@ -18,6 +18,7 @@ from jobs.beside import Beside
 from jobs.delta_io import create_tables
 from jobs.settings import Settings
 from jobs.storms import Update, look, store
+from jobs.working import Working
 from schemas.gold import MARKS, STORMS
 from schemas.silver import SILVER
 
@@ -26,7 +27,7 @@ NICER = 5
 
 
 @dataclass(slots=True, kw_only=True)
-class Storming:
+class Storming(Working):
     """A thread that keeps `storms`; `building` is held while it is chosen what of silver is read, and `on_found` is
     called after each look.
     """
@@ -34,35 +35,18 @@ class Storming:
     spark: SparkSession
     settings: Settings
     building: AbstractContextManager[object]
-    failing: Callable[[], AbstractContextManager[object]]
     on_found: Callable[[], None]
     _woken: threading.Event = field(default_factory=threading.Event)
-    _failure: BaseException | None = None
-
-    def start(self, stopped: threading.Event) -> None:
-        # What an earlier run left is looked at too.
-        self._woken.set()
-        threading.Thread(target=self._until, args=[stopped], name="storms", daemon=True).start()
 
     def wake(self) -> None:
         """There is something new in silver."""
         self._woken.set()
 
-    def raise_failure(self) -> None:
-        """Raises what ended the thread, if anything did."""
-        if self._failure is not None:
-            with self.failing():
-                raise self._failure
-
-    def _until(self, stopped: threading.Event) -> None:
-        try:
-            self._go_on(stopped)
-        except BaseException as error:  # noqa: BLE001 - raised again where it can be told
-            self._failure = error
-
-    def _go_on(self, stopped: threading.Event) -> None:
+    def go_on(self, stopped: threading.Event) -> None:
         warehouse = self.settings.warehouse.absolute()
         create_tables(self.spark, warehouse, (STORMS,))
+        # What an earlier run left is looked at too.
+        self.wake()
         with Beside(looked, nicer=NICER) as beside:
             while not stopped.is_set():
                 if not self._woken.wait(1):
