@@ -11,9 +11,12 @@ FLAPPING = """
 SELECT * FROM group_health WHERE cluster = $cluster AND flapping_members > 0 AND hour_at >= $start LIMIT $cap
 """
 DEPARTURES = """
-SELECT * FROM group_events
+SELECT group_id, date_trunc('hour', event_at) AS hour_at, evidence, count(*) AS times,
+       coalesce(nullif(group_instance_id, ''), nullif(client_id, ''), member_id) AS instance
+FROM group_events
 WHERE cluster = $cluster AND event_at >= $start AND kind IN ('left', 'session_expired', 'poll_timeout', 'fenced')
   AND group_id IN (SELECT unnest($groups))
+GROUP BY ALL ORDER BY group_id, instance, hour_at, evidence
 LIMIT $cap
 """
 STALLED = "SELECT * FROM reassignments WHERE cluster = $cluster AND state = 'stalled' LIMIT $cap"

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
@@ -76,7 +76,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             failing=partial(runs.failing, "build"),
             on_found=notifying.wake,
         )
-        built = _built(spark, settings, say, building, (storming.wake, notifying.wake), runs)
+        built = _built(spark, settings, say, building, storming.wake, runs)
         with runs.failing("ingest"):
             queries = ingest.start(spark, settings, on_batch=built)
         if polls := _polls(spark, settings, stopped, say, building):
@@ -252,7 +252,7 @@ def _built(
     settings: Settings,
     say: _Stages,
     building: AbstractContextManager[object],
-    on_built: Iterable[Callable[[], None]],
+    on_built: Callable[[], None],
     runs: Runs,
 ) -> ingest.OnBatch:
     """`building` is held: polls build reassignments too, and the groups of topics that they name."""
@@ -265,7 +265,6 @@ def _built(
                 return
         rows += 1
         say(f"Batch {rows} is in silver")
-        for act in on_built:
-            act()
+        on_built()
 
     return build

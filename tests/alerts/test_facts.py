@@ -147,7 +147,9 @@ def test_flapping_is_looked_for_in_this_hour_and_the_one_before(warehouse):
     )
     found = facts(warehouse)
     assert {"a", "b"} == {r["group_id"] for r in found.flapping}
-    assert ["x"] == [e["client_id"] for e in found.departures]
+    assert [("a", hour, "x", 1)] == [
+        (row["group_id"], row["hour_at"], row["instance"], row["times"]) for row in found.departures
+    ]
 
 
 def test_the_newest_cause_that_is_not_normal_explains_a_group(warehouse):

@@ -9,7 +9,7 @@ from pipelines.gold.alerts.burn import Loss, Stopped, burning
 from pipelines.gold.alerts.rules import RULES, evaluate
 from pipelines.gold.alerts.sight import Sight
 from schemas.states import AlertName, AlertSeverity
-from tests.alerts.rows import HOUR, MINUTE, NOW, departure, health, rebalancing, stalled, storm
+from tests.alerts.rows import HOUR, MINUTE, NOW, health, rebalancing, stalled, storm
 
 LIMITS = Limits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
 FRESH = Sight(known_until_ms=NOW, is_fresh=True)
@@ -87,7 +87,9 @@ def test_how_long_it_is_stuck_is_counted_only_as_far_as_is_known():
 
 
 def test_flapping_names_who_flaps():
-    gone = [departure(NOW - n * MINUTE, client) for n, client in enumerate(["a", "b", "a", "a"])]
+    told = {"group_id": "orders", "evidence": "observed"}
+    went = ((0, "a", 1), (0, "b", 1), (HOUR, "a", 2), (2 * HOUR, "c", 9))
+    gone = [told | {"hour_at": NOW - ago, "instance": client, "times": times} for ago, client, times in went]
     (alert,) = verdict(flapping=[health(NOW - HOUR, 1)], departures=gone).alerts
     assert (AlertName.MEMBER_FLAPPING, AlertSeverity.TICKET) == (alert.name, alert.severity)
     assert "a (3 times), b (1 time)" in alert.description

@@ -47,8 +47,9 @@ class Facts:
     """One cluster's rows that alerts hang on, instants in milliseconds.
 
     `storms` that are open; `rebalancing`: groups with an open rebalance; `flapping`: hours of `group_health` with
-    flapping members, and `departures`: these groups' events in which a member went; `losses` by group; `stalled`
-    reassignments; `causes`: the newest first-ranked diagnosis by group; `raised`: (alert, subject) of what is open.
+    flapping members, and `departures`: how many `times` each `instance` of these groups went, by hour; `losses` by
+    group; `stalled` reassignments; `causes`: the newest first-ranked diagnosis by group; `raised`: (alert, subject) of
+    what is open.
     """
 
     cluster: str

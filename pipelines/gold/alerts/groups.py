@@ -48,16 +48,22 @@ def flapping(facts: Facts, _: Limits) -> list[Alert]:
     hours: dict[str, list[Row]] = defaultdict(list)
     for row in facts.flapping:
         hours[row["group_id"]].append(row)
-    return [_flapping(facts, group, rows) for group, rows in sorted(hours.items())]
+    gone: dict[str, list[Row]] = defaultdict(list)
+    for row in facts.departures:
+        gone[row["group_id"]].append(row)
+    return [_flapping(facts, group, rows, gone[group]) for group, rows in sorted(hours.items())]
 
 
-def _flapping(facts: Facts, group: str, rows: list[Row]) -> Alert:
+def _flapping(facts: Facts, group: str, rows: list[Row], departures: list[Row]) -> Alert:
     since = min(row["hour_at"] for row in rows)
     number = max(row["flapping_members"] for row in rows)
-    gone = [e for e in facts.departures if e["group_id"] == group and e["event_at"] >= since]
-    often = Counter(e["group_instance_id"] or e["client_id"] or e["member_id"] for e in gone).most_common(NAMED)
-    who = ", ".join(f"{escaped(name)} ({many(times, 'time')})" for name, times in often) or "not known"
-    grade = worst(e["evidence"] for e in gone)
+    gone = [row for row in departures if row["hour_at"] >= since]
+    times: Counter[str] = Counter()
+    for row in gone:
+        times[row["instance"]] += row["times"]
+    often = times.most_common(NAMED)
+    who = ", ".join(f"{escaped(name)} ({many(count, 'time')})" for name, count in often) or "not known"
+    grade = worst(row["evidence"] for row in gone)
     return Alert(
         name=AlertName.MEMBER_FLAPPING,
         cluster=facts.cluster,
