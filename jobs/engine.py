@@ -20,9 +20,7 @@ import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
 from dashboards.delta_files import relation
-from jobs.as_of import opened
-from jobs.delta_io import table_path
-from jobs.silver_rows import datafiles
+from jobs.silver_rows import standing_files
 from pipelines.arrow_types import row_type
 from schemas.tables import Table
 
@@ -80,8 +78,7 @@ def show(
     connection: DuckDBPyConnection, name: str, warehouse: Path, table: Table, since: tuple[str, int] | None = None
 ) -> None:
     """The table as it stands as the view `name`, without files that end before `since`: a column and milliseconds."""
-    files = datafiles(table_path(warehouse, table), opened(warehouse, table), since)
-    show_files(connection, name, table, files)
+    show_files(connection, name, table, standing_files(warehouse, table, since))
 
 
 def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: Sequence[str]) -> None:

@@ -59,8 +59,13 @@ def stored_rows(
 
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
     """A table's files, but for those that end before `since`."""
-    paths = datafiles(table_path(warehouse, table), opened(warehouse, table), since)
+    paths = standing_files(warehouse, table, since)
     return ds.dataset(paths, schema=pa.schema(list(row_type(table))), format="parquet")
+
+
+def standing_files(warehouse: Path, table: Table, since: tuple[str, int] | None = None) -> list[str]:
+    """The table's files, as `jobs.as_of` opens it, but for those that end before `since`."""
+    return datafiles(table_path(warehouse, table), opened(warehouse, table), since)
 
 
 def datafiles(path: str, stored: DeltaTable, since: tuple[str, int] | None = None) -> list[str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
 
 @dataclass(slots=True, kw_only=True)
-class Working:
+class Working(ABC):
     """A thread; what ends it is raised where it can be told, within `failing`."""
 
     failing: Callable[[], AbstractContextManager[object]]
@@ -18,9 +19,9 @@ class Working:
     def start(self, stopped: threading.Event) -> None:
         threading.Thread(target=self._until, args=[stopped], name=type(self).__name__, daemon=True).start()
 
+    @abstractmethod
     def go_on(self, stopped: threading.Event) -> None:
         """Work until `stopped`."""
-        raise NotImplementedError
 
     def raise_failure(self) -> None:
         """Raises what ended the thread, if anything did."""
