@@ -1,10 +1,11 @@
 """Hours of steady load on `./regroup up`: freshness of silver, memory, open files and files of each table.
 
 `./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 300]
-[--driver-memory 2g]`: a broker of its own, whose `__consumer_offsets` gets records at that rate, each with the time it
-is written; every group rebalances once in 20 rounds of commits. A row of `generations` is visible in the first version
-of the table that has it, which is looked for twice a second. Memory is proportional set size (Pss) of `up` and of all
-that it started.
+[--driver-memory 2g] [--history-minutes 0]`: a broker of its own, whose `__consumer_offsets` gets records at that rate,
+each with the time it is written; every group rebalances once in 20 rounds of commits. A row of `generations` is visible
+in the first version of the table that has it, which is looked for twice a second. Memory is proportional set size (Pss)
+of `up` and of all that it started. With a history, records of that many minutes are there before, and what is measured
+begins once they are in silver: what grows with history shows within minutes.
 """
 
 from __future__ import annotations
@@ -36,14 +37,15 @@ from schemas.bronze import BRONZE
 from schemas.silver import GENERATIONS, SILVER
 
 LATE = timedelta(minutes=15)
+CAUGHT_UP = timedelta(seconds=20)
 HEAD = ("minute", "visible", "median s", "p95 s", "longest", "MB", "JVM MB", "files", "table files", "logs")
 LINE = "{:>6} {:>8} {:>10} {:>9} {:>9} {:>9} {:>8} {:>7} {:>12} {:>9}"
 
 
-def due(load: Load, minutes: int) -> int:
-    """Generations that had begun a minute before the end."""
+def due(load: Load, begin: timedelta, end: timedelta) -> int:
+    """Generations that begin so long after the load's first record."""
     per_s = load.records_per_s / PARTITIONS_PER_GROUP
-    rounds = range(int((minutes - 1) * 60 * per_s))
+    rounds = range(int(begin.total_seconds() * per_s), int(end.total_seconds() * per_s))
     return sum(announced(*divmod(at, load.groups)) is not None for at in rounds)
 
 
@@ -123,6 +125,17 @@ def between_batches(said: str, minutes: int) -> list[float]:
     return [after - before for before, after in pairwise(late)]
 
 
+def catch_up(table: Path, up: subprocess.Popen[bytes], first: datetime) -> float:
+    """Seconds until what is written now is in the table soon."""
+    began = time.monotonic()
+    freshness = Freshness(table=table, started=first)
+    while min(freshness.waits, default=LATE.total_seconds()) > CAUGHT_UP.total_seconds() and up.poll() is None:
+        freshness.waits.clear()
+        freshness.look()
+        time.sleep(0.5)
+    return time.monotonic() - began
+
+
 def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[list[float], list[float], int]:
     """A line a minute; returns all waits after the warm-up, memory by minute, and how many generations were seen."""
     freshness = Freshness(table=Path(table_path(warehouse, GENERATIONS)), started=started)
@@ -165,9 +178,12 @@ def main() -> None:
     parser.add_argument("--groups", type=int, default=1_000)
     parser.add_argument("--maintain-seconds", type=float, default=300)
     parser.add_argument("--driver-memory", default="2g")
+    parser.add_argument("--history-minutes", type=int, default=0)
     arguments = parser.parse_args()
-    rate, minutes = arguments.records_per_s, arguments.minutes
-    load = Load(records=rate * 60 * minutes, groups=arguments.groups, records_per_s=rate)
+    rate, minutes, history = arguments.records_per_s, arguments.minutes, timedelta(minutes=arguments.history_minutes)
+    # Beside the minutes measured there is what is written while the history is caught up with.
+    written = rate * round(60 * minutes + 1.5 * history.total_seconds())
+    load = Load(records=written, groups=arguments.groups, records_per_s=rate)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
@@ -184,21 +200,27 @@ def main() -> None:
             up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log)
         stack.callback(up.wait)
         stack.callback(up.send_signal, signal.SIGINT)
-        while not DeltaTable.is_deltatable(str(table_path(warehouse, GENERATIONS))) and up.poll() is None:
+        table = Path(table_path(warehouse, GENERATIONS))
+        while not DeltaTable.is_deltatable(str(table)) and up.poll() is None:
             time.sleep(0.5)
-        started = datetime.now(UTC)
-        start_ms = round(started.timestamp() * 1000)
-        share = (servers, load, start_ms, range(load.groups))
+        first = datetime.now(UTC) - history
+        share = (servers, load, round(first.timestamp() * 1000), range(load.groups))
         producer = multiprocessing.get_context("spawn").Process(target=produce, args=share)
         producer.start()
         stack.callback(producer.join)
         stack.callback(producer.terminate)
+        if history:
+            print(f"{catch_up(table, up, first):,.0f} s to have {history} in silver", flush=True)
+        started = datetime.now(UTC)
         waits, memory, visible = watch(up.pid, warehouse, minutes, started)
         ended = up.poll()
         batches = between_batches((folder / "up.log").read_text(encoding="utf-8"), minutes)
     fate = "ran to the end" if ended is None else f"ended with {ended}"
     middle, p95 = (percentile(waits, share) for share in (0.5, 0.95))
-    print(f"{visible:,} of {due(load, minutes):,} generations visible; `up` {fate}")
+    begin = started - first
+    print(
+        f"{visible:,} of {due(load, begin, begin + timedelta(minutes=minutes - 1)):,} generations visible; `up` {fate}"
+    )
     print(f"record to silver after the warm-up: median {middle:.1f} s, p95 {p95:.1f} s")
     print(f"a batch every {percentile(batches, 0.5):.1f} s in the second half")
     half = memory[len(memory) // 2 :]
