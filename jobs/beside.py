@@ -17,6 +17,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any, Self
 
+from jobs.garbage import give_back
 from jobs.processes import die_with_parent
 
 NICER = 10
@@ -82,12 +83,17 @@ def _answer(function: Callable[..., Any], questions: IO[bytes], answers: IO[byte
             question = pickle.load(questions)  # noqa: S301 - of the process that started this one
         except EOFError:
             return
-        try:
-            told: tuple[bool, Any] = (True, function(*question))
-        except Exception:  # noqa: BLE001 - told to who asked
-            told = (False, traceback.format_exc())
-        pickle.dump(told, answers)
+        pickle.dump(_told(function, question), answers)
         answers.flush()
+        del question
+        give_back()
+
+
+def _told(function: Callable[..., Any], question: tuple[Any, ...]) -> tuple[bool, Any]:
+    try:
+        return True, function(*question)
+    except Exception:  # noqa: BLE001 - told to who asked
+        return False, traceback.format_exc()
 
 
 def _main(module: str, name: str, nicer: str) -> None:

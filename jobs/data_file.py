@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,26 +34,56 @@ def write(folder: Path, rows: pa.Table) -> DataFile:
     Raises:
         OSError: the disk is full.
     """
-    file = folder / f"part-{uuid4()}.zstd.parquet"
+    return write_pieces(folder, rows.schema, [rows])
+
+
+def write_pieces(folder: Path, schema: pa.Schema, pieces: Iterable[pa.Table]) -> DataFile:
+    """The same of rows that come in pieces, one of which is held at a time.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    file, told = folder / f"part-{uuid4()}.zstd.parquet", Statistics()
     try:
-        pq.write_table(rows, file, compression="zstd")
+        with pq.ParquetWriter(file, schema, compression="zstd") as out:
+            for rows in pieces:
+                out.write_table(rows)
+                told.add(rows)
     except OSError:
         file.unlink(missing_ok=True)
         raise
-    return DataFile(name=file.name, rows=rows.num_rows, size=file.stat().st_size, stats=json.dumps(statistics(rows)))
+    return DataFile(name=file.name, rows=told.rows, size=file.stat().st_size, stats=json.dumps(told.stored()))
 
 
-def statistics(rows: pa.Table) -> dict[str, Any]:
+@dataclass(slots=True)
+class Statistics:
     """What Delta keeps of a file: how many rows, the limits of each column that has an order, and its NULLs."""
-    least: dict[str, Any] = {}
-    greatest: dict[str, Any] = {}
-    for field in rows.schema:
-        if pa.types.is_string(field.type) or pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type):
-            limits = [_told(value) for value in pc.min_max(rows[field.name]).as_py().values()]
-            if None not in limits:
-                least[field.name], greatest[field.name] = limits
-    nulls = {field.name: rows[field.name].null_count for field in rows.schema if not pa.types.is_nested(field.type)}
-    return {"numRecords": rows.num_rows, "minValues": least, "maxValues": greatest, "nullCount": nulls}
+
+    rows: int = 0
+    _limits: dict[str, tuple[Any, Any]] = field(default_factory=dict)
+    _nulls: dict[str, int] = field(default_factory=dict)
+
+    def add(self, rows: pa.Table) -> None:
+        """Take in some of the file's rows."""
+        self.rows += rows.num_rows
+        for column in rows.schema:
+            values = rows[column.name]
+            if not pa.types.is_nested(column.type):
+                self._nulls[column.name] = self._nulls.get(column.name, 0) + values.null_count
+            if _has_order(column.type) and values.null_count < len(values):
+                least, greatest = pc.min_max(values).as_py().values()
+                known = self._limits.get(column.name, (least, greatest))
+                self._limits[column.name] = min(least, known[0]), max(greatest, known[1])
+
+    def stored(self) -> Mapping[str, Any]:
+        """As Delta writes it; a column with a long text as a limit is told without."""
+        told = {name: tuple(map(_told, limits)) for name, limits in self._limits.items()}
+        least, greatest = ({name: ends[i] for name, ends in told.items() if None not in ends} for i in (0, 1))
+        return {"numRecords": self.rows, "minValues": least, "maxValues": greatest, "nullCount": self._nulls}
+
+
+def _has_order(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_timestamp(kind))
 
 
 def _told(value: Any) -> Any:

@@ -6,10 +6,9 @@ An instance takes 30 ms of a core to make, and a batch asks tens of questions.
 from __future__ import annotations
 
 import atexit
-import ctypes
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache, lru_cache
 from itertools import count
 from pathlib import Path
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 
 from dashboards.delta_files import relation
+from jobs.garbage import give_back
 from jobs.silver_rows import standing_files
 from pipelines.arrow_types import row_type
 from schemas.tables import Table
@@ -43,7 +43,7 @@ def connect() -> Iterator[DuckDBPyConnection]:
             # Whoever still asks the old one holds it by the connection.
             _instance.cache_clear()
         elif nth == GONE_AFTER:
-            _give_back()
+            give_back()
         connection = _instance().cursor()
     with connection:
         yield connection
@@ -64,14 +64,6 @@ def _close() -> None:
     if _instance.cache_info().currsize:
         _instance().close()
         _instance.cache_clear()
-
-
-def _give_back() -> None:
-    """What is free to the operating system: allocators keep it, in hours more than all that is in use."""
-    pa.default_memory_pool().release_unused()
-    # GNU's C library alone has it.
-    with suppress(AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def show(

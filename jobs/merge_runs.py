@@ -11,27 +11,28 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from jobs.conflicts import insist
+from dashboards.gold_store import moment
+from jobs.beside import Beside
+from jobs.conflicts import insist, is_local
 from jobs.delta_io import checkpoint_path, table_path
 from jobs.engine import connect, show
-from pipelines.arrow_types import row_type
+from jobs.local_rewrite import commit
+from jobs.merged_hour import HOUR_MS, PLACE, Covered, Place, Replaced, merged_files, merged_hour
 from pipelines.bronze_batch import TOPIC
-from pipelines.run_merging import merged
-from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+from schemas.bronze import COVERAGE, OFFSET_COMMITS
 
-HOUR_MS = 3_600_000
 MANY_HOURS = 24
-PLACE = ("cluster", "log_epoch", "source_partition")
-Place = tuple[str, int, int]
 SETTLED_MS = HOUR_MS
 """An hour is merged so long after its end: what reading was late for has come by then."""
 
@@ -63,14 +64,17 @@ def merge_runs(spark: SparkSession, warehouse: Path, *, now_ms: int | None = Non
     progress, version = Progress.of(note), DeltaTable(path).version()
     now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
     until = max(progress.until_ms, (now_ms - SETTLED_MS) // HOUR_MS * HOUR_MS)
-    before = after = 0
     hours = _hours(path, progress, version, until)
-    covered = _covered(warehouse) if hours else {}
-    for hour in hours:
-        looked, became = _merge_hour(spark, warehouse, hour, covered)
-        before, after = before + looked, after + became
+    merged = _merged(spark, warehouse, hours) if hours else []
     Progress(version=version, until_ms=until).keep(note)
-    return before, after
+    return sum(looked for looked, _ in merged), sum(became for _, became in merged)
+
+
+def _merged(spark: SparkSession, warehouse: Path, hours: Iterable[int]) -> list[tuple[int, int]]:
+    covered = _covered(warehouse)
+    if is_local(table_path(warehouse, OFFSET_COMMITS)):
+        return list(_merged_beside(warehouse, hours, covered))
+    return [_merged_by_spark(spark, warehouse, hour, covered) for hour in hours]
 
 
 def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]:
@@ -125,30 +129,33 @@ def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
     return spans
 
 
-def _merge_hour(spark: SparkSession, warehouse: Path, hour: int, covered: dict[Place, int]) -> tuple[int, int]:
-    fragments = _read(warehouse, hour, covered)
-    if not fragments.num_rows:
-        return 0, 0
-    with connect() as engine:
-        engine.register("fragments", fragments)
-        show(engine, "stored", warehouse, COORDINATOR_RECORDS)
-        records = engine.sql(
-            "SELECT cluster, log_epoch, source_partition, group_id, source_offset FROM stored WHERE source_offset "
-            "BETWEEN (SELECT min(first_offset) FROM fragments) AND (SELECT max(last_offset) FROM fragments)"
-        ).to_arrow_table()
-        show(engine, "kept", warehouse, QUARANTINE)
-        unread = engine.sql(
-            "SELECT cluster, log_epoch, source_partition, source_offset FROM kept WHERE source = $1", params=[TOPIC]
-        ).to_arrow_table()
-        partitions = engine.sql("SELECT DISTINCT cluster, log_epoch, source_partition FROM fragments").fetchall()
-    rows = merged(fragments, records, unread)
-    if rows.num_rows < fragments.num_rows:
-        replaced = [(*place, covered[place]) for place in partitions]
-        frame = spark.createDataFrame(rows).coalesce(1)
-        writer = frame.write.format("delta").mode("overwrite").option("replaceWhere", _where(hour, replaced))
+def _merged_beside(warehouse: Path, hours: Iterable[int], covered: Covered) -> Iterator[tuple[int, int]]:
+    """In a process that gives way to batches, which wait for the commits alone."""
+    with Beside(merged_files) as beside:
+        for hour in hours:
+            found: Replaced = beside.ask(warehouse, hour, covered)
+            if found.gone:
+                insist(table_path(warehouse, OFFSET_COMMITS), partial(_commit, warehouse, found))
+            yield found.looked, found.became
+
+
+def _commit(warehouse: Path, found: Replaced) -> None:
+    path = table_path(warehouse, OFFSET_COMMITS)
+    stored = DeltaTable(path)
+    if not {Path(file).name for file in found.gone} <= {Path(file).name for file in stored.file_uris()}:
+        raise CommitFailedError("other files hold the rows now")
+    commit(path, stored, removed=found.gone, added=(), files=found.come)
+
+
+def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, covered: Covered) -> tuple[int, int]:
+    looked, rows = merged_hour(warehouse, hour, covered)
+    if rows.num_rows < looked:
+        places = rows.select(PLACE).group_by(PLACE).aggregate([]).to_pylist()
+        where = _where(hour, {place: covered[place] for place in (tuple(row.values()) for row in places)})
+        writer = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("overwrite")
         path = table_path(warehouse, OFFSET_COMMITS)
-        insist(path, lambda: writer.save(path), by_spark=True)
-    return fragments.num_rows, rows.num_rows
+        insist(path, lambda: writer.option("replaceWhere", where).save(path), by_spark=True)
+    return looked, rows.num_rows
 
 
 def _covered(warehouse: Path) -> dict[Place, int]:
@@ -163,36 +170,18 @@ def _covered(warehouse: Path) -> dict[Place, int]:
     return {(cluster, epoch, partition): upto for cluster, epoch, partition, upto in found}
 
 
-def _read(warehouse: Path, hour: int, covered: dict[Place, int]) -> pa.Table:
-    spans = [dict(zip((*PLACE, "upto"), (*place, upto), strict=True)) for place, upto in covered.items()]
-    names = ", ".join(f'stored."{name}"' for name in OFFSET_COMMITS.names)
-    kind = pa.schema([*(row_type(COVERAGE).field(name) for name in PLACE), ("upto", pa.int64())])
-    with connect() as engine:
-        show(engine, "stored", warehouse, OFFSET_COMMITS, since=("last_commit_at", hour))
-        engine.register("covered", pa.Table.from_pylist(spans, schema=kind))
-        return engine.sql(
-            f"SELECT {names} FROM stored JOIN covered USING (cluster, log_epoch, source_partition) "  # noqa: S608
-            "WHERE last_offset < upto AND last_commit_at >= $1::TIMESTAMPTZ AND last_commit_at < $2::TIMESTAMPTZ",
-            params=[_instant(hour), _instant(hour + HOUR_MS)],
-        ).to_arrow_table()
-
-
-def _where(hour: int, replaced: Iterable[tuple[str, int, int, int]]) -> str:
+def _where(hour: int, replaced: Mapping[Place, int]) -> str:
     """What is replaced, as Spark SQL."""
     spans = " OR ".join(
         f"(cluster = {_literal(c)} AND log_epoch = {e} AND source_partition = {p} AND last_offset < {upto})"
-        for c, e, p, upto in sorted(replaced)
+        for (c, e, p), upto in sorted(replaced.items())
     )
-    a, b = (f"TIMESTAMP '{_instant(at)}'" for at in (hour, hour + HOUR_MS))
+    a, b = (f"TIMESTAMP '{moment(at).isoformat()}'" for at in (hour, hour + HOUR_MS))
     return f"last_commit_at >= {a} AND last_commit_at < {b} AND ({spans})"
 
 
 def _literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def _instant(at: int) -> str:
-    return datetime.fromtimestamp(at / 1000, UTC).isoformat()
 
 
 def _ms(at: datetime) -> int:

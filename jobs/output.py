@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from jobs.data_file import write
+from jobs.garbage import give_back
 from pipelines.arrow_types import TYPES, row_type
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ class Output:
         if self._written or self._bytes() > self.few_bytes:
             self._write()
             yield from union({WRITTEN: pa.array(self._written, WRITTEN_TYPE)}, self.tables)
+            # Spark keeps its workers, and a task of millions of rows leaves hundreds of MB to one of hundreds.
+            give_back()
         for name, arrays in self._rows.items():
             for array in arrays:
                 yield from union({name: array}, self.tables)

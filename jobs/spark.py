@@ -15,6 +15,9 @@ from jobs.java import java_home
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
+HEAP = "-XX:+UseSerialGC -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=50"
+"""One that shrinks again after a long history was read."""
+
 FEW_ROWS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
@@ -68,7 +71,9 @@ def _local(cores: int, driver_memory: str) -> dict[str, str]:
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.driver.memory": driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()} -XX:+UseSerialGC",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()} {HEAP}",
+        # Only a whole collection shrinks the heap and unloads classes, and small batches would never need one.
+        "spark.cleaner.periodicGC.interval": "5min",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",

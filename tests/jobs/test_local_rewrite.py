@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from jobs import local_rewrite
-from jobs.data_file import LONGEST, statistics
+from jobs.data_file import LONGEST, Statistics
 from jobs.delta_io import create_tables, read, table_path
 from jobs.local_rewrite import rewrite
 from jobs.replace import replace_rows
@@ -142,22 +142,24 @@ def test_who_comes_second_is_told(path, monkeypatch) -> None:
         rewrite(path, GENERATIONS, new=generation([]), changed=generation([1]), gone=generation([]), since=None)
 
 
-def test_limits_are_those_of_the_rows_and_long_texts_have_none() -> None:
-    found = statistics(
-        pa.table(
-            {
-                "n": pa.array([3, None, 1], pa.int32()),
-                "at": pa.array([START, START + timedelta(microseconds=1_500), None], pa.timestamp("us", tz="UTC")),
-                "text": ["b", "a", "a" * (LONGEST + 1)],
-                "long": ["a", None, "b" * (LONGEST + 1)],
-                "none": pa.nulls(3, pa.string()),
-                "list": [["a"], None, []],
-            }
-        )
+def test_limits_are_those_of_the_rows_in_all_pieces_and_long_texts_have_none() -> None:
+    rows = pa.table(
+        {
+            "n": pa.array([3, None, 1], pa.int32()),
+            "at": pa.array([START, START + timedelta(microseconds=1_500), None], pa.timestamp("us", tz="UTC")),
+            "text": ["b", "a", "a" * (LONGEST + 1)],
+            "long": ["a", None, "b" * (LONGEST + 1)],
+            "none": pa.nulls(3, pa.string()),
+            "list": [["a"], None, []],
+        }
     )
-    assert found == {
-        "numRecords": 3,
-        "minValues": {"n": 1, "at": "2026-11-01T00:00:00.000000Z", "text": "a"},
-        "maxValues": {"n": 3, "at": "2026-11-01T00:00:00.001500Z", "text": "b"},
-        "nullCount": {"n": 1, "at": 1, "text": 0, "long": 1, "none": 3},
-    }
+    for pieces in ([rows], [rows.slice(2), rows.slice(0, 0), rows.slice(0, 2)]):
+        found = Statistics()
+        for piece in pieces:
+            found.add(piece)
+        assert found.stored() == {
+            "numRecords": 3,
+            "minValues": {"n": 1, "at": "2026-11-01T00:00:00.000000Z", "text": "a"},
+            "maxValues": {"n": 3, "at": "2026-11-01T00:00:00.001500Z", "text": "b"},
+            "nullCount": {"n": 1, "at": 1, "text": 0, "long": 1, "none": 3},
+        }

@@ -19,7 +19,8 @@ from jobs.conflicts import insist, turn
 from jobs.delta_io import follow, table_path
 from jobs.held import hold
 from jobs.maintain import Maintenance, vacuum
-from jobs.merge_runs import HOUR_MS, SETTLED_MS, merge_runs
+from jobs.merge_runs import SETTLED_MS, merge_runs
+from jobs.merged_hour import HOUR_MS, merged_files, merged_hour
 from jobs.new_rows import NewRows
 from jobs.retention import DAY_MS
 from jobs.settings import Settings
@@ -169,6 +170,36 @@ def test_hours_that_are_not_over_are_merged_later(spark, recorded) -> None:
     assert (0, 0) == merge_runs(spark, recorded, now_ms=newest - 10 * HOUR_MS)
     before, after = merge_runs(spark, recorded, now_ms=newest + HOUR_MS + SETTLED_MS)
     assert 0 < after < before
+
+
+def test_an_hour_taken_up_in_parts_becomes_the_same_rows(spark, recorded, monkeypatch) -> None:
+    hour = newest_ms(recorded) // HOUR_MS * HOUR_MS
+    covered = {(r["cluster"], r["log_epoch"], r["source_partition"]): 1 << 60 for r in rows(recorded, COVERAGE)}
+    whole = merged_hour(recorded, hour, covered)
+    monkeypatch.setattr("jobs.merged_hour.AT_ONCE", 1)
+    parts = merged_hour(recorded, hour, covered)
+    assert whole[0] == parts[0] > parts[1].num_rows
+    assert sorted(map(repr, whole[1].to_pylist())) == sorted(map(repr, parts[1].to_pylist()))
+
+
+def test_rows_that_somebody_else_put_into_other_files_meanwhile_are_merged_the_next_time(
+    spark, recorded, monkeypatch
+) -> None:
+    before, made = commits(recorded), DeltaTable(table_path(recorded, OFFSET_COMMITS))
+
+    def ask(*asked):
+        found = merged_files(*asked[1:])
+        made.optimize.compact()
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr("jobs.merge_runs.Beside.ask", ask)
+        patched.setattr("jobs.conflicts.TRIES", 1)
+        (said,) = (line for line in maintained(spark, recorded, **NEVER) if "merging runs" in line)
+    assert "waits for the next time" in said
+    assert before == commits(recorded)
+    assert any("rows merged into" in line for line in maintained(spark, recorded, **NEVER))
+    assert before == commits(recorded)
 
 
 UUID = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})")
