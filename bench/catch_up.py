@@ -116,7 +116,7 @@ def _ingested(settings: Settings, on_batch: ingest.OnBatch | None = None) -> flo
     spark = session("bench")
     create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     began = time.monotonic()
-    ingest.wait(ingest.start(spark, settings, once=True, on_batch=on_batch))
+    ingest.start(spark, settings, once=True, on_batch=on_batch).wait()
     return time.monotonic() - began
 
 

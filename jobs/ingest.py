@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -10,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.append import Once, append, append_frame
@@ -26,12 +24,13 @@ from jobs.kafka_source import Feed
 from jobs.new_rows import NewRows, collected
 from jobs.resume import resume
 from jobs.spark import session
+from jobs.streams import OnFailure, Streams, tell
 from pipelines.silver.frame import table_of
 from schemas.bronze import BRONZE, COVERAGE
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
@@ -46,17 +45,23 @@ if TYPE_CHECKING:
 def run(settings: Settings, args: argparse.Namespace) -> int:
     """Read until stopped; with `--once` until everything that is there now has been read."""
     spark = session("regroup ingest", cores=settings.cores, driver_memory=settings.driver_memory)
-    wait(start(spark, settings, once=args.once))
+    start(spark, settings, once=args.once).wait()
     return 0
 
 
 def start(
-    spark: SparkSession, settings: Settings, *, once: bool = False, on_batch: OnBatch | None = None
-) -> list[StreamingQuery]:
+    spark: SparkSession,
+    settings: Settings,
+    *,
+    once: bool = False,
+    on_batch: OnBatch | None = None,
+    on_failure: OnFailure = tell,
+) -> Streams:
     """Start one stream per topic of each cluster; bronze tables are made if need be.
 
     `on_batch` gets the new rows by table once they are written, those of several streams together where they come at
-    the same time, and never twice at once. After a crash it may get rows again.
+    the same time, and never twice at once. After a crash it may get rows again. `on_failure` is told of a failure after
+    which a stream is started again.
 
     Raises:
         UserError: no cluster is named or reached, warehouse and checkpoint belong to something else, or another process
@@ -77,32 +82,7 @@ def start(
         writer.checkpoint.refuse_other_tables()
     create_tables(spark, settings.warehouse, BRONZE)
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
-    return [writer.start(spark, trigger) for writer in writers]
-
-
-def wait(queries: Sequence[StreamingQuery]) -> None:
-    """Until all have ended.
-
-    Raises:
-        UserError: one failed for a reason that has a sentence.
-    """
-    try:
-        while any(query.isActive for query in queries):
-            for query in queries:
-                query.awaitTermination(1)
-        for query in queries:
-            query.awaitTermination()
-    except StreamingQueryException as error:
-        raise _sentence(error) from None
-    finally:
-        for query in queries:
-            query.stop()
-
-
-def _sentence(error: StreamingQueryException) -> Exception:
-    """What a worker or the driver's own code said, out of the traces that Spark wraps it in."""
-    said = re.findall(r"UserError: (.+)", str(error))
-    return UserError(said[-1]) if said else error
+    return Streams([partial(writer.start, spark, trigger) for writer in writers], on_failure=on_failure)
 
 
 @dataclass(frozen=True, kw_only=True)

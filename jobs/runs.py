@@ -106,13 +106,24 @@ class Runs:
         try:
             yield
         except Exception as error:
-            with self._lock:
-                failed = [run for run in self._runs if run.job == part and not run.is_over and not self._has_failed]
-                self._has_failed = True
-                for run in failed:
-                    run.is_over = True
-                self._tell([_Word(run, JobOutcome.FAILED, self._sentence(error)) for run in failed])
+            self.failed(part, error)
             raise
+
+    def failed(self, part: str, error: Exception) -> None:
+        """That part failed, unless another did before."""
+        with self._lock:
+            failed = [run for run in self._runs if run.job == part and not run.is_over and not self._has_failed]
+            self._has_failed = True
+            for run in failed:
+                run.is_over = True
+            self._tell([_Word(run, JobOutcome.FAILED, self._sentence(error)) for run in failed])
+
+    def again(self) -> None:
+        """The part that failed begins anew."""
+        with self._lock:
+            self._has_failed = False
+            running = {run.job for run in self._runs if not run.is_over}
+            self.start(*{run.job for run in self._runs if run.is_over} - running)
 
     @contextmanager
     def until_terminated(self) -> Iterator[None]:

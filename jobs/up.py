@@ -35,6 +35,7 @@ from jobs.runs import Runs
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
 from jobs.storming import Storming
+from jobs.streams import reason
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
@@ -78,7 +79,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         )
         built = _built(spark, settings, say, building, storming.wake, runs)
         with runs.failing("ingest"):
-            queries = ingest.start(spark, settings, on_batch=built)
+            streams = ingest.start(spark, settings, on_batch=built, on_failure=partial(_again, runs, say))
         if polls := _polls(spark, settings, stopped, say, building):
             runs.start("poll")
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
@@ -91,9 +92,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         analysing.start(stopped)
         storming.start(stopped)
         while not stopped.wait(1):
-            if not all(query.isActive for query in queries):
-                with runs.failing("ingest"):
-                    ingest.wait(queries)
+            with runs.failing("ingest"):
+                streams.look()
             for following in polls:
                 with runs.failing("poll"):
                     following.raise_failure()
@@ -106,6 +106,13 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         sys.stdout.flush()
         # A batch under way is abandoned as by a crash, which loses nothing; Spark would report it as errors.
         os._exit(0)
+
+
+def _again(runs: Runs, say: _Stages, error: Exception) -> None:
+    """Told as the failure of a run, which another one follows."""
+    say(f"Reading or building failed, and is started again: {reason(error)}")
+    runs.failed("ingest", error)
+    runs.again()
 
 
 def _notify(

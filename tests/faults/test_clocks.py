@@ -8,7 +8,7 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.delta_io import create_tables, table_path
-from jobs.ingest import start, wait
+from jobs.ingest import start
 from jobs.lab.broker import Broker
 from jobs.settings import Settings
 from schemas.silver import SILVER
@@ -57,6 +57,6 @@ def test_read_from_kafka_silver_is_the_same(matrix, spark, tmp_path, warehouse, 
         record(cluster, BACK)
         settings = Settings(warehouse=warehouse, clusters=(cluster,))
         create_tables(spark, warehouse, SILVER)
-        wait(start(spark, settings, once=True, on_batch=built(spark, settings)))
+        start(spark, settings, once=True, on_batch=built(spark, settings)).wait()
     trial.found = compared(at_once, silver(warehouse))
     assert trial.found.is_identical

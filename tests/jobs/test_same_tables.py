@@ -14,7 +14,7 @@ from itertools import pairwise
 import pytest
 
 from jobs.delta_io import create_tables
-from jobs.ingest import start, wait
+from jobs.ingest import start
 from jobs.replay import Batch, Capture, replay, split
 from jobs.settings import Settings
 from pipelines.record_decoding import is_offset_commit
@@ -47,7 +47,7 @@ def test_batches_of_commits_alone_change_what_a_rebuild_would(spark, warehouse, 
 def test_the_live_path_gives_the_tables_of_a_replay(spark, expected, recorded, warehouse) -> None:
     settings = Settings(warehouse=warehouse, clusters=(recorded,))
     create_tables(spark, warehouse, SILVER)
-    wait(start(spark, settings, once=True, on_batch=built(spark, settings)))
+    start(spark, settings, once=True, on_batch=built(spark, settings)).wait()
     assert differing(expected, silver(warehouse)) == {}
 
 
@@ -59,7 +59,7 @@ def test_kill_9_at_random_moments_changes_no_row(spark, expected, recorded, ware
         kill_up(recorded.bootstrap_servers, warehouse, after_s=chance.uniform(12, 32))
     settings = Settings(warehouse=warehouse, clusters=(recorded,))
     create_tables(spark, warehouse, SILVER)
-    wait(start(spark, settings, once=True, on_batch=built(spark, settings)))
+    start(spark, settings, once=True, on_batch=built(spark, settings)).wait()
     assert differing(expected, silver(warehouse)) == {}, f"repeat with REGROUP_SEED={seed}"
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import deltalake
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -11,9 +13,10 @@ from jobs.cli import main
 from jobs.delta_io import create_tables, table_path
 from jobs.feeds import events
 from jobs.gathering import Gathering
-from jobs.ingest import Writer, wait
+from jobs.ingest import Writer
 from jobs.replay import Batch, replay
 from jobs.settings import Cluster, Settings
+from jobs.streams import Streams
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, QUARANTINE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
@@ -46,7 +49,7 @@ def test_a_mark_is_there_with_its_batch_once_and_after_a_rebuild(spark, warehous
         seen.append(rows(warehouse))
 
     writer = Writer(feed=events(marked, tasks=1), warehouse=warehouse, gathering=Gathering(on_batch))
-    wait([writer.start(spark, {"availableNow": True})])
+    Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
     assert [("deploy", "v2.31", "billing", "ci")] * 2 == [tuple(row.values())[2:] for row in seen[-1]]
     assert 3 == len(rows(warehouse, ADMIN_OBSERVATIONS))
     rebuild_all_marks(spark, warehouse)

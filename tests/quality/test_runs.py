@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from deltalake import DeltaTable
@@ -209,3 +210,16 @@ def test_an_exit_code_is_a_failure(there, monkeypatch) -> None:
     monkeypatch.setattr(cli, "_command", lambda _: lambda *_: 1)
     assert main(["notify", "--once", "--warehouse", str(there)]) == 1
     assert ("failed", "It ended with exit code 1.") == (told(there)[-1]["outcome"], told(there)[-1]["error"])
+
+
+def test_a_part_that_failed_and_began_anew_is_told_as_two_runs(there) -> None:
+    with Runs(warehouse=there, job="up", say=print) as runs:
+        runs.start("ingest", "build")
+        for _ in range(2):
+            with suppress(OSError), runs.failing("build"):
+                raise OSError("disk full")
+            runs.failed("ingest", OSError("for that"))
+            runs.again()
+        runs.end(JobOutcome.STOPPED)
+    found = [(row["job"], row["outcome"]) for row in told(there) if row["outcome"] != "running"]
+    assert [("build", "failed")] * 2 + [("build", "stopped"), ("ingest", "stopped"), ("up", "stopped")] == sorted(found)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import deltalake
 import pytest
 from delta.tables import DeltaTable
+from pyspark.errors import StreamingQueryException
 
 from jobs.delta_io import create_tables, table_path
 from jobs.engine import connect
 from jobs.errors import UserError
 from jobs.feeds import events
 from jobs.gathering import Gathering
-from jobs.ingest import Writer, start, wait
+from jobs.ingest import Writer, start
 from jobs.settings import Cluster, Settings
 from jobs.source_position import RECREATED
+from jobs.streams import Streams, reason
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from tests.source.offset_records import commit, deletion, group_record
 
@@ -38,7 +41,7 @@ def ingest(spark, warehouse, feed, **trigger):
     writer = Writer(feed=feed, warehouse=warehouse, gathering=None)
     writer.checkpoint.refuse_other_tables()
     query = writer.start(spark, trigger or {"availableNow": True})
-    wait([query])
+    Streams([lambda: query], rests_s=()).wait()
     return query
 
 
@@ -90,18 +93,57 @@ def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twic
 
     writer = Writer(feed=feed, warehouse=tables, gathering=Gathering(fail))
     with pytest.raises(UserError, match="stopped here"):
-        wait([writer.start(spark, {"availableNow": True})])
+        Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
     written = offsets_read(tables), spans(tables)
     topic.write(history(5, start=52))
     again = []
     gathering = Gathering(lambda new: again.append({t: len(rows) for t, rows in new.items()}))
     repaired = replace(writer, gathering=gathering)
-    wait([repaired.start(spark, {"availableNow": True})])
+    Streams([partial(repaired.start, spark, {"availableNow": True})]).wait()
     assert 5 == again[0][COORDINATOR_RECORDS]
     records, runs = offsets_read(tables)
     assert written[0][0] == records
     assert set(written[0][1]) < set(runs)
     assert 57 == len(records) + sum(run[-1] for run in runs)
+
+
+def failing(times, error):
+    """What fails so often, and then is told of batches."""
+    told = []
+
+    def on_batch(new):
+        told.append(len(new[COORDINATOR_RECORDS]))
+        if len(told) <= times:
+            raise error
+
+    return told, on_batch
+
+
+def test_what_fails_for_no_known_reason_is_started_again_and_goes_on_where_it_stopped(spark, tables, topic, feed):
+    topic.write([*history(50), deletion(50), commit(51)])
+    told, on_batch = failing(2, OSError("a worker died"))
+    writer = Writer(feed=feed, warehouse=tables, gathering=Gathering(on_batch))
+    failures = []
+    streams = Streams(
+        [partial(writer.start, spark, {"availableNow": True})], rests_s=(0.0, 0.1), on_failure=failures.append
+    )
+    streams.wait()
+    assert ["OSError: a worker died"] * 2 == [reason(failure) for failure in failures]
+    assert [told[0]] * 3 == told
+    records, runs = offsets_read(tables)
+    assert 52 == len(records) + sum(run[-1] for run in runs)
+
+
+def test_what_fails_again_and_again_is_given_up(spark, tables, topic, feed):
+    topic.write(history(20))
+    told, on_batch = failing(9, OSError("no memory"))
+    writer = Writer(feed=feed, warehouse=tables, gathering=Gathering(on_batch))
+    streams = Streams(
+        [partial(writer.start, spark, {"availableNow": True})], rests_s=(0.0,), on_failure=lambda error: None
+    )
+    with pytest.raises(StreamingQueryException, match="no memory"):
+        streams.wait()
+    assert 2 == len(told)
 
 
 @pytest.mark.parametrize("way", ["few rows", "files of tasks", "Spark"])
@@ -119,7 +161,7 @@ def test_however_bronze_is_written_it_and_what_is_handed_on_are_the_same(
     told = []
     writer = Writer(feed=feed, warehouse=warehouse, gathering=Gathering(told.append))
     assert writer.is_local == (way != "Spark")
-    wait([writer.start(spark, {"availableNow": True})])
+    Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
     (new,) = told
     assert bool(new[COORDINATOR_RECORDS].files) == (way == "files of tasks")
     records, runs = offsets_read(warehouse)

@@ -1,0 +1,114 @@
+"""Streams that go on: one that ends for a reason which nobody has a sentence for is started again where it stopped.
+
+A worker that is killed, or comes too late on a machine that is busy, fails a whole query of Spark's, and nothing of it
+is lost: a batch that is read again is written once.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.query import StreamingQuery
+
+from jobs.errors import UserError, first_line
+
+RESTS_S = (1.0, 10.0, 60.0)
+"""Before each further start; then it is given up."""
+
+CALM_S = 600.0
+"""What fails so long after it was started has its first failure again."""
+
+Begin = Callable[[], StreamingQuery]
+OnFailure = Callable[[Exception], None]
+
+
+PYTHON = re.compile(r"^(?:py4j\S*: )?((?:\w+\.)*\w*(?:Error|Exception|Interrupt): .+)$", re.MULTILINE)
+SPARK = re.compile(r"terminated with exception: (.+)")
+
+
+def tell(error: Exception) -> None:
+    """A line of it."""
+    print(f"Reading failed, and is started again: {reason(error)}", flush=True)
+
+
+def reason(error: Exception) -> str:
+    """What failed, in one line, out of the traces that Spark wraps it in."""
+    found = PYTHON.findall(str(error)) or SPARK.findall(str(error))
+    return found[-1] if found else first_line(error)
+
+
+@dataclass(slots=True)
+class _Stream:
+    begin: Begin
+    query: StreamingQuery
+    started: float = field(default_factory=time.monotonic)
+    failures: int = 0
+    due: float | None = None
+
+
+class Streams:
+    """Streams by what starts them; `on_failure` is told of each failure that is not the end."""
+
+    def __init__(
+        self, begin: Iterable[Begin], *, rests_s: Sequence[float] = RESTS_S, on_failure: OnFailure = tell
+    ) -> None:
+        self._rests_s = rests_s
+        self._on_failure = on_failure
+        self._streams = [_Stream(each, each()) for each in begin]
+
+    def look(self) -> bool:
+        """Start again what is due; returns whether any goes on.
+
+        Raises:
+            UserError: one failed for a reason that has a sentence.
+            StreamingQueryException: one failed too often.
+        """
+        going = [self._goes_on(stream) for stream in self._streams]
+        return any(going)
+
+    def wait(self) -> None:
+        """Until all have ended; raises what `look` does, and then all are stopped."""
+        try:
+            while self.look():
+                for stream in self._streams:
+                    if stream.due is None:
+                        with suppress(StreamingQueryException):
+                            stream.query.awaitTermination(1)
+                    else:
+                        time.sleep(max(0, stream.due - time.monotonic()))
+        finally:
+            for stream in self._streams:
+                stream.query.stop()
+
+    def _goes_on(self, stream: _Stream) -> bool:
+        now = time.monotonic()
+        if stream.due is not None:
+            if now >= stream.due:
+                stream.query, stream.started, stream.due = stream.begin(), now, None
+            return True
+        if stream.query.isActive:
+            return True
+        error = stream.query.exception()
+        if error is not None:
+            self._failed(stream, _sentence(error), now)
+        return error is not None
+
+    def _failed(self, stream: _Stream, error: Exception, now: float) -> None:
+        if now - stream.started > CALM_S:
+            stream.failures = 0
+        if isinstance(error, UserError) or stream.failures == len(self._rests_s):
+            raise error from None
+        stream.due = now + self._rests_s[stream.failures]
+        stream.failures += 1
+        self._on_failure(error)
+
+
+def _sentence(error: StreamingQueryException) -> Exception:
+    """What a worker or the driver's own code said, out of the traces that Spark wraps it in."""
+    said = re.findall(r"UserError: (.+)", str(error))
+    return UserError(said[-1]) if said else error
