@@ -79,11 +79,12 @@ class Output:
         if self._written or self._bytes() > self.few_bytes:
             self._write()
             yield from union({WRITTEN: pa.array(self._written, WRITTEN_TYPE)}, self.tables)
-            # Spark keeps its workers, and a task of millions of rows leaves hundreds of MB to one of hundreds.
-            give_back()
         for name, arrays in self._rows.items():
             for array in arrays:
                 yield from union({name: array}, self.tables)
+        self._rows.clear()
+        # Spark keeps its workers, and a task of millions of rows would leave hundreds of MB to those of thousands.
+        give_back()
 
     def _bytes(self) -> int:
         return sum(array.nbytes for arrays in self._rows.values() for array in arrays)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -187,9 +188,11 @@ def _look(
     lately = shakes_of(table.filter(pc.field("at") >= looked.lately))
     looked.shake_together(lately)
     groups = looked.groups(lately)
+    is_theirs = pc.field("group_id").isin(pa.array(sorted(groups), pa.string()))
+    earlier = shakes_of(table.filter(is_theirs & (pc.field("at") < looked.lately)))
     of_groups: dict[str, list[Shake]] = {group: [] for group in groups}
-    for shake in shakes_of(table.filter(pc.field("group_id").isin(pa.array(sorted(groups), pa.string())))):
-        if shake.at >= looked.needed(shake.group_id):
+    for shake in chain(earlier, lately):
+        if shake.group_id in groups and shake.at >= looked.needed(shake.group_id):
             of_groups[shake.group_id].append(shake)
     storms = looked.storms(of_groups)
     if not storms:

@@ -96,13 +96,18 @@ def _follow(storm: Storm, ordered: Sequence[Shake]) -> None:
     start = storm.started_at
     storm.shakes = []
     lately: deque[Shake] = deque()
+    shaken: Counter[str] = Counter()
     for shake in ordered[bisect_left(ordered, start, key=lambda s: s.at) :]:
         if shake.group_id not in storm.group_ids:
             continue
         lately.append(shake)
+        shaken[shake.group_id] += 1
         while lately[0].at <= shake.at - WINDOW_MS:
-            lately.popleft()
-        if shake.at - start >= WINDOW_MS and len({s.group_id for s in lately}) < LEAST:
+            calmer = lately.popleft().group_id
+            shaken[calmer] -= 1
+            if not shaken[calmer]:
+                del shaken[calmer]
+        if shake.at - start >= WINDOW_MS and len(shaken) < LEAST:
             break
         storm.add([shake])
 

@@ -7,6 +7,7 @@ storms are looked for after every batch.
 
 from __future__ import annotations
 
+from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,7 +38,7 @@ class Place:
     """A running place of an application. `arrived_at` None: before the events that were seen. `is_fresh`: nothing of
     its name was there before, so that a deploy of renamed processes ends the old place and begins this one.
     `is_itself`: the process that was given up, not its next one, as far as that can be told. `away_ms`: how long it had
-    been away when it came; `gone_at` and `how`: when and how it went last.
+    been away when it came; `gone_at` and `how`: when and how it went last; `departed`: when it went, ascending.
     """
 
     keys: tuple[Key, ...]
@@ -54,7 +55,7 @@ class Place:
 
     def departures(self, at: int) -> int:
         """How often it went within the hour that ends with `at`, but for being scaled in."""
-        return sum(at - when < HOUR_MS for when in self.departed)
+        return len(self.departed) - bisect_right(self.departed, at - HOUR_MS)
 
     def is_scaled(self, at: int) -> bool:
         """It came and goes as autoscalers do it, not as what crashes: away for long, and here for long."""
@@ -99,14 +100,14 @@ class Places:
                 self._living[key].remove(place)
         successor = self._successor(place, now)
         if successor is not None:
-            successor.departed = [*place.departed, now]
+            successor.departed = sorted((*place.departed, now))
             successor.is_fresh = False
             successor.gone_at, successor.how = now, kind
             self._gone[successor] = None
             return successor
         place.departed = [at for at in place.departed if now - at < HOUR_MS]
         if not place.is_scaled(now):
-            place.departed.append(now)
+            insort(place.departed, now)
         place.gone_at, place.how = now, kind
         self._gone[place] = None
         for key in place.keys:
