@@ -1,4 +1,4 @@
-"""The one exception that reaches a person: its text is the whole message; and what is told of any other."""
+"""The exceptions that reach a person: their text is the whole message; and what is told of any other."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ class UserError(Exception):
 
     The command line prints the sentence, without a traceback, and exits with 2.
     """
+
+
+class PassingError(UserError):
+    """One that may pass by itself, as a broker's absence does: who goes on for ever tries again."""
 
 
 def first_line(error: Exception) -> str:

@@ -82,7 +82,8 @@ def start(
         writer.checkpoint.refuse_other_tables()
     create_tables(spark, settings.warehouse, BRONZE)
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
-    return Streams([partial(writer.start, spark, trigger) for writer in writers], on_failure=on_failure)
+    begin = [partial(writer.start, spark, trigger) for writer in writers]
+    return Streams(begin, on_failure=on_failure, is_endless=not once)
 
 
 @dataclass(frozen=True, kw_only=True)

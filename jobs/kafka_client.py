@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._listoffsets import OffsetSpec
 
-from jobs.errors import UserError
+from jobs.errors import PassingError, UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -152,7 +152,7 @@ def unreachable(options: Mapping[str, str], error: KafkaError) -> UserError:
         return UserError(
             f"Kafka at {servers} does not let this user read its topics: grant READ on topic __consumer_offsets."
         )
-    return UserError(
+    return PassingError(
         f"No Kafka broker answers at {servers} ({error.str()}): check --bootstrap-servers, the network and, for TLS, "
         "security.protocol and ssl.ca.location in the settings file."
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
-from jobs.errors import UserError
+from jobs.errors import PassingError, UserError
 from jobs.kafka_client import ANSWER_WITHIN_S, consumer
 from pipelines.bronze_batch import Records
 from pipelines.coverage import Span
@@ -45,7 +45,8 @@ class RangeReader:
     transaction markers leave offsets without a record. What the brokers no longer have is in `gaps` afterwards.
 
     Raises:
-        UserError: the topic may not be read, or Kafka stays silent.
+        UserError: the topic may not be read.
+        PassingError: Kafka stays silent.
     """
 
     def __init__(self, options: Mapping[str, str], topic: str, ranges: Sequence[Range]) -> None:
@@ -185,7 +186,7 @@ class RangeReader:
             self._shorten(partition, self._log_ends(partition)[1])
         self._close_finished()
         if self._open and time.monotonic() - since > GIVE_UP_AFTER_S:
-            raise UserError(
+            raise PassingError(
                 f"Kafka sent nothing of {self._topic} for {GIVE_UP_AFTER_S:.0f} s"
                 f"{f' ({self._complaint})' if self._complaint else ''}: check the brokers; reading goes on from here."
             )

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.errors import UserError, first_line
+from jobs.errors import PassingError, UserError, first_line
 
 RESTS_S = (1.0, 10.0, 60.0)
-"""Before each further start; then it is given up."""
+"""Before each further start; then it is given up, but for what may pass by itself, for which the last one stands."""
 
 CALM_S = 600.0
 """What fails so long after it was started has its first failure again."""
@@ -52,12 +52,20 @@ class _Stream:
 
 
 class Streams:
-    """Streams by what starts them; `on_failure` is told of each failure that is not the end."""
+    """Streams by what starts them; `on_failure` is told of each failure that is not the end. With `is_endless` none
+    ends because of a broker that does not answer.
+    """
 
     def __init__(
-        self, begin: Iterable[Begin], *, rests_s: Sequence[float] = RESTS_S, on_failure: OnFailure = tell
+        self,
+        begin: Iterable[Begin],
+        *,
+        rests_s: Sequence[float] = RESTS_S,
+        on_failure: OnFailure = tell,
+        is_endless: bool = False,
     ) -> None:
         self._rests_s = rests_s
+        self._is_endless = is_endless
         self._on_failure = on_failure
         self._streams = [_Stream(each, each()) for each in begin]
 
@@ -82,8 +90,12 @@ class Streams:
                     else:
                         time.sleep(max(0, stream.due - time.monotonic()))
         finally:
-            for stream in self._streams:
-                stream.query.stop()
+            self.stop()
+
+    def stop(self) -> None:
+        """End all, whatever they are at."""
+        for stream in self._streams:
+            stream.query.stop()
 
     def _goes_on(self, stream: _Stream) -> bool:
         now = time.monotonic()
@@ -101,14 +113,18 @@ class Streams:
     def _failed(self, stream: _Stream, error: Exception, now: float) -> None:
         if now - stream.started > CALM_S:
             stream.failures = 0
-        if isinstance(error, UserError) or stream.failures == len(self._rests_s):
+        may_pass = self._is_endless and isinstance(error, PassingError)
+        if not may_pass and (isinstance(error, UserError) or stream.failures >= len(self._rests_s)):
             raise error from None
-        stream.due = now + self._rests_s[stream.failures]
+        stream.due = now + self._rests_s[min(stream.failures, len(self._rests_s) - 1)]
         stream.failures += 1
         self._on_failure(error)
 
 
 def _sentence(error: StreamingQueryException) -> Exception:
     """What a worker or the driver's own code said, out of the traces that Spark wraps it in."""
-    said = re.findall(r"UserError: (.+)", str(error))
-    return UserError(said[-1]) if said else error
+    said = re.findall(rf"({UserError.__name__}|{PassingError.__name__}): (.+)", str(error))
+    if not said:
+        return error
+    kind, sentence = said[-1]
+    return PassingError(sentence) if kind == PassingError.__name__ else UserError(sentence)

@@ -1,0 +1,103 @@
+"""Streams started again, after what may pass and after what does not; with a real broker that goes away."""
+
+from __future__ import annotations
+
+import pytest
+from confluent_kafka import Producer
+
+from jobs.delta_io import create_tables
+from jobs.errors import PassingError, UserError
+from jobs.ingest import start
+from jobs.lab.broker import Broker
+from jobs.settings import Cluster, Settings
+from jobs.streams import CALM_S, Streams
+from schemas.bronze import BRONZE, COVERAGE
+from tests.jobs.conftest import CLUSTER, record
+from tests.source.test_stream import rows
+from tests.waiting import wait_until
+
+
+def test_while_a_broker_is_away_its_streams_begin_again_and_then_go_on(spark, warehouse, tmp_path) -> None:
+    overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1}
+    with Broker(tmp_path / "broker", overrides=overrides) as broker:
+        cluster = Cluster(name=CLUSTER, bootstrap_servers=broker.bootstrap_servers)
+        record(cluster)
+        settings = Settings(warehouse=warehouse, clusters=(cluster,), trigger_seconds=0.5)
+        create_tables(spark, warehouse, BRONZE)
+        failures: list[Exception] = []
+        streams = start(spark, settings, on_failure=failures.append)
+
+        def goes_on() -> bool:
+            assert streams.look()
+            return bool(rows(warehouse, COVERAGE, "to_offset"))
+
+        try:
+            wait_until(goes_on, 60)
+            before = rows(warehouse, COVERAGE, "to_offset")
+            broker.stop()
+            wait_until(lambda: streams.look() and len(failures) > 0, 60)
+            broker.start()
+            producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+            producer.produce(cluster.events_topic, b"a line of somebody else's")
+            assert producer.flush(30) == 0
+            wait_until(lambda: streams.look() and len(rows(warehouse, COVERAGE, "to_offset")) > len(before), 90)
+        finally:
+            streams.stop()
+    assert {PassingError} == {type(failure) for failure in failures}
+    assert all(f"No Kafka broker answers at {cluster.bootstrap_servers}" in str(failure) for failure in failures)
+
+
+class Ended:
+    """A query that ended so; the real ones are those of the test above."""
+
+    isActive = False  # noqa: N815 - Spark's name
+
+    def __init__(self, error: str) -> None:
+        self._error = error
+
+    def exception(self) -> Exception:
+        return Exception(f"[STREAM_FAILED] trace\njobs.errors.{self._error}: broken\nmore")
+
+    def stop(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("error", "is_endless", "kind", "starts"),
+    [
+        ("UserError", True, UserError, 1),
+        ("PassingError", False, PassingError, 1),
+        ("OSError", True, Exception, 3),
+    ],
+)
+def test_what_cannot_pass_ends_all_at_once_and_the_rest_after_its_last_rest(error, is_endless, kind, starts) -> None:
+    begun = []
+
+    def begin():
+        begun.append(1)
+        return Ended(error)
+
+    streams = Streams([begin], rests_s=(0.0, 0.0), on_failure=lambda _: None, is_endless=is_endless)
+    with pytest.raises(kind, match="broken"):
+        streams.wait()
+    assert starts == len(begun)
+
+
+def test_what_may_pass_is_tried_for_ever() -> None:
+    failures: list[Exception] = []
+    streams = Streams([lambda: Ended("PassingError")], rests_s=(0.0, 0.0), on_failure=failures.append, is_endless=True)
+    for _ in range(40):
+        assert streams.look()
+    assert 20 == len(failures)
+
+
+def test_what_fails_long_after_its_start_has_its_first_failure_again(monkeypatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("jobs.streams.time.monotonic", lambda: now[0])
+    failures: list[Exception] = []
+    streams = Streams([lambda: Ended("OSError")], rests_s=(0.0,), on_failure=failures.append)
+    for _ in range(6):
+        now[0] += CALM_S + 1
+        streams.look()
+        streams.look()
+    assert len(failures) >= 3
