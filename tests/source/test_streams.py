@@ -17,6 +17,7 @@ from tests.source.test_stream import rows
 from tests.waiting import wait_until
 
 
+@pytest.mark.faults
 def test_while_a_broker_is_away_its_streams_begin_again_and_then_go_on(spark, warehouse, tmp_path) -> None:
     overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1}
     with Broker(tmp_path / "broker", overrides=overrides) as broker:
@@ -57,6 +58,9 @@ class Ended:
 
     def exception(self) -> Exception:
         return Exception(f"[STREAM_FAILED] trace\njobs.errors.{self._error}: broken\nmore")
+
+    def awaitTermination(self, timeout: float) -> bool:  # noqa: N802 - Spark's
+        return True
 
     def stop(self) -> None:
         pass
