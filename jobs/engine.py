@@ -83,6 +83,13 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
     connection.register(name, relation(connection, name, files, schema, is_even=is_even))
 
 
+def holding(connection: DuckDBPyConnection, files: Sequence[str], which: str, **values: object) -> list[str]:
+    """Those of the files with a row of theirs in `found` that `which`, the rest of the question, leaves over."""
+    connection.register("found", connection.read_parquet(list(files), filename=True))
+    rows = connection.sql(f"SELECT DISTINCT filename FROM found {which}", params=values or None).fetchall()  # noqa: S608 - our own words
+    return sorted(file for (file,) in rows)
+
+
 def quoted(names: Sequence[str]) -> str:
     """Columns as a list in SQL."""
     return ", ".join(f'"{name}"' for name in names)

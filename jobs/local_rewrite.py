@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
+from jobs.conflicts import insist
 from jobs.data_file import DataFile, write
-from jobs.engine import connect, quoted, show_files
+from jobs.engine import connect, holding, quoted, show_files
 from jobs.full_disk import refuse_full
 from jobs.silver_rows import datafiles, instant
 from schemas.tables import Table
@@ -43,9 +44,9 @@ def rewrite(
     stored = DeltaTable(path)
     keys = pa.concat_tables([changed.select(table.key), gone.select(table.key)])
     files = datafiles(path, stored, since)
-    holding = _holding(files, table, keys) if files and keys.num_rows else []
-    others = pa.concat_tables([changed, _without(holding, table, keys, changed.schema)]) if holding else changed
-    commit(path, stored, removed=holding, added=(new, *_by_age(others, since)))
+    held = _holding(files, table, keys) if files and keys.num_rows else []
+    others = pa.concat_tables([changed, _without(held, table, keys, changed.schema)]) if held else changed
+    commit(path, stored, removed=held, added=(new, *_by_age(others, since)))
 
 
 def _by_age(rows: pa.Table, since: tuple[str, int] | None) -> tuple[pa.Table, ...]:
@@ -64,17 +65,19 @@ def commit(
     added: Sequence[pa.Table],
     files: Sequence[DataFile] = (),
     transactions: list[Transaction] | None = None,
+    is_same: bool = False,
 ) -> None:
     """Take data files out of the table at `path`, as it is `stored`, and add one for each of the tables with rows, and
-    `files` that are written already.
+    `files` that are written already; `is_same` says to streams that the rows are.
 
     Raises:
         CommitFailedError: there was another commit meanwhile.
         OSError: the disk is full.
     """
     now = round(time.time() * 1000)
-    gone = [RemoveAction(path=Path(file).name, data_change=True, deletion_timestamp=now) for file in removed]
-    come = [_added(file, now) for file in (*(write(Path(path), rows) for rows in added if rows.num_rows), *files)]
+    written = [*(write(Path(path), rows) for rows in added if rows.num_rows), *files]
+    gone = [RemoveAction(path=Path(file).name, data_change=not is_same, deletion_timestamp=now) for file in removed]
+    come = [_added(file, now, is_same=is_same) for file in written]
     refuse_full(Path(path))
     # After any other commit all is looked at again: deltalake itself would let files be removed twice, once by who
     # compacts them, which leaves their rows twice.
@@ -82,13 +85,37 @@ def commit(
     stored.create_write_transaction([*gone, *come], mode="append", schema=stored.schema(), commit_properties=once)
 
 
+def exchange(path: str, gone: Sequence[str], come: Sequence[DataFile], *, is_same: bool = False) -> bool:
+    """Put data files in the place of others, whoever else commits meanwhile; not where one of these has gone: then
+    `come` are removed.
+
+    Raises:
+        CommitFailedError: others committed first each time.
+        OSError: the disk is full.
+    """
+
+    def act() -> bool:
+        stored = DeltaTable(path)
+        if not {Path(file).name for file in gone} <= {Path(file).name for file in stored.file_uris()}:
+            return False
+        commit(path, stored, removed=gone, added=(), files=come, is_same=is_same)
+        return True
+
+    is_done = False
+    try:
+        is_done = insist(path, act)
+    finally:
+        if not is_done:
+            for file in come:
+                Path(path, file.name).unlink(missing_ok=True)
+    return is_done
+
+
 def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[str]:
     """Those of the files that hold a row with one of the keys."""
     with connect() as engine:
-        engine.register("found", engine.read_parquet(list(files), filename=True))
         engine.register("keys", keys)
-        rows = engine.sql(f"SELECT DISTINCT filename FROM found SEMI JOIN keys USING ({quoted(table.key)})").fetchall()  # noqa: S608 - our own names
-    return sorted(file for (file,) in rows)
+        return holding(engine, files, f"SEMI JOIN keys USING ({quoted(table.key)})")
 
 
 def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -100,12 +127,12 @@ def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Sche
     return rows.select(schema.names).cast(schema)
 
 
-def _added(file: DataFile, now: int) -> AddAction:
+def _added(file: DataFile, now: int, *, is_same: bool) -> AddAction:
     return AddAction(
         path=file.name,
         size=file.size,
         partition_values={},
         modification_time=now,
-        data_change=True,
+        data_change=not is_same,
         stats=file.stats,
     )

@@ -17,14 +17,15 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
-import deltalake
-from delta.tables import DeltaTable
+from delta.tables import DeltaTable as SparkTable
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from jobs.beside import Beside
+from jobs.compact import FEW_FILES, Made, compact, together
 from jobs.conflicts import CONFLICTS, insist, is_local
 from jobs.delta_io import table_path
 from jobs.errors import UserError
-from jobs.full_disk import NO_SPACE, refuse_full
 from jobs.held import hold
 from jobs.merge_runs import merge_runs
 from jobs.retention import DAY_MS, expire, kept_days
@@ -37,12 +38,6 @@ from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import Table
 
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
-FEW_FILES = 4
-"""So many files are not worth merging."""
-
-LOCAL_BYTES = 16_000_000
-"""Of a file that deltalake compacts: a batch that changes one row of it writes the whole file again."""
-
 LOCAL_DAYS = 1.0
 """Files of old versions stay no longer where deltalake writes, which leaves some of them with each batch."""
 
@@ -72,15 +67,15 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 def there(warehouse: Path, tables: Iterable[Table] = TABLES) -> list[Table]:
     """Those of the tables that are there."""
-    return [table for table in tables if deltalake.DeltaTable.is_deltatable(table_path(warehouse, table))]
+    return [table for table in tables if DeltaTable.is_deltatable(table_path(warehouse, table))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
     """Of all tables of one warehouse; `say` is told what was done, one line a table, and what could not be done.
 
-    Nobody in this process changes silver while `building` is entered, in which a table is compacted: two that change
-    the same files would each do their work twice.
+    Nobody in this process changes silver while `building` is entered, in which files of it are replaced: two that
+    change the same files would each do their work twice.
     """
 
     spark: SparkSession
@@ -91,19 +86,20 @@ class Maintenance:
     def round(self, now_ms: int | None = None) -> None:
         """Delete, merge, compact and vacuum every table that is there."""
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-        idle, warehouse = 0, self.settings.warehouse
-        for table in there(warehouse):
-            began, before = time.monotonic(), size(warehouse, table)
-            done = [*self._expired(table, now_ms), *self._merged(table, now_ms), *self._compacted(table)]
-            done += self._vacuumed(table)
-            if done:
-                took = time.monotonic() - began
-                self.say(
-                    f"{table.name}: {', '.join(done)}; {before} before, {size(warehouse, table)} now ({took:.1f} s)"
-                )
-            else:
-                idle += 1
-        self.say(f"{idle} tables are as they were.")
+        warehouse = self.settings.warehouse
+        with Beside(together) as beside:
+            done = [self._table(table, now_ms, beside) for table in there(warehouse)]
+        self.say(f"{done.count(False)} tables are as they were.")
+
+    def _table(self, table: Table, now_ms: int, beside: Beside) -> bool:
+        """Whether there was something to do."""
+        began, before = time.monotonic(), size(self.settings.warehouse, table)
+        done = [*self._expired(table, now_ms), *self._merged(table, now_ms), *self._compacted(table, beside)]
+        done += self._vacuumed(table)
+        if done:
+            took, now = time.monotonic() - began, size(self.settings.warehouse, table)
+            self.say(f"{table.name}: {', '.join(done)}; {before} before, {now} now ({took:.1f} s)")
+        return bool(done)
 
     def _expired(self, table: Table, now_ms: int) -> list[str]:
         days = kept_days(self.settings).get(table, 0)
@@ -120,28 +116,28 @@ class Maintenance:
         found = self._try(table, "merging runs", lambda: merge_runs(self.spark, warehouse, now_ms=now_ms))
         return [f"{found[0]:,} rows merged into {found[1]:,}"] if found and found[0] > found[1] else []
 
-    def _compacted(self, table: Table) -> list[str]:
+    def _compacted(self, table: Table, beside: Beside) -> list[str]:
         path = table_path(self.settings.warehouse, table)
-        before = set(deltalake.DeltaTable(path).file_uris())
+        if is_local(path):
+            made = self._try(table, "compacting", lambda: self._put_together(table, beside))
+        else:
+            with self.building:
+                made = self._try(table, "compacting", lambda: self._optimized(path))
+        return [f"{made.before:,} files made into {made.after:,}"] if made and made.before else []
+
+    def _put_together(self, table: Table, beside: Beside) -> Made:
+        # Batches only append to bronze, which is in nobody's way.
+        building = nullcontext() if table.layer == "bronze" else self.building
+        return compact(self.settings.warehouse, table, beside, building)
+
+    def _optimized(self, path: str) -> Made:
+        """With clustering columns, Delta clusters; without, it fills files up."""
+        before = set(DeltaTable(path).file_uris())
         if len(before) <= FEW_FILES:
-            return []
-
-        def optimize() -> None:
-            if is_local(path):
-                stored = deltalake.DeltaTable(path)
-                refuse_full(Path(path), max(NO_SPACE, sum(stored.get_add_actions()["size_bytes"].to_pylist())))
-                # Of bronze nothing changes that is kept. Who else compacts does so alone (`jobs.small_table`).
-                target_size = None if table.layer == "bronze" else LOCAL_BYTES
-                stored.optimize.compact(target_size=target_size)
-            else:
-                # With clustering columns, Delta clusters; without, it fills files up.
-                DeltaTable.forPath(self.spark, path).optimize().executeCompaction()
-
-        with self.building:
-            self._try(table, "compacting", lambda: insist(path, optimize))
-        after = set(deltalake.DeltaTable(path).file_uris())
-        gone, come = len(before - after), len(after - before)
-        return [f"{gone:,} files made into {come:,}"] if gone else []
+            return Made()
+        insist(path, lambda: SparkTable.forPath(self.spark, path).optimize().executeCompaction())
+        after = set(DeltaTable(path).file_uris())
+        return Made(len(before - after), len(after - before))
 
     def _vacuumed(self, table: Table) -> list[str]:
         days = self.settings.vacuum_days
@@ -172,7 +168,7 @@ def vacuum(warehouse: Path, table: Table, days: float) -> Removed:
     folder, youngest = Path(table_path(warehouse, table)), time.time() - days * DAY_MS / 1000
     # Spark's own VACUUM takes seconds for each table, and deltalake's would write to the log of tables that it refuses
     # to write to: it only lists here. A file that nobody mentions may be of a commit that is under way.
-    listed = deltalake.DeltaTable(str(folder)).vacuum(
+    listed = DeltaTable(str(folder)).vacuum(
         math.ceil(days * 24), dry_run=True, enforce_retention_duration=False, full=True
     )
     old = [path for name in listed if (path := folder / unquote(name)).is_file() and path.stat().st_mtime <= youngest]
@@ -184,6 +180,6 @@ def vacuum(warehouse: Path, table: Table, days: float) -> Removed:
 
 def size(warehouse: Path, table: Table) -> str:
     """Files and bytes of the table as it stands."""
-    files = deltalake.DeltaTable(table_path(warehouse, table)).get_add_actions(flatten=True)
+    files = DeltaTable(table_path(warehouse, table)).get_add_actions(flatten=True)
     sizes = files["size_bytes"].to_pylist()
     return f"{len(sizes):,} files of {sum(sizes) / 1e6:,.1f} MB"

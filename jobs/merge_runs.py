@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ from jobs.beside import Beside
 from jobs.conflicts import insist, is_local
 from jobs.delta_io import checkpoint_path, table_path
 from jobs.engine import connect, show
-from jobs.local_rewrite import commit
+from jobs.local_rewrite import exchange
 from jobs.merged_hour import HOUR_MS, PLACE, Covered, Place, Replaced, merged_files, merged_hour
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
@@ -134,17 +133,9 @@ def _merged_beside(warehouse: Path, hours: Iterable[int], covered: Covered) -> I
     with Beside(merged_files) as beside:
         for hour in hours:
             found: Replaced = beside.ask(warehouse, hour, covered)
-            if found.gone:
-                insist(table_path(warehouse, OFFSET_COMMITS), partial(_commit, warehouse, found))
+            if found.gone and not exchange(table_path(warehouse, OFFSET_COMMITS), found.gone, found.come):
+                raise CommitFailedError("other files hold the rows now")
             yield found.looked, found.became
-
-
-def _commit(warehouse: Path, found: Replaced) -> None:
-    path = table_path(warehouse, OFFSET_COMMITS)
-    stored = DeltaTable(path)
-    if not {Path(file).name for file in found.gone} <= {Path(file).name for file in stored.file_uris()}:
-        raise CommitFailedError("other files hold the rows now")
-    commit(path, stored, removed=found.gone, added=(), files=found.come)
 
 
 def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, covered: Covered) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from duckdb import DuckDBPyConnection
 from dashboards.gold_store import moment
 from jobs.data_file import DataFile, write, write_pieces
 from jobs.delta_io import table_path
-from jobs.engine import connect, quoted, show, show_files
+from jobs.engine import connect, holding, quoted, show, show_files
 from jobs.silver_rows import standing_files
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import TOPIC
@@ -121,12 +121,7 @@ def _holding(warehouse: Path, hour: int, covered: Covered) -> list[str]:
     files = standing_files(warehouse, OFFSET_COMMITS, ("last_commit_at", hour))
     with connect() as engine:
         _show_covered(engine, covered)
-        engine.register("found", engine.read_parquet(files, filename=True))
-        rows = engine.sql(
-            f"SELECT DISTINCT filename FROM found JOIN covered USING ({quoted(PLACE)}) WHERE {INSIDE}",  # noqa: S608 - our own names
-            params=_span(hour),
-        ).fetchall()
-    return sorted(file for (file,) in rows)
+        return holding(engine, files, f"JOIN covered USING ({quoted(PLACE)}) WHERE {INSIDE}", **_span(hour))
 
 
 def _beside(files: Sequence[str], hour: int, covered: Covered, schema: pa.Schema) -> Iterator[pa.Table]:

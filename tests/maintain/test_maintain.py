@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs import small_table
+from jobs.beside import Beside
 from jobs.build import INPUTS, rebuild_all, rebuild_touched, touched
 from jobs.cli import main
 from jobs.conflicts import insist, turn
@@ -187,14 +188,14 @@ def test_rows_that_somebody_else_put_into_other_files_meanwhile_are_merged_the_n
 ) -> None:
     before, made = commits(recorded), DeltaTable(table_path(recorded, OFFSET_COMMITS))
 
-    def ask(*asked):
-        found = merged_files(*asked[1:])
-        made.optimize.compact()
-        return found
+    class Slow(Beside):
+        def ask(self, *asked):
+            found = merged_files(*asked)
+            made.optimize.compact()
+            return found
 
     with monkeypatch.context() as patched:
-        patched.setattr("jobs.merge_runs.Beside.ask", ask)
-        patched.setattr("jobs.conflicts.TRIES", 1)
+        patched.setattr("jobs.merge_runs.Beside", Slow)
         (said,) = (line for line in maintained(spark, recorded, **NEVER) if "merging runs" in line)
     assert "waits for the next time" in said
     assert before == commits(recorded)

@@ -1,0 +1,102 @@
+"""Small data files of a table on a machine of one's own put together, in a process that gives way.
+
+Who writes meanwhile waits for the commits alone. Files that a batch replaced by then are left as it made them: whoever
+rewrites rows puts the files that held them together himself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import groupby
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote
+
+import pyarrow as pa
+from deltalake import DeltaTable
+
+from jobs.beside import Beside
+from jobs.data_file import DataFile, write_pieces
+from jobs.delta_io import table_path
+from jobs.engine import connect, show_files
+from jobs.full_disk import NO_SPACE, refuse_full
+from jobs.local_rewrite import exchange
+from pipelines.arrow_types import row_type
+from schemas.tables import Table
+
+FEW_FILES = 4
+"""So many are not worth putting together."""
+
+LARGE = {"bronze": 100_000_000}
+"""Bytes of a table's files, by layer. Bronze is only appended to."""
+
+LARGE_ELSEWHERE = 16_000_000
+"""A batch that changes one row of a file writes the whole of it again."""
+
+AGES_S = (30, 300)
+"""Files younger than this many seconds are put together with each other only: batches replace rows of the last
+minutes most, and read the files of the last minutes only.
+"""
+
+AT_ONCE = 300_000
+"""Rows of a piece."""
+
+
+class Made(NamedTuple):
+    """How many files were made into how many."""
+
+    before: int = 0
+    after: int = 0
+
+
+def compact(
+    warehouse: Path, table: Table, beside: Beside, building: AbstractContextManager[object] | None = None
+) -> Made:
+    """Put small files of the table together; `beside` is asked for `together`, `building` is entered for each commit.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    path, made = table_path(warehouse, table), Made()
+    for files in packs(path, LARGE.get(table.layer, LARGE_ELSEWHERE), time.time()):
+        refuse_full(Path(path), max(NO_SPACE, sum(Path(file).stat().st_size for file in files)))
+        found: DataFile = beside.ask(warehouse, table, files)
+        with building or nullcontext():
+            if exchange(path, files, (found,), is_same=True):
+                made = Made(made.before + len(files), made.after + 1)
+    return made
+
+
+def packs(path: str, large: int, now: float) -> list[list[str]]:
+    """Files of the table at `path` to be put together, oldest first: of one age, and at once what makes a large one."""
+    told = pa.table(DeltaTable(path).get_add_actions()).select(["modification_time", "path", "size_bytes"]).to_pylist()
+    files = sorted(
+        (file["modification_time"] / 1000, unquote(file["path"]), file["size_bytes"])
+        for file in told
+        if file["size_bytes"] < large / 2
+    )
+    found: list[list[str]] = []
+    for _, of_age in groupby(files, key=lambda file: sum(now - file[0] < age for age in AGES_S)):
+        room = 0
+        for _, name, size in of_age:
+            if size > room or not found:
+                found.append([])
+                room = large
+            found[-1].append(f"{path}/{name}")
+            room -= size
+    return [files for files in found if len(files) > FEW_FILES]
+
+
+def together(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile:
+    """A data file of the rows of these."""
+    schema = pa.schema(list(row_type(table)))
+
+    def pieces() -> Iterator[pa.Table]:
+        with connect() as engine:
+            show_files(engine, "held", table, files)
+            for piece in engine.table("held").select(*table.names).to_arrow_reader(AT_ONCE):
+                yield pa.Table.from_batches([piece]).cast(schema)
+
+    return write_pieces(Path(table_path(warehouse, table)), schema, pieces())

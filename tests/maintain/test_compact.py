@@ -1,0 +1,112 @@
+"""Small files put together beside batches: which, what streams see of it, and what a batch replaced meanwhile."""
+
+from __future__ import annotations
+
+import threading
+import time
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from deltalake import DeltaTable
+
+from jobs.beside import Beside
+from jobs.compact import AGES_S, FEW_FILES, Made, compact, packs, together
+from jobs.delta_io import create_tables, follow, table_path
+from jobs.replace import replace_rows
+from schemas.silver import GENERATIONS
+from tests.jobs.test_local_rewrite import START, rows, told
+
+FILES = FEW_FILES + 2
+
+
+def generation(number: int, **values) -> pa.Table:
+    at = START + timedelta(hours=number)
+    return rows(GENERATIONS, ["group"], generation_id=number, joined_at=at, **values)
+
+
+@pytest.fixture
+def path(spark, warehouse) -> str:
+    """A table with a file for each generation."""
+    create_tables(spark, warehouse, (GENERATIONS,))
+    for number in range(FILES):
+        replace_rows(spark, rows(GENERATIONS, []), generation(number), table_path(warehouse, GENERATIONS), GENERATIONS)
+    return table_path(warehouse, GENERATIONS)
+
+
+class Here(Beside):
+    """Asked in this process; `meanwhile` is done before the answer is there."""
+
+    def __init__(self, meanwhile=lambda: None) -> None:
+        super().__init__(together)
+        self.meanwhile = meanwhile
+
+    def ask(self, *question):
+        found = together(*question)
+        self.meanwhile()
+        return found
+
+
+def stored(path) -> list:
+    return told(DeltaTable(path).to_pyarrow_table(), GENERATIONS)
+
+
+def test_small_files_become_one_with_the_same_rows_and_streams_see_nothing_of_it(spark, warehouse, path) -> None:
+    before, seen = stored(path), []
+    with Beside(together) as beside:
+        assert Made(FILES, 1) == compact(warehouse, GENERATIONS, beside)
+        assert Made() == compact(warehouse, GENERATIONS, beside)
+    assert before == stored(path)
+    assert 1 == len(DeltaTable(path).file_uris())
+    stream = follow(spark, warehouse, GENERATIONS).writeStream.foreachBatch(lambda rows, _: seen.append(rows.count()))
+    stream.option("checkpointLocation", f"{path}/../stream").trigger(availableNow=True).start().awaitTermination()
+    assert FILES == sum(seen)
+    changes = DeltaTable(path).history(1)[0]
+    assert "WRITE" in changes["operation"]
+
+
+def test_what_a_batch_replaced_meanwhile_stays_as_it_made_it(spark, warehouse, path) -> None:
+    def batch() -> None:
+        replace_rows(spark, generation(1), generation(1, member_count=9), path, GENERATIONS)
+
+    assert Made() == compact(warehouse, GENERATIONS, Here(batch))
+    assert FILES == DeltaTable(path).to_pyarrow_table().num_rows
+    assert 1 == DeltaTable(path).to_pyarrow_dataset().count_rows(filter=pc.field("member_count") == 9)
+    mentioned = {uri.rsplit("/", 1)[-1] for uri in DeltaTable(path).file_uris()}
+    unread = {file.name for file in Path(path).glob("*.parquet")} - mentioned
+    # The one that was replaced: nothing is left of what was made in vain.
+    assert 1 == len(unread)
+
+
+def test_what_a_batch_adds_meanwhile_stands_beside(spark, warehouse, path) -> None:
+    def batch() -> None:
+        replace_rows(spark, rows(GENERATIONS, []), generation(FILES), path, GENERATIONS)
+
+    assert Made(FILES, 1) == compact(warehouse, GENERATIONS, Here(batch))
+    assert list(range(FILES + 1)) == sorted(DeltaTable(path).to_pyarrow_table()["generation_id"].to_pylist())
+    assert 2 == len(DeltaTable(path).file_uris())
+
+
+def test_batches_wait_for_the_commit_alone(warehouse, path) -> None:
+    building = threading.Lock()
+
+    def meanwhile() -> None:
+        assert not building.locked()
+
+    assert Made(FILES, 1) == compact(warehouse, GENERATIONS, Here(meanwhile), building)
+    building.acquire()
+    assert Made() == compact(warehouse, GENERATIONS, Here(), building)
+
+
+def test_files_of_one_age_are_put_together_up_to_a_large_one(path) -> None:
+    large, now = 1 << 30, time.time() + 1
+    (every,) = packs(path, large, now)
+    assert FILES == len(every)
+    assert packs(path, large, now + min(AGES_S)) == packs(path, large, now + max(AGES_S)) == [every]
+    assert [] == packs(path, 1, now)
+    modified = sorted(Path(file).stat().st_mtime for file in every)
+    assert [] == packs(path, large, modified[FILES // 2] + min(AGES_S))
+    size = sum(Path(file).stat().st_size for file in every)
+    assert [] == packs(path, size // 2, now)
