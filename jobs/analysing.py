@@ -1,7 +1,8 @@
 """Gold beside the batches of `up`: in parts, with rests between them, so that no batch waits long for either core.
 
 Replaying what a lively group did takes longer than it does to happen, with many of them for hours. So each part is as
-many groups as take some seconds, and it takes the time that batches leave, at least a quarter.
+many groups as take some seconds, and it takes the time that batches leave, at least a quarter. Advice, which replays,
+has parts of its own: health and diagnoses take a hundredth of its time, and do not wait for it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from jobs.replaying import Replaying
 from jobs.settings import Settings
 from jobs.spark import for_few_rows
 from jobs.working import Working
-from schemas.gold import GROUP_TABLES
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
 from schemas.silver import GENERATIONS
 
 PART_S = 5.0
@@ -28,8 +29,11 @@ PART_S = 5.0
 LEAST_SHARE = 0.25
 """Of the time, as long as groups wait to be analysed, however busy batches are."""
 
-FIRST, LEAST, MOST = 15, 4, 500
+FIRST, MOST = 15, 500
 """Groups of a part."""
+
+QUEUES = ((GROUP_HEALTH, DIAGNOSES), (ADVICE,))
+"""Tables whose rows of a group are made at once."""
 
 
 @dataclass(slots=True)
@@ -65,21 +69,35 @@ class Analysing(Working):
             self._in_parts(stopped, spark, replaying if is_here else None)
 
     def _in_parts(self, stopped: threading.Event, spark: SparkSession, replaying: Replaying | None) -> None:
-        most, rest = FIRST, self.settings.analyze_seconds / 2
+        most, rest = dict.fromkeys(QUEUES, FIRST), self.settings.analyze_seconds / 2
         at, built = time.monotonic(), self.building.seconds
         while not stopped.wait(rest):
-            began = time.monotonic()
-            part = analyze_part(
-                spark, self.settings, most=most, reading=self.building, replaying=replaying, with_storms=False
-            )
+            began, left = time.monotonic(), 0
+            for tables in QUEUES:
+                part_began = time.monotonic()
+                part = analyze_part(
+                    spark,
+                    self.settings,
+                    tables=tables,
+                    most=most[tables],
+                    reading=self.building,
+                    replaying=replaying,
+                    with_storms=False,
+                )
+                most[tables] = following(part, time.monotonic() - part_began)
+                left += part.left
             ended = time.monotonic()
             busy = (self.building.seconds - built) / (ended - at)
             at, built = ended, self.building.seconds
-            most, rest = following(part, ended - began, busy, self.settings.analyze_seconds)
+            rest = pause(ended - began, busy)
+            rest = rest if left else max(self.settings.analyze_seconds, rest)
 
 
-def following(part: Part, took: float, busy: float, analyze_seconds: float) -> tuple[int, float]:
-    """How many groups the next part is, and how long to rest before it; silver was being written `busy` of the time."""
-    most = min(MOST, max(LEAST, round(part.analysed * PART_S / took))) if part.analysed else FIRST
-    rest = took / max(LEAST_SHARE, 1 - busy) - took
-    return most, rest if part.left else max(analyze_seconds, rest)
+def following(part: Part, took: float) -> int:
+    """How many groups the next part of the same tables is."""
+    return min(MOST, max(1, round(part.analysed * PART_S / took))) if part.analysed else FIRST
+
+
+def pause(took: float, busy: float) -> float:
+    """Seconds to rest after parts that `took` so many, where silver was being written `busy` of the time."""
+    return took / max(LEAST_SHARE, 1 - busy) - took

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -35,18 +35,24 @@ from jobs.storms import update_storms
 from pipelines.gold.advice import Worth
 from pipelines.gold.announced import MARK_MS
 from pipelines.gold.frame import gold
-from pipelines.gold.groups import INPUTS, TIMES, Known
+from pipelines.gold.groups import INPUTS, TIMES, Group, Known
 from pipelines.gold.health import HOUR_MS
 from pipelines.gold.rows import Terms
 from pipelines.silver.frame import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
-from schemas.gold import GROUP_HEALTH, GROUP_TABLES, MARKS
+from schemas.gold import DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
 from schemas.silver import GENERATIONS, GROUPS
 from schemas.tables import Table
 
 EVERYTHING = 0
-Scope = dict[tuple[str, str], int]
-"""(cluster, group_id) → milliseconds since the epoch of its earliest change."""
+Scope = dict[Group, int]
+"""Milliseconds since the epoch of each group's earliest change."""
+
+Change = tuple[Group, int, Sequence[Table]]
+"""Such a change, and the tables whose rows of the group it may change."""
+
+Waiting = dict[Group, tuple[int, frozenset[str]]]
+"""The same with the names of the tables whose rows of the group are still to be made."""
 
 Announced = tuple[str, int, str | None, str, str]
 
@@ -77,7 +83,7 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How many groups were analysed, and how many that changed are still to be."""
+    """How many groups were analysed, and how many that changed are still to be, for the same tables."""
 
     analysed: int
     left: int
@@ -87,16 +93,18 @@ def analyze_part(
     spark: SparkSession,
     settings: Settings,
     *,
+    tables: Sequence[Table] = GROUP_TABLES,
     most: int | None = None,
     reading: AbstractContextManager[object] | None = None,
     replaying: Replaying | None = None,
     with_storms: bool = True,
     again: bool = False,
 ) -> Part:
-    """Analyse `most` of the groups that changed, those first that have waited longest; the tables are there.
+    """Analyse `most` of the groups that changed, those first that have waited longest; all tables are there.
 
-    Silver does not change while `reading` is entered; it is read afterwards as it was then. With `replaying` that is
-    done without Spark. Without `with_storms` somebody else keeps `storms`.
+    Rows are made of `tables`; for the others the groups go on waiting. Silver does not change while `reading` is
+    entered; it is read afterwards as it was then. With `replaying` that is done without Spark. Without `with_storms`
+    somebody else keeps `storms`.
     """
     warehouse = settings.warehouse
     memory = analysed_path(warehouse)
@@ -116,23 +124,28 @@ def analyze_part(
         }
         before = _remembered(memory)
         is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
-        scope = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
+        changes = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
+        waiting = _waiting(None if is_new else before, changes)
+        names = {table.name for table in tables}
+        scope: Scope = {group: at for group, (at, wanted) in waiting.items() if wanted & names}
         part = dict(islice(scope.items(), most))
         if with_storms:
             update_storms(spark, settings, again=again)
     if part and replaying:
         rows = silver_of(warehouse, versions, part, terms)
-        _replace(spark, warehouse, gold_stored(warehouse, part), replaying.gold(rows, part, known, terms))
+        old = gold_stored(warehouse, part, tables)
+        _replace(spark, warehouse, old, replaying.gold(rows, part, known, terms, tables))
     elif part:
         silver = {t: read(spark, warehouse, t, version.version()) for t, version in versions.items()}
-        _rebuild(spark, warehouse, silver, part, known, terms)
-    left = [[*group, at] for group, at in scope.items() if group not in part]
+        _rebuild(spark, warehouse, silver, part, known, terms, tables)
+    left = {group: (at, wanted - names if group in part else wanted) for group, (at, wanted) in waiting.items()}
+    told = [[*group, at, sorted(wanted)] for group, (at, wanted) in left.items() if wanted]
     memory.parent.mkdir(parents=True, exist_ok=True)
     # Replaced in one step: a crash in between analyses these groups again, which changes nothing.
     new = memory.with_suffix(".part")
-    new.write_text(json.dumps(now | {"left": left}), encoding="utf-8")
+    new.write_text(json.dumps(now | {"waiting": told}), encoding="utf-8")
     new.replace(memory)
-    return Part(analysed=len(part), left=len(left))
+    return Part(analysed=len(part), left=len(scope) - len(part))
 
 
 def analysed_path(warehouse: Path) -> Path:
@@ -147,24 +160,25 @@ def _rebuild(
     scope: Scope,
     known: Known,
     terms: Terms,
+    tables: Sequence[Table],
 ) -> None:
     starts_at = [(cluster, group, since) for (cluster, group), since in sorted(scope.items())]
     told = spark.createDataFrame(starts_at, "cluster STRING, group_id STRING, since_ms BIGINT")
     since = told.select("cluster", "group_id", F.timestamp_millis("since_ms").alias("since_at"))
-    found = gold(silver, since, known, terms).toArrow()
+    found = gold(silver, since, known, terms, tables).toArrow()
     day = F.date_trunc("DAY", "since_at").alias("from_at")
     starts = F.broadcast(since.select("cluster", "group_id", day))
     old = {}
-    for table in GROUP_TABLES:
+    for table in tables:
         stored = read(spark, warehouse, table).join(starts, ["cluster", "group_id"])
         old[table] = stored.where(F.col(PLACES[table.name]) >= F.col("from_at")).select(*table.names).toArrow()
-    _replace(spark, warehouse, old, {table: rows_of(found, table) for table in GROUP_TABLES})
+    _replace(spark, warehouse, old, {table: rows_of(found, table) for table in tables})
 
 
 def _replace(
     spark: SparkSession, warehouse: Path, old: Mapping[Table, pa.Table], new: Mapping[Table, pa.Table]
 ) -> None:
-    for table in GROUP_TABLES:
+    for table in old:
         replace_rows(spark, old[table], new[table], table_path(warehouse, table), table)
 
 
@@ -203,34 +217,46 @@ def _remembered(memory: Path) -> dict[str, Any] | None:
         found: dict[str, Any] = json.loads(memory.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return None
-    return found
+    # What an earlier Regroup remembered says not for which tables groups wait.
+    return found if "waiting" in found else None
 
 
-def _all(warehouse: Path) -> Scope:
-    found = rows(warehouse, GENERATIONS, ("cluster", "group_id"))
-    return {(row["cluster"], row["group_id"]): EVERYTHING for row in found}
+def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Waiting:
+    """Who waited then, in that order, and who changed since."""
+    told = before["waiting"] if before else ()
+    out = {(cluster, group): (at, frozenset(names)) for cluster, group, at, names in told}
+    for group, at, tables in changes:
+        since, wanted = out.get(group, (at, frozenset()))
+        out[group] = (min(at, since), wanted | {table.name for table in tables})
+    return out
 
 
-def _touched(warehouse: Path, before: Mapping[str, Any], standing: Mapping[str, list[str]], known: Known) -> Scope:
-    """Groups left then, those with other silver rows, whose last hour goes further now, and those of other marks."""
-    scope = {(cluster, group): at for cluster, group, at in before.get("left", ())}
-    for key, at in _open_hours(warehouse, before["until_ms"], known.until_ms).items():
-        scope[key] = min(at, scope.get(key, at))
+def _all(warehouse: Path) -> Iterator[Change]:
+    for row in rows(warehouse, GENERATIONS, ("cluster", "group_id")):
+        yield (row["cluster"], row["group_id"]), EVERYTHING, GROUP_TABLES
+
+
+def _touched(
+    warehouse: Path, before: Mapping[str, Any], standing: Mapping[str, list[str]], known: Known
+) -> Iterator[Change]:
+    """Groups with other silver rows; with an hour that goes further now; those that other marks are about."""
+    for group, at in _open_hours(warehouse, before["until_ms"], known.until_ms):
+        yield group, at, (GROUP_HEALTH,)
     others = {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known))
-    for cluster, group, at in _announced(warehouse, others):
-        scope[cluster, group] = min(at, scope.get((cluster, group), at))
+    for group, at in _announced(warehouse, others):
+        yield group, at, (DIAGNOSES,)
     for table in INPUTS:
         old, new = set(before["files"].get(table.name, ())), set(standing[table.name])
         try:
             changes = changed(table.names, TIMES[table.name], old - new, new - old)
         except GoneError:
-            return _all(warehouse)
-        for cluster, group, at in changes:
-            scope[cluster, group] = min(at, scope.get((cluster, group), at))
-    return scope
+            yield from _all(warehouse)
+            return
+        for cluster, group_id, at in changes:
+            yield (cluster, group_id), at, GROUP_TABLES
 
 
-def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[tuple[str, str, int]]:
+def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[tuple[Group, int]]:
     """Groups that rebalanced shortly after one of these marks, which is about them or their whole cluster."""
     if not marks:
         return
@@ -239,15 +265,12 @@ def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[tuple[
         for cluster, at, group, *_ in marks:
             is_about = row["cluster"] == cluster and group in (None, row["group_id"])
             if is_about and 0 <= row["joined_at"] - at <= MARK_MS:
-                yield cluster, row["group_id"], at
+                yield (cluster, row["group_id"]), at
 
 
-def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Scope:
+def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[tuple[Group, int]]:
     """Groups with an hour that went beyond what was known when it was analysed, where more is known since."""
-    scope: Scope = {}
     for row in rows(warehouse, GROUP_HEALTH, ("cluster", "group_id", "hour_at")):
-        hour = row["hour_at"]
         known = before.get(row["cluster"], 0)
-        if hour + HOUR_MS > known and now.get(row["cluster"], 0) > known:
-            scope[row["cluster"], row["group_id"]] = min(hour, scope.get((row["cluster"], row["group_id"]), hour))
-    return scope
+        if row["hour_at"] + HOUR_MS > known and now.get(row["cluster"], 0) > known:
+            yield (row["cluster"], row["group_id"]), row["hour_at"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from jobs.engine import connect, quoted, show, show_files
 from jobs.silver_rows import datafiles
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
 from pipelines.gold.rows import DAY_MS, Terms
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
 
@@ -49,12 +49,12 @@ def silver_of(
         }
 
 
-def gold_stored(warehouse: Path, scope: Mapping[Group, int]) -> dict[Table, pa.Table]:
-    """Rows of gold from the day on from which each group's are wanted."""
+def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Table]) -> dict[Table, pa.Table]:
+    """Rows of these tables of gold from the day on from which each group's are wanted."""
     found = {}
     with connect() as engine:
         _tell(engine, {group: since // DAY_MS * DAY_MS for group, since in scope.items()})
-        for table in GROUP_TABLES:
+        for table in tables:
             show(engine, "stored", warehouse, table)
             found[table] = engine.sql(
                 f"SELECT {quoted(table.names)} FROM stored JOIN told USING (cluster, group_id) "  # noqa: S608

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
@@ -20,17 +20,28 @@ class Replaying(Beside):
         super().__init__(replayed)
 
     def gold(
-        self, silver: Mapping[str, pa.Table], scope: Mapping[Group, int], known: Known, terms: Terms
+        self,
+        silver: Mapping[str, pa.Table],
+        scope: Mapping[Group, int],
+        known: Known,
+        terms: Terms,
+        tables: Sequence[Table] = GROUP_TABLES,
     ) -> dict[Table, pa.Table]:
         """What `gold_of_few` returns.
 
         Raises:
             BesideError: as `ask` does.
         """
-        return dict(zip(GROUP_TABLES, self.ask(silver, scope, known, terms), strict=True))
+        return dict(zip(tables, self.ask(silver, scope, known, terms, tables), strict=True))
 
 
-def replayed(silver: Mapping[str, pa.Table], scope: Mapping[Group, int], known: Known, terms: Terms) -> list[pa.Table]:
-    """What `gold_of_few` returns, in the order of `GROUP_TABLES`."""
-    found = gold_of_few(silver, scope, known, terms)
-    return [found[table] for table in GROUP_TABLES]
+def replayed(
+    silver: Mapping[str, pa.Table],
+    scope: Mapping[Group, int],
+    known: Known,
+    terms: Terms,
+    tables: Sequence[Table],
+) -> list[pa.Table]:
+    """What `gold_of_few` returns, in the order of `tables`."""
+    found = gold_of_few(silver, scope, known, terms, tables)
+    return [found[table] for table in tables]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -21,7 +21,13 @@ from schemas.tables import Table
 ROWS_PER_BATCH = 2_000
 
 
-def gold(silver: Mapping[Table, DataFrame], scope: DataFrame, known: Known, terms: Terms) -> DataFrame:
+def gold(
+    silver: Mapping[Table, DataFrame],
+    scope: DataFrame,
+    known: Known,
+    terms: Terms,
+    tables: Sequence[Table] = GROUP_TABLES,
+) -> DataFrame:
     """Analyse the groups of `scope`.
 
     Args:
@@ -29,9 +35,10 @@ def gold(silver: Mapping[Table, DataFrame], scope: DataFrame, known: Known, term
         scope: cluster, group_id and since_at: from which day on the group's rows are wanted.
         known: what is known of the clusters.
         terms: what the analysis is told.
+        tables: of which rows are wanted.
 
     Returns:
-        One column per table of `GROUP_TABLES`, a struct of its columns; each row holds one of them, the rest are NULL.
+        One column per table, a struct of its columns; each row holds one of them, the rest are NULL.
     """
     starts = _starts(silver[GENERATIONS], scope, terms)
     first, *rest = (_side(table, silver[table], starts) for table in INPUTS)
@@ -39,9 +46,9 @@ def gold(silver: Mapping[Table, DataFrame], scope: DataFrame, known: Known, term
         first = first.unionByName(side, allowMissingColumns=True)
     ordered = first.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
     schema = ", ".join(
-        f"{table.name} STRUCT<{', '.join(f'`{c.name}`: {c.type}' for c in table.columns)}>" for table in GROUP_TABLES
+        f"{table.name} STRUCT<{', '.join(f'`{c.name}`: {c.type}' for c in table.columns)}>" for table in tables
     )
-    return ordered.mapInArrow(partial(_analyse, known, terms), schema)
+    return ordered.mapInArrow(partial(_analyse, known, terms, tables), schema)
 
 
 def _starts(generations: DataFrame, scope: DataFrame, terms: Terms) -> DataFrame:
@@ -69,28 +76,30 @@ def _side(table: Table, rows: DataFrame, starts: DataFrame) -> DataFrame:
     return needed.select("cluster", "group_id", "since_ms", F.struct(*fields).alias(table.name))
 
 
-def _analyse(known: Known, terms: Terms, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _analyse(
+    known: Known, terms: Terms, tables: Sequence[Table], batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in batches for row in batch.to_pylist())
-    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in GROUP_TABLES}
+    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in tables}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
         silver = {table.name: [row[table.name] for row in mine if row[table.name] is not None] for table in INPUTS}
-        found = gold_of((cluster, group_id), silver, mine[0]["since_ms"], known, terms)
+        found = gold_of((cluster, group_id), silver, mine[0]["since_ms"], known, terms, tables)
         for name, new in found.items():
             out[name] += new
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
-            yield _batch(out)
-            out = {table.name: [] for table in GROUP_TABLES}
+            yield _batch(out, tables)
+            out = {table.name: [] for table in tables}
     if any(out.values()):
-        yield _batch(out)
+        yield _batch(out, tables)
 
 
-def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
+def _batch(rows: dict[str, list[dict[str, Any]]], tables: Sequence[Table]) -> pa.RecordBatch:
     """One row a table row: the table's own column holds it, the others are null."""
     columns, total, before = [], sum(map(len, rows.values())), 0
-    for table in GROUP_TABLES:
+    for table in tables:
         mine = [as_stored(row, table) for row in rows[table.name]]
         after = total - before - len(mine)
         columns.append(pa.array([None] * before + mine + [None] * after, type=row_type(table)))
         before += len(mine)
-    return pa.RecordBatch.from_arrays(columns, names=[table.name for table in GROUP_TABLES])
+    return pa.RecordBatch.from_arrays(columns, names=[table.name for table in tables])

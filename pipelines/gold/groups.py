@@ -39,9 +39,14 @@ def cut_ms(since_ms: int, terms: Terms) -> int:
 
 
 def gold_of(
-    group: Group, silver: Mapping[str, Sequence[dict[str, Any]]], since_ms: int, known: Known, terms: Terms
+    group: Group,
+    silver: Mapping[str, Sequence[dict[str, Any]]],
+    since_ms: int,
+    known: Known,
+    terms: Terms,
+    tables: Sequence[Table] = GROUP_TABLES,
 ) -> Rows:
-    """Rows of `GROUP_TABLES` by name, of one group, whose rows of `INPUTS` are given likewise (`rows.gold_rows`)."""
+    """Rows of `tables` by name, of one group, whose rows of `INPUTS` are given likewise (`rows.gold_rows`)."""
     cluster, group_id = group
     return gold_rows(
         cluster,
@@ -52,27 +57,33 @@ def gold_of(
         since_ms=since_ms,
         until_ms=known.until_ms.get(cluster, 0),
         marks=[m for m in known.marks.get(cluster, ()) if m["group_id"] in (None, group_id)],
+        tables=tables,
     )
 
 
 def gold_of_few(
-    silver: Mapping[str, pa.Table], scope: Mapping[Group, int], known: Known, terms: Terms
+    silver: Mapping[str, pa.Table],
+    scope: Mapping[Group, int],
+    known: Known,
+    terms: Terms,
+    tables: Sequence[Table] = GROUP_TABLES,
 ) -> dict[Table, pa.Table]:
-    """What `frame.gold` returns, as a table each.
+    """What `frame.gold` returns of `tables`, as a table each.
 
     Args:
         silver: rows of the tables of `INPUTS` by name, instants as milliseconds.
         scope: by group from when on its rows are wanted, in milliseconds.
         known: what is known of the clusters.
         terms: what the analysis is told.
+        tables: of which rows are wanted.
     """
     groups: dict[Group, dict[str, list[dict[str, Any]]]] = {g: {t.name: [] for t in INPUTS} for g in scope}
     for name, rows in silver.items():
         for row in rows.to_pylist():
             groups[row["cluster"], row["group_id"]][name].append(row)
-    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in GROUP_TABLES}
+    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in tables}
     for group, mine in groups.items():
         if any(mine.values()):
-            for name, new in gold_of(group, mine, scope[group], known, terms).items():
+            for name, new in gold_of(group, mine, scope[group], known, terms, tables).items():
                 out[name] += new
-    return {table: stored(out[table.name], table) for table in GROUP_TABLES}
+    return {table: stored(out[table.name], table) for table in tables}

@@ -12,6 +12,8 @@ from pipelines.gold.diagnosis import diagnosis_rows
 from pipelines.gold.health import HOUR_MS, health_rows
 from pipelines.gold.latencies import Broker
 from pipelines.gold.window import window
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
+from schemas.tables import Table
 
 DAY_MS = 24 * HOUR_MS
 REPLAYED = 40_000
@@ -48,8 +50,9 @@ def gold_rows(
     since_ms: int,
     until_ms: int,
     marks: Sequence[Row] = (),
+    tables: Sequence[Table] = GROUP_TABLES,
 ) -> Rows:
-    """Table name → rows from the day of `since_ms` on; instants are milliseconds since the epoch.
+    """Name of each of `tables` → rows from the day of `since_ms` on; instants are milliseconds since the epoch.
 
     Advice and diagnoses are given once for each day (UTC) in which the group rebalanced, as of the last instant
     recorded on it.
@@ -65,17 +68,18 @@ def gold_rows(
         end = (day + 1) * DAY_MS
         start = max(end - terms.window_ms, _manageable(silver, end))
         looked_at = window(silver, start, end)
-        advice += advice_rows(looked_at, broker, terms.worth, terms.quiet_ms)
-        found = diagnosis_rows(looked_at, start, marks)
+        if ADVICE in tables:
+            advice += advice_rows(looked_at, broker, terms.worth, terms.quiet_ms)
+        found = diagnosis_rows(looked_at, start, marks) if DIAGNOSES in tables else []
         diagnoses |= {row["as_of"]: found for row in found[:1]}
-    health = [row for row in health_rows(silver, until_ms) if row["hour_at"] >= first_day * DAY_MS]
-    key = {"cluster": cluster, "group_id": group_id}
-    unique = {(row["as_of"], row["action"]): row for row in advice}
-    return {
-        "group_health": [key | row for row in health],
-        "advice": [key | row for row in unique.values()],
-        "diagnoses": [key | row for found in diagnoses.values() for row in found],
+    health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
+    rows = {
+        GROUP_HEALTH: [row for row in health if row["hour_at"] >= first_day * DAY_MS],
+        ADVICE: list({(row["as_of"], row["action"]): row for row in advice}.values()),
+        DIAGNOSES: [row for found in diagnoses.values() for row in found],
     }
+    key = {"cluster": cluster, "group_id": group_id}
+    return {table.name: [key | row for row in rows[table]] for table in tables}
 
 
 def _manageable(silver: Silver, end_ms: int) -> int:

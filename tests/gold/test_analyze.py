@@ -9,14 +9,14 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from jobs.analyze import analyze, analyze_part
+from jobs.analyze import Part, analyze, analyze_part
 from jobs.delta_io import create_tables, table_path
 from jobs.replay import Capture, replay, split, tell_settings
 from jobs.replaying import Replaying
 from jobs.settings import Settings
 from pipelines.arrow_types import row_type
 from schemas.bronze import BRONZE
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_TABLES, MARKS
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from tests.silver.rebuilding import CAPTURES
 
@@ -76,7 +76,12 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse)
     parts = []
     with Replaying() as replaying:
         while not parts or parts[-1].left:
-            parts.append(analyze_part(spark, settings, most=3, replaying=replaying))
+            tables = (GROUP_HEALTH, DIAGNOSES)
+            parts.append(analyze_part(spark, settings, tables=tables, most=3, replaying=replaying))
+        advice = DeltaTable(table_path(warehouse, ADVICE))
+        assert 0 == advice.to_pyarrow_dataset().count_rows(), "it is another part's"
+        rest = analyze_part(spark, settings, tables=(ADVICE,), replaying=replaying)
+        assert rest == Part(analysed=sum(part.analysed for part in parts), left=0)
     assert len(parts) > 1
     assert all(part.analysed == 3 for part in parts[:-1])
     assert sum(part.analysed for part in parts) == parts[0].analysed + parts[0].left, "each group once"
