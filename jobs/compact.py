@@ -35,9 +35,9 @@ LARGE = {"bronze": 100_000_000}
 LARGE_ELSEWHERE = 16_000_000
 """A batch that changes one row of a file writes the whole of it again."""
 
-AGES_S = (30, 300)
-"""Files younger than this many seconds are put together with each other only: batches replace rows of the last
-minutes most, and read the files of the last minutes only.
+AGES_S = (30, 60, 120, 240)
+"""Files are put together with those of their age, as these seconds part them: batches replace rows of the last minutes
+most, and read the files of the last minutes only.
 """
 
 AT_ONCE = 300_000

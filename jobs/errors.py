@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 ERROR_LENGTH = 300
+
+RAISED = re.compile(r"^(?:py4j\S*: )?((?:\w+\.)*\w*(?:Error|Exception|Interrupt): .+)$", re.MULTILINE)
+"""What Python raised, in the traces that Spark wraps it in; the last is what ended it."""
+
+ENDED = re.compile(r"terminated with exception: (.+)")
+"""What the JVM raised, as a query says that ended of it."""
 
 
 class UserError(Exception):
@@ -16,6 +24,12 @@ class PassingError(UserError):
     """One that may pass by itself, as a broker's absence does: who goes on for ever tries again."""
 
 
-def first_line(error: Exception) -> str:
+def wrapped(error: BaseException) -> str | None:
+    """What failed, in one line, where Spark wraps it in traces."""
+    found = RAISED.findall(str(error)) or ENDED.findall(str(error))
+    return found[-1] if found else None
+
+
+def one_line(error: BaseException) -> str:
     """What an error of others says, as one line of at most `ERROR_LENGTH` characters."""
-    return (str(error) or type(error).__name__).splitlines()[0][:ERROR_LENGTH]
+    return (wrapped(error) or (str(error) or type(error).__name__).splitlines()[0])[:ERROR_LENGTH]

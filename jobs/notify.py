@@ -19,7 +19,7 @@ from jobs import alert_table, small_table
 from jobs.alert_facts import Reading, Watch
 from jobs.alert_links import dashboard_url
 from jobs.delivery import Delivery, Due
-from jobs.errors import UserError, first_line
+from jobs.errors import UserError, one_line
 from jobs.held import hold
 from jobs.metrics import MetricsServer, metrics
 from jobs.settings import Settings
@@ -83,7 +83,7 @@ class Notifying:
                 self.notifier.round()
             except Exception as error:  # noqa: BLE001 - the next round may succeed, and its absence is a metric
                 if not stopped.is_set():
-                    self.notifier.say(f"Alerts were not evaluated, which is tried again: {first_line(error)}")
+                    self.notifier.say(f"Alerts were not evaluated, which is tried again: {one_line(error)}")
             self._woken.wait(settings.notify_seconds)
             self._woken.clear()
 
@@ -162,7 +162,7 @@ class Notifier:
         try:
             found = self._reading.facts(cluster, now, asked, mine)
         except Exception as error:  # noqa: BLE001 - whatever a broken or half-written table raises
-            if self._unread.get(cluster) != (why := first_line(error)):
+            if self._unread.get(cluster) != (why := one_line(error)):
                 self._unread[cluster] = why
                 self.say(f"No alert of {cluster} is raised or resolved while its tables cannot be read: {why}")
             return None

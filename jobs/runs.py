@@ -23,7 +23,7 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Self
 
 from jobs import small_table
-from jobs.errors import ERROR_LENGTH, UserError, first_line
+from jobs.errors import ERROR_LENGTH, UserError, one_line, wrapped
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS
 from schemas.states import JobOutcome
 
@@ -158,12 +158,15 @@ class Runs:
         except Exception as failure:  # noqa: BLE001 - a full disk, a read-only folder, a broken log: all the same here
             if not self._has_complained:
                 self._has_complained = True
-                self.say(f"The runs of {self.job} are not recorded in {JOB_RUNS.name}: {first_line(failure)}")
+                self.say(f"The runs of {self.job} are not recorded in {JOB_RUNS.name}: {one_line(failure)}")
         else:
             self._told_ms = now
 
     def _sentence(self, error: BaseException) -> str:
-        text = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}".rstrip(": ")
+        if isinstance(error, UserError):
+            text = str(error)
+        else:
+            text = wrapped(error) or f"{type(error).__name__}: {error}".rstrip(": ")
         for secret in self.secrets:
             text = text.replace(secret, "(secret)")
         return text.split("\n", 1)[0][:ERROR_LENGTH]

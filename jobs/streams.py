@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
-from jobs.errors import PassingError, UserError, first_line
+from jobs.errors import PassingError, UserError, one_line
 
 RESTS_S = (1.0, 10.0, 60.0)
 """Before each further start; then it is given up, but for what may pass by itself, for which the last one stands."""
@@ -27,19 +27,9 @@ Begin = Callable[[], StreamingQuery]
 OnFailure = Callable[[Exception], None]
 
 
-PYTHON = re.compile(r"^(?:py4j\S*: )?((?:\w+\.)*\w*(?:Error|Exception|Interrupt): .+)$", re.MULTILINE)
-SPARK = re.compile(r"terminated with exception: (.+)")
-
-
 def tell(error: Exception) -> None:
     """A line of it."""
-    print(f"Reading failed, and is started again: {reason(error)}", flush=True)
-
-
-def reason(error: Exception) -> str:
-    """What failed, in one line, out of the traces that Spark wraps it in."""
-    found = PYTHON.findall(str(error)) or SPARK.findall(str(error))
-    return found[-1] if found else first_line(error)
+    print(f"Reading failed, and is started again: {one_line(error)}", flush=True)
 
 
 @dataclass(slots=True)

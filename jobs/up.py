@@ -21,7 +21,7 @@ from jobs import ingest, poll
 from jobs.analysing import Analysing, Building
 from jobs.build import rebuild_new, rebuild_touched, touched
 from jobs.delta_io import create_tables
-from jobs.errors import UserError, first_line
+from jobs.errors import UserError, one_line
 from jobs.held import hold
 from jobs.jars import jars
 from jobs.lab.lab import Lab, without_compiler
@@ -35,7 +35,6 @@ from jobs.runs import Runs
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
 from jobs.storming import Storming
-from jobs.streams import reason
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
@@ -110,7 +109,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 def _again(runs: Runs, say: _Stages, error: Exception) -> None:
     """Told as the failure of a run, which another one follows."""
-    say(f"Reading or building failed, and is started again: {reason(error)}")
+    say(f"Reading or building failed, and is started again: {one_line(error)}")
     runs.failed("ingest", error)
     runs.again()
 
@@ -160,7 +159,7 @@ def keep_small(
                 with told, hold(settings.warehouse, "maintain"):
                     Maintenance(spark=spark, settings=settings, say=say, building=building).round()
             except Exception as error:  # noqa: BLE001 - told in job_runs too; what is read goes on, and the next time may succeed
-                say(f"Maintenance failed: {first_line(error)}")
+                say(f"Maintenance failed: {one_line(error)}")
 
     threading.Thread(target=go_on, name="maintain", daemon=True).start()
 

@@ -13,13 +13,13 @@ from pyspark.errors import StreamingQueryException
 
 from jobs.delta_io import create_tables, table_path
 from jobs.engine import connect
-from jobs.errors import UserError
+from jobs.errors import UserError, one_line
 from jobs.feeds import events
 from jobs.gathering import Gathering
 from jobs.ingest import Writer, start
 from jobs.settings import Cluster, Settings
 from jobs.source_position import RECREATED
-from jobs.streams import Streams, reason
+from jobs.streams import Streams
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from tests.source.offset_records import commit, deletion, group_record
 
@@ -128,7 +128,7 @@ def test_what_fails_for_no_known_reason_is_started_again_and_goes_on_where_it_st
         [partial(writer.start, spark, {"availableNow": True})], rests_s=(0.0, 0.1), on_failure=failures.append
     )
     streams.wait()
-    assert ["OSError: a worker died"] * 2 == [reason(failure) for failure in failures]
+    assert ["OSError: a worker died"] * 2 == [one_line(failure) for failure in failures]
     assert [told[0]] * 3 == told
     records, runs = offsets_read(tables)
     assert 52 == len(records) + sum(run[-1] for run in runs)
