@@ -29,7 +29,7 @@ PART_S = 5.0
 LEAST_SHARE = 0.25
 """Of the time, as long as groups wait to be analysed, however busy batches are."""
 
-FIRST, MOST = 15, 500
+FIRST, MOST = 4, 500
 """Groups of a part."""
 
 QUEUES = ((GROUP_HEALTH, DIAGNOSES), (ADVICE,))
