@@ -21,7 +21,7 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bench.load import TOPIC, Load, write
 from jobs import build, ingest
-from jobs.delta_io import create_tables
+from jobs.create_tables import create_tables
 from jobs.jars import cache_dir, resolve
 from jobs.kafka_client import admin, reader_options, topic_ends
 from jobs.lab.broker import Broker

@@ -22,8 +22,9 @@ from pyspark.sql import SparkSession
 
 from bench.load import Load, records
 from jobs.append import append
+from jobs.create_tables import create_tables
 from jobs.data_file import write
-from jobs.delta_io import create_tables, table_path
+from jobs.delta_io import table_path
 from jobs.maintain import Maintenance
 from jobs.new_rows import NewRows
 from jobs.settings import Settings

@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from jobs.analyze import Part, analyze_part
 from jobs.conflicts import is_local
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.replaying import Replaying
 from jobs.settings import Settings
 from jobs.spark import for_few_rows

@@ -23,7 +23,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.changed_rows import GoneError, changed
-from jobs.delta_io import checkpoint_path, create_tables, read, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import checkpoint_path, read, table_path
 from jobs.errors import UserError
 from jobs.gold_inputs import PLACES, gold_stored, silver_of
 from jobs.replace import replace_rows

@@ -23,7 +23,8 @@ from jobs.build_marks import rebuild_all_marks, start_marks, update_marks
 from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments, start_reassignments
 from jobs.checkpoint import start_over_unless
 from jobs.conflicts import insist, is_local
-from jobs.delta_io import WRITERS, checkpoint_path, create_tables, follow, read, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import WRITERS, checkpoint_path, follow, read, table_path
 from jobs.engine import connect, show
 from jobs.errors import UserError
 from jobs.held import hold

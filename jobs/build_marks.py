@@ -8,7 +8,8 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.checkpoint import start_over_unless
-from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import checkpoint_path, follow, read, table_path
 from jobs.engine import connect
 from jobs.new_rows import NewRows
 from jobs.replace import replace_rows

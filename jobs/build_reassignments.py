@@ -11,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.checkpoint import start_over_unless
 from jobs.conflicts import insist
-from jobs.delta_io import checkpoint_path, create_tables, follow, read, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import checkpoint_path, follow, read, table_path
 from jobs.engine import connect
 from jobs.replace import replace_rows
 from jobs.retention import with_settled

@@ -79,7 +79,7 @@ def _run(settings: Settings, args: argparse.Namespace) -> int:
     command = full_disk_named(settings.warehouse)(_command(args.command))
     if args.command in (*RECORDED, "up"):
         import_module("jobs.power_loss").refuse_torn(settings.warehouse)
-        import_module("jobs.delta_io").refuse_newer_tables(settings.warehouse)
+        import_module("jobs.create_tables").refuse_newer_tables(settings.warehouse)
     if args.command not in RECORDED:
         return command(settings, args)
     # Like the command itself, imported on use.

@@ -14,7 +14,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollectio
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclOperation
 
-from jobs.delta_io import refuse_newer_tables, table_path
+from jobs.create_tables import refuse_newer_tables
+from jobs.delta_io import table_path
 from jobs.errors import UserError
 from jobs.jars import jars
 from jobs.java import java_home

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.append import Once, append, append_frame
 from jobs.checkpoint import Checkpoint
 from jobs.conflicts import is_local
-from jobs.delta_io import checkpoint_path, claim, create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import checkpoint_path, claim, table_path
 from jobs.errors import UserError
 from jobs.feeds import events, logs, offsets
 from jobs.fuse import Fuse

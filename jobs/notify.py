@@ -15,9 +15,10 @@ from functools import partial
 from typing import Any
 
 from dashboards.lake import LocalLake
-from jobs import alert_table, small_table
+from jobs import alert_table
 from jobs.alert_facts import Reading, Watch
 from jobs.alert_links import dashboard_url
+from jobs.create_tables import create
 from jobs.delivery import Delivery, Due
 from jobs.errors import UserError, one_line
 from jobs.held import hold
@@ -116,7 +117,7 @@ class Notifier:
         self.delivery = Delivery(settings=settings, say=say)
         self._server: MetricsServer | None = None
         self._unread: dict[str, str] = {}
-        small_table.create(settings.warehouse, ALERTS)
+        create(settings.warehouse, ALERTS)
 
     @property
     def metrics_address(self) -> str | None:

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.admin_poll import PERMISSIONS, Poller
 from jobs.append import Once, append
 from jobs.build_reassignments import rebuild_touched_reassignments
-from jobs.delta_io import claim, create_tables, read
+from jobs.create_tables import create_tables
+from jobs.delta_io import claim, read
 from jobs.errors import UserError
 from jobs.kafka_client import cluster_id
 from jobs.new_rows import NewRows

@@ -22,7 +22,8 @@ from pyspark.sql import SparkSession
 from jobs.analyze import analyze
 from jobs.append import append
 from jobs.build import rebuild_new
-from jobs.delta_io import claim, create_tables
+from jobs.create_tables import create_tables
+from jobs.delta_io import claim
 from jobs.errors import UserError
 from jobs.new_rows import NewRows
 from jobs.settings import DEFAULT_CLUSTER, Settings

@@ -10,15 +10,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-from deltalake import DeltaTable, Field, Schema, write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from jobs.conflicts import turn
-from jobs.delta_io import LOCAL_PROPERTIES, PROPERTIES, missing_columns, refuse_newer, table_path
+from jobs.create_tables import create
+from jobs.delta_io import table_path
 from jobs.full_disk import refuse_full
-from pipelines.arrow_types import row_type, stored
-from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Table, schema_version
+from pipelines.arrow_types import stored
+from schemas.tables import Table
 
 MOST_FILES = 100
 """A table that is only appended to has a file for each time; beyond so many they are made into one."""
@@ -26,40 +26,6 @@ MOST_FILES = 100
 TRIES = 4
 KEPT_HOURS = 1
 """Files that were made into one stay for so long: somebody may be reading them."""
-
-
-def create(warehouse: Path, table: Table) -> None:
-    """Make the table unless it is there; one of an earlier Regroup gets the columns it lacks.
-
-    Raises:
-        UserError: it was written by a newer Regroup.
-    """
-    path = table_path(warehouse, table)
-    fields = Schema.from_arrow(pa.schema(list(row_type(table)))).fields
-    told = [
-        Field(field.name, field.type, nullable=column.name not in table.key, metadata={"comment": column.comment})
-        for field, column in zip(fields, table.columns, strict=True)
-    ]
-    if DeltaTable.is_deltatable(path):
-        refuse_newer(path)
-        _bring_up_to_date(DeltaTable(path), table, told)
-        return
-    DeltaTable.create(
-        path,
-        Schema(told),
-        mode="ignore",
-        description=table.comment,
-        configuration=PROPERTIES | LOCAL_PROPERTIES,
-        raise_if_key_not_exists=False,
-    )
-
-
-def _bring_up_to_date(stored: DeltaTable, table: Table, fields: Sequence[Field]) -> None:
-    missing = {column.name for column in missing_columns(stored, table)}
-    if missing:
-        stored.alter.add_columns([field for field in fields if field.name in missing])
-    if schema_version(stored.metadata().configuration) < SCHEMA_VERSION:
-        stored.alter.set_table_properties({VERSION_PROPERTY: str(SCHEMA_VERSION)}, raise_if_not_exists=False)
 
 
 def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from jobs.as_of import Versions, as_of, versions
 from jobs.beside import Beside
-from jobs.delta_io import create_tables
+from jobs.create_tables import create_tables
 from jobs.settings import Settings
 from jobs.storms import Update, look, store
 from jobs.working import Working

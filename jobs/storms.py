@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from dashboards.lake import milliseconds
 from jobs.changed_rows import GoneError, changed, files
-from jobs.delta_io import checkpoint_path, create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import checkpoint_path, table_path
 from jobs.replace import replace_rows
 from jobs.settings import Settings
 from jobs.silver_rows import among, rows, stored_rows

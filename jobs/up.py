@@ -20,7 +20,7 @@ from dashboards.access import TOKEN_VARIABLE
 from jobs import ingest, poll
 from jobs.analysing import Analysing, Building
 from jobs.build import rebuild_new, rebuild_touched, touched
-from jobs.delta_io import create_tables
+from jobs.create_tables import create_tables
 from jobs.errors import UserError, one_line
 from jobs.held import hold
 from jobs.jars import jars

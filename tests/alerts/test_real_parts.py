@@ -9,8 +9,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from dashboards.lake import LocalLake
-from jobs import alert_table, kafka_client, small_table
-from jobs.delta_io import create_tables, read
+from jobs import alert_table, kafka_client
+from jobs.create_tables import create, create_tables
+from jobs.delta_io import read
 from jobs.lab.broker import Broker
 from jobs.settings import Cluster
 from jobs.topic_watch import TopicWatch
@@ -22,7 +23,7 @@ from tests.waiting import wait_until
 
 
 def test_spark_reads_the_table_that_deltalake_wrote_with_its_comments(spark, warehouse):
-    small_table.create(warehouse, ALERTS)
+    create(warehouse, ALERTS)
     rows = after([], alert(), alert("billing"))
     alert_table.save(warehouse, [], rows)
     alert_table.save(warehouse, rows, [row | {"sent_to": ["am"], "last_sent_at": NOW} for row in rows])
@@ -36,14 +37,14 @@ def test_spark_reads_the_table_that_deltalake_wrote_with_its_comments(spark, war
 
 def test_a_table_that_spark_made_can_be_written(spark, warehouse):
     create_tables(spark, warehouse, [ALERTS])
-    small_table.create(warehouse, ALERTS)
+    create(warehouse, ALERTS)
     rows = after([], alert())
     alert_table.save(warehouse, [], rows)
     assert rows == alert_table.current(LocalLake(warehouse), NOW, NOW)
 
 
 def test_what_is_saved_is_read_back_and_nothing_is_written_twice(warehouse):
-    small_table.create(warehouse, ALERTS)
+    create(warehouse, ALERTS)
     lake = LocalLake(warehouse, fresh_seconds=0)
     rows = after([], alert(), alert("billing"))
     alert_table.save(warehouse, [], rows)

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from deltalake import DeltaTable
 
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.ingest import start
 from jobs.lab.broker import Broker
 from jobs.settings import Settings

@@ -10,7 +10,8 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from jobs.analyze import Part, analyze, analyze_part
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.replay import Capture, replay, split, tell_settings
 from jobs.replaying import Replaying
 from jobs.settings import Settings

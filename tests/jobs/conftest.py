@@ -11,7 +11,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
 from jobs.build import rebuild_all, rebuild_touched, touched
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.lab.broker import Broker
 from jobs.replay import Capture, replay, split
 from jobs.settings import Cluster, Settings

@@ -10,7 +10,8 @@ from deltalake import DeltaTable
 
 from jobs.append import Once, append, append_frame
 from jobs.conflicts import is_local
-from jobs.delta_io import create_tables, read, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import read, table_path
 from jobs.new_rows import NewRows
 from pipelines.arrow_types import row_type
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE

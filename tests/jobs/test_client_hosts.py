@@ -9,7 +9,8 @@ from deltalake import DeltaTable
 
 from jobs.analyze import analyze
 from jobs.build import rebuild_all
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.replay import Capture, replay, split
 from jobs.settings import Settings
 from pipelines.silver.client_hosts import HostPolicy

@@ -1,4 +1,4 @@
-"""A table that a killed process had begun to make is made by the next one."""
+"""Tables are as they are defined, whoever made them; one that a killed process had begun to make the next one makes."""
 
 from __future__ import annotations
 
@@ -7,10 +7,15 @@ import threading
 import time
 from pathlib import Path
 
-from jobs.delta_io import UNFINISHED_S, create_tables, read, table_path
-from jobs.small_table import create
-from schemas.bronze import COVERAGE
+import pytest
+from deltalake import DeltaTable
+
+from jobs.create_tables import LOCAL_PROPERTIES, UNFINISHED_S, create, create_tables
+from jobs.delta_io import read, table_path
+from schemas.bronze import BRONZE, COVERAGE
+from schemas.gold import ALERTS, GOLD
 from schemas.operations import JOB_RUNS
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
 
 def begun(path: str, *, seconds_ago: float) -> Path:
@@ -25,14 +30,45 @@ def begun(path: str, *, seconds_ago: float) -> Path:
     return log
 
 
-def test_a_table_that_was_begun_and_left_is_made(spark, warehouse) -> None:
+@pytest.fixture
+def on_databricks(monkeypatch) -> None:
+    """Where Spark makes tables."""
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+
+
+@pytest.mark.parametrize("table", [*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD], ids=lambda table: table.name)
+def test_a_table_is_as_defined_for_spark_and_its_writes(spark, warehouse, table) -> None:
+    create_tables(spark, warehouse, [table])
+    made, wanted = read(spark, warehouse, table).schema, spark.createDataFrame([], table.ddl).schema
+    assert wanted.simpleString() == made.simpleString()
+    stored = DeltaTable(table_path(warehouse, table)).schema()
+    assert set(table.key) == {field.name for field in stored.fields if not field.nullable}
+    assert [c.comment for c in table.columns] == [field.metadata["comment"] for field in made]
+
+
+@pytest.mark.parametrize("table", [COVERAGE, ALERTS], ids=lambda table: table.name)
+def test_on_databricks_a_table_differs_in_its_clustering_alone(
+    spark, warehouse, tmp_path, on_databricks, table
+) -> None:
+    create_tables(spark, tmp_path / "other", [table])
+    create(warehouse, table)
+    theirs, ours = (DeltaTable(table_path(folder, table)) for folder in (tmp_path / "other", warehouse))
+    assert theirs.schema() == ours.schema()
+    assert theirs.metadata().description == ours.metadata().description
+    told, also = theirs.metadata().configuration, ours.metadata().configuration
+    assert {**told, **LOCAL_PROPERTIES} == also
+    assert ("clustering" in (theirs.protocol().writer_features or ())) == bool(table.cluster_by)
+    assert not ours.protocol().writer_features
+
+
+def test_a_table_that_was_begun_and_left_is_made(spark, warehouse, on_databricks) -> None:
     log = begun(table_path(warehouse, COVERAGE), seconds_ago=UNFINISHED_S)
     create_tables(spark, warehouse, [COVERAGE])
     assert 0 == read(spark, warehouse, COVERAGE).count()
     assert not list(log.glob("*.tmp"))
 
 
-def test_a_table_that_somebody_makes_just_now_is_waited_for(spark, warehouse, tmp_path) -> None:
+def test_a_table_that_somebody_makes_just_now_is_waited_for(spark, warehouse, tmp_path, on_databricks) -> None:
     create_tables(spark, tmp_path / "other", [COVERAGE])
     theirs = Path(table_path(tmp_path / "other", COVERAGE)) / "_delta_log" / f"{0:020}.json"
     log = begun(table_path(warehouse, COVERAGE), seconds_ago=0)

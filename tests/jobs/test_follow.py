@@ -6,7 +6,8 @@ import pyarrow as pa
 from delta.tables import DeltaTable
 
 from jobs.build import start
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.replay import Capture, bronze_of, split
 from jobs.settings import Settings
 from pipelines.arrow_types import row_type

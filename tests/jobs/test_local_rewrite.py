@@ -13,8 +13,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from jobs import local_rewrite
+from jobs.create_tables import create_tables
 from jobs.data_file import LONGEST, Statistics
-from jobs.delta_io import create_tables, read, table_path
+from jobs.delta_io import read, table_path
 from jobs.local_rewrite import rewrite
 from jobs.replace import replace_rows
 from pipelines.arrow_types import row_type

@@ -9,7 +9,8 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.conflicts import is_local
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.replace import replace_rows
 from pipelines.arrow_types import row_type
 from schemas.silver import GENERATIONS, GROUPS

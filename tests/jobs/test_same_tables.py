@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import pytest
 
-from jobs.delta_io import create_tables
+from jobs.create_tables import create_tables
 from jobs.ingest import start
 from jobs.replay import Batch, Capture, replay, split
 from jobs.settings import Settings

@@ -9,7 +9,8 @@ from deltalake import DeltaTable
 
 from jobs.append import append
 from jobs.build import rebuild_all, rebuild_touched, touched
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.new_rows import NewRows
 from jobs.settings import Settings
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS

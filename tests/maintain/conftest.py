@@ -17,7 +17,8 @@ from deltalake import DeltaTable, write_deltalake
 from bench.storage import in_files
 from jobs import small_table
 from jobs.append import append
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create, create_tables
+from jobs.delta_io import table_path
 from jobs.replay import Capture, bronze_of, split
 from pipelines.arrow_types import row_type, stored
 from pipelines.silver.rows import silver_rows
@@ -81,7 +82,7 @@ def make(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
     """A warehouse with this bronze and its silver."""
     create_tables(spark, warehouse, (OFFSET_COMMITS,))
     for table in (*BRONZE, *SILVER):
-        small_table.create(warehouse, table)
+        create(warehouse, table)
     add(spark, warehouse, bronze)
     made = rebuilt(bronze)
     for table in SILVER:

@@ -14,7 +14,8 @@ from deltalake import DeltaTable
 
 from jobs.beside import Beside
 from jobs.compact import AGES_S, FEW_FILES, Made, compact, packs, together
-from jobs.delta_io import create_tables, follow, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import follow, table_path
 from jobs.replace import replace_rows
 from schemas.silver import GENERATIONS
 from tests.jobs.test_local_rewrite import START, rows, told

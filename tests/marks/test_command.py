@@ -10,7 +10,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from jobs.build_marks import rebuild_all_marks, update_marks
 from jobs.cli import main
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.feeds import events
 from jobs.gathering import Gathering
 from jobs.ingest import Writer

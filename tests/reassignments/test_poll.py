@@ -21,7 +21,8 @@ from confluent_kafka.admin import (
 
 from jobs.admin_client import translated
 from jobs.admin_poll import Poller
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.errors import UserError
 from jobs.lab.broker import Broker
 from jobs.poll import Following, observation_row

@@ -10,7 +10,8 @@ import pytest
 
 from jobs.append import append
 from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.new_rows import NewRows
 from jobs.replay import Capture, bronze_of, split
 from pipelines.arrow_types import instants, row_type

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.errors import UserError
 from jobs.ingest import Writer
 from jobs.log_source import LogFeed, LogReader

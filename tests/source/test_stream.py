@@ -11,7 +11,8 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.errors import StreamingQueryException
 
-from jobs.delta_io import create_tables, table_path
+from jobs.create_tables import create_tables
+from jobs.delta_io import table_path
 from jobs.engine import connect
 from jobs.errors import UserError, one_line
 from jobs.feeds import events

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from jobs.delta_io import create_tables
+from jobs.create_tables import create_tables
 from jobs.errors import PassingError, UserError
 from jobs.ingest import start
 from jobs.lab.broker import Broker

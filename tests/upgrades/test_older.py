@@ -14,11 +14,12 @@ from deltalake import DeltaTable
 from dashboards.app import page
 from dashboards.lake import LakeError, LocalLake
 from dashboards.store import Store
-from jobs import cli, delta_io, small_table
+from jobs import cli, small_table
 from jobs.analyze import analyze
 from jobs.build import INPUTS, rebuild_all, start
 from jobs.checkpoint import start_over_unless
-from jobs.delta_io import checkpoint_path, create_tables, table_path
+from jobs.create_tables import create_tables, refuse_newer_tables
+from jobs.delta_io import checkpoint_path, table_path
 from jobs.doctor import _warehouse
 from jobs.replay import Capture, bronze_of, split
 from jobs.settings import Settings
@@ -57,7 +58,7 @@ def test_build_goes_on_and_gives_what_a_fresh_build_of_the_same_bronze_gives(
     assert differing(silver(fresh.warehouse), silver(older)) == {}
     assert analyze(spark, settings) > 0
 
-    monkeypatch.setattr(delta_io, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr("jobs.create_tables.SCHEMA_VERSION", 2)
     create_tables(spark, older, (GROUPS,))
     assert schema_version(DeltaTable(table_path(older, GROUPS)).metadata().configuration) == 2
 
@@ -103,7 +104,7 @@ def test_every_job_leaves_a_newer_warehouse_alone(newer, capsys, command) -> Non
 def test_a_table_that_is_only_begun_keeps_no_job_from_starting(older) -> None:
     (older / "begun" / "_delta_log").mkdir(parents=True)
     (older / GROUPS.name / "_delta_log" / f"{1:020}.json").write_text("")
-    delta_io.refuse_newer_tables(older)
+    refuse_newer_tables(older)
 
 
 def test_the_pages_and_doctor_name_a_newer_warehouse(newer) -> None:
@@ -117,8 +118,7 @@ def test_a_small_table_of_an_earlier_version_gains_columns_and_version(warehouse
     earlier = replace(JOB_RUNS, columns=JOB_RUNS.columns[:-2])
     row = {"job": "build", "run_id": "1", "told_at": 1, "started_at": 1}
     small_table.append(warehouse, earlier, [row])
-    for module in (delta_io, small_table):
-        monkeypatch.setattr(module, "SCHEMA_VERSION", 2)
+    monkeypatch.setattr("jobs.create_tables.SCHEMA_VERSION", 2)
     small_table.append(warehouse, JOB_RUNS, [row | {"run_id": "2", "pid": 7}])
     found = DeltaTable(table_path(warehouse, JOB_RUNS))
     assert sorted(found.to_pyarrow_table()["pid"].to_pylist(), key=str) == [7, None]
