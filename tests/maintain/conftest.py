@@ -17,7 +17,7 @@ from deltalake import DeltaTable, write_deltalake
 from bench.storage import in_files
 from jobs import small_table
 from jobs.append import append
-from jobs.create_tables import create, create_tables
+from jobs.create_tables import create
 from jobs.delta_io import table_path
 from jobs.replay import Capture, bronze_of, split
 from pipelines.arrow_types import row_type, stored
@@ -80,7 +80,6 @@ def add(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
 
 def make(spark, warehouse: Path, bronze: Sequence[Bronze]) -> None:
     """A warehouse with this bronze and its silver."""
-    create_tables(spark, warehouse, (OFFSET_COMMITS,))
     for table in (*BRONZE, *SILVER):
         create(warehouse, table)
     add(spark, warehouse, bronze)
