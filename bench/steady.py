@@ -1,11 +1,12 @@
-"""Hours of steady load on `./regroup up`: freshness of silver, memory, open files and files of each table.
+"""Hours of steady load on `./regroup up`: freshness of silver, gold, memory, open files and files of each table.
 
 `./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 300]
-[--driver-memory 2g] [--history-minutes 0]`: a broker of its own, whose `__consumer_offsets` gets records at that rate,
-each with the time it is written; every group rebalances once in 20 rounds of commits. A row of `generations` is visible
-in the first version of the table that has it, which is looked for twice a second. Memory is proportional set size (Pss)
-of `up` and of all that it started. With a history, records of that many minutes are there before, and what is measured
-begins once they are in silver: what grows with history shows within minutes.
+[--driver-memory 2g] [--history-minutes 0] [--log FILE]`: a broker of its own, whose `__consumer_offsets` gets records
+at that rate, each with the time it is written; every group rebalances once in 20 rounds of commits. A row of
+`generations` is visible in the first version of the table that has it, which is looked for twice a second. Memory is
+proportional set size (Pss) of `up` and of all that it started. With a history, records of that many minutes are there
+before, and what is measured begins once they are in silver: what grows with history shows within minutes. What `up`
+says goes to the log.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ from bench.load import PARTITIONS_PER_GROUP, Load, announced, create_offsets_top
 from jobs.delta_io import table_path
 from jobs.lab.broker import Broker
 from schemas.bronze import BRONZE
+from schemas.gold import ADVICE, GROUP_HEALTH
 from schemas.silver import GENERATIONS, SILVER
+from schemas.tables import Table
 
 LATE = timedelta(minutes=15)
 CAUGHT_UP = timedelta(seconds=20)
@@ -114,6 +117,15 @@ def files_of(warehouse: Path) -> tuple[str, int, int]:
     return name, most, logs
 
 
+def groups_in(warehouse: Path, table: Table) -> int:
+    """How many groups it has rows of."""
+    path = table_path(warehouse, table)
+    if not DeltaTable.is_deltatable(path):
+        return 0
+    files = DeltaTable(path).file_uris()
+    return len({group for file in files for group in pq.read_table(file, columns=["group_id"])["group_id"].to_pylist()})
+
+
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else float("nan")
 
@@ -171,7 +183,8 @@ def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[l
     return waits, memory, freshness.visible
 
 
-def main() -> None:
+def options() -> argparse.Namespace:
+    """Of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=int, default=120)
     parser.add_argument("--records-per-s", type=int, default=2_000)
@@ -179,7 +192,12 @@ def main() -> None:
     parser.add_argument("--maintain-seconds", type=float, default=300)
     parser.add_argument("--driver-memory", default="2g")
     parser.add_argument("--history-minutes", type=int, default=0)
-    arguments = parser.parse_args()
+    parser.add_argument("--log", type=Path)
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = options()
     rate, minutes, history = arguments.records_per_s, arguments.minutes, timedelta(minutes=arguments.history_minutes)
     # Beside the minutes measured there is what is written while the history is caught up with.
     written = rate * round(60 * minutes + 1.5 * history.total_seconds())
@@ -196,7 +214,8 @@ def main() -> None:
             f'[clusters.kafka]\nbootstrap_servers = "{servers}"\n'
         )
         command = [sys.executable, "-m", "jobs.cli", "up", "--config", config, "--warehouse", warehouse]
-        with (folder / "up.log").open("wb") as log:
+        said = arguments.log or folder / "up.log"
+        with said.open("wb") as log:
             up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log)
         stack.callback(up.wait)
         stack.callback(up.send_signal, signal.SIGINT)
@@ -214,7 +233,8 @@ def main() -> None:
         started = datetime.now(UTC)
         waits, memory, visible = watch(up.pid, warehouse, minutes, started)
         ended = up.poll()
-        batches = between_batches((folder / "up.log").read_text(encoding="utf-8"), minutes)
+        batches = between_batches(said.read_text(encoding="utf-8"), minutes)
+        analysed = {table.name: groups_in(warehouse, table) for table in (GROUP_HEALTH, ADVICE)}
     fate = "ran to the end" if ended is None else f"ended with {ended}"
     middle, p95 = (percentile(waits, share) for share in (0.5, 0.95))
     begin = started - first
@@ -222,6 +242,7 @@ def main() -> None:
         f"{visible:,} of {due(load, begin, begin + timedelta(minutes=minutes - 1)):,} generations visible; `up` {fate}"
     )
     print(f"record to silver after the warm-up: median {middle:.1f} s, p95 {p95:.1f} s")
+    print(f"groups analysed: {', '.join(f'{groups:,} in {name}' for name, groups in analysed.items())}")
     print(f"a batch every {percentile(batches, 0.5):.1f} s in the second half")
     half = memory[len(memory) // 2 :]
     if len(half) > 2:
