@@ -2,27 +2,28 @@
 
 Replaying what a lively group did takes longer than it does to happen, with many of them for hours. So each part is as
 many groups as take some seconds, and it takes the time that batches leave, at least a quarter. Advice, which replays,
-has parts of its own: health and diagnoses take a hundredth of its time, and do not wait for it.
+is made apart: health and diagnoses take a hundredth of its time, and do not wait for it.
 """
 
 from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
 from jobs.analyze import Part, analyze_part
 from jobs.conflicts import is_local
-from jobs.create_tables import create_tables
 from jobs.delta_io import table_path
 from jobs.replaying import Replaying
 from jobs.settings import Settings
 from jobs.spark import for_few_rows
 from jobs.working import Working
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH
 from schemas.silver import GENERATIONS
+from schemas.tables import Table
 
 PART_S = 5.0
 """What a part is meant to take."""
@@ -30,10 +31,10 @@ PART_S = 5.0
 LEAST_SHARE = 0.25
 """Of the time, as long as groups wait to be analysed, however busy batches are."""
 
-FIRST, MOST = 4, 500
+FIRST, MOST = 1, 500
 """Groups of a part."""
 
-QUEUES = ((GROUP_HEALTH, DIAGNOSES), (ADVICE,))
+QUICK, SLOW = (GROUP_HEALTH, DIAGNOSES), (ADVICE,)
 """Tables whose rows of a group are made at once."""
 
 
@@ -56,42 +57,41 @@ class Building:
 
 @dataclass(slots=True, kw_only=True)
 class Analysing(Working):
-    """A thread that analyses; `building` is held while it is chosen what of silver is read."""
+    """A thread that makes rows of `tables`, in a process `nicer` than this one; `building` is held while it is chosen
+    what of silver is read.
+    """
 
     spark: SparkSession
     settings: Settings
     building: Building
+    tables: Sequence[Table]
+    nicer: int
 
     def go_on(self, stopped: threading.Event) -> None:
-        create_tables(self.spark, self.settings.warehouse, GROUP_TABLES)
         spark = for_few_rows(self.spark, tasks=1)
-        with Replaying() as replaying:
+        with Replaying(nicer=self.nicer) as replaying:
             is_here = is_local(table_path(self.settings.warehouse, GENERATIONS))
             self._in_parts(stopped, spark, replaying if is_here else None)
 
     def _in_parts(self, stopped: threading.Event, spark: SparkSession, replaying: Replaying | None) -> None:
-        most, rest = dict.fromkeys(QUEUES, FIRST), self.settings.analyze_seconds / 2
+        most, rest = FIRST, self.settings.analyze_seconds / 2
         at, built = time.monotonic(), self.building.seconds
         while not stopped.wait(rest):
-            began, left = time.monotonic(), 0
-            for tables in QUEUES:
-                part_began = time.monotonic()
-                part = analyze_part(
-                    spark,
-                    self.settings,
-                    tables=tables,
-                    most=most[tables],
-                    reading=self.building,
-                    replaying=replaying,
-                    with_storms=False,
-                )
-                most[tables] = following(part, time.monotonic() - part_began)
-                left += part.left
+            began = time.monotonic()
+            part = analyze_part(
+                spark,
+                self.settings,
+                tables=self.tables,
+                most=most,
+                reading=self.building,
+                replaying=replaying,
+                with_storms=False,
+            )
             ended = time.monotonic()
             busy = (self.building.seconds - built) / (ended - at)
             at, built = ended, self.building.seconds
-            rest = pause(ended - began, busy)
-            rest = rest if left else max(self.settings.analyze_seconds, rest)
+            most, rest = following(part, ended - began), pause(ended - began, busy)
+            rest = rest if part.left else max(self.settings.analyze_seconds, rest)
 
 
 def following(part: Part, took: float) -> int:
@@ -100,5 +100,5 @@ def following(part: Part, took: float) -> int:
 
 
 def pause(took: float, busy: float) -> float:
-    """Seconds to rest after parts that `took` so many, where silver was being written `busy` of the time."""
+    """Seconds to rest after a part that `took` so many, where silver was being written `busy` of the time."""
     return took / max(LEAST_SHARE, 1 - busy) - took

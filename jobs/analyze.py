@@ -52,9 +52,6 @@ Scope = dict[Group, int]
 Change = tuple[Group, int, Sequence[Table]]
 """Such a change, and the tables whose rows of the group it may change."""
 
-Waiting = dict[Group, tuple[int, frozenset[str]]]
-"""The same with the names of the tables whose rows of the group are still to be made."""
-
 Announced = tuple[str, int, str | None, str, str]
 
 
@@ -84,7 +81,7 @@ def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How many groups were analysed, and how many that changed are still to be, for the same tables."""
+    """How many groups were analysed, and how many that changed are still to be."""
 
     analysed: int
     left: int
@@ -103,12 +100,12 @@ def analyze_part(
 ) -> Part:
     """Analyse `most` of the groups that changed, those first that have waited longest; all tables are there.
 
-    Rows are made of `tables`; for the others the groups go on waiting. Silver does not change while `reading` is
-    entered; it is read afterwards as it was then. With `replaying` that is done without Spark. Without `with_storms`
+    Rows are made of `tables`, of which it is remembered apart what was analysed. Silver does not change while `reading`
+    is entered; it is read afterwards as it was then. With `replaying` that is done without Spark. Without `with_storms`
     somebody else keeps `storms`.
     """
     warehouse = settings.warehouse
-    memory = analysed_path(warehouse)
+    memory = analysed_path(warehouse, tables)
     terms = Terms(
         quiet_ms=settings.quiet_ms,
         worth=Worth(seconds=settings.worth_resource_seconds, ratio=settings.worth_ratio),
@@ -123,15 +120,13 @@ def analyze_part(
             "until_ms": known.until_ms,
             "marks": [list(mark) for mark in _listed(known)],
         }
-        before = _remembered(memory)
-        is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
-        changes = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
-        waiting = _waiting(None if is_new else before, changes)
-        names = {table.name for table in tables}
-        scope: Scope = {group: at for group, (at, wanted) in waiting.items() if wanted & names}
-        part = dict(islice(scope.items(), most))
         if with_storms:
             update_storms(spark, settings, again=again)
+    before = _remembered(memory)
+    is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
+    changes = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
+    scope = _waiting(None if is_new else before, (change for change in changes if set(change[2]) & set(tables)))
+    part = dict(islice(scope.items(), most))
     if part and replaying:
         rows = silver_of(warehouse, versions, part, terms)
         old = gold_stored(warehouse, part, tables)
@@ -139,19 +134,19 @@ def analyze_part(
     elif part:
         silver = {t: read(spark, warehouse, t, version.version()) for t, version in versions.items()}
         _rebuild(spark, warehouse, silver, part, known, terms, tables)
-    left = {group: (at, wanted - names if group in part else wanted) for group, (at, wanted) in waiting.items()}
-    told = [[*group, at, sorted(wanted)] for group, (at, wanted) in left.items() if wanted]
+    left = [[*group, at] for group, at in scope.items() if group not in part]
     memory.parent.mkdir(parents=True, exist_ok=True)
     # Replaced in one step: a crash in between analyses these groups again, which changes nothing.
     new = memory.with_suffix(".part")
-    new.write_text(json.dumps(now | {"waiting": told}), encoding="utf-8")
+    new.write_text(json.dumps(now | {"left": left}), encoding="utf-8")
     new.replace(memory)
-    return Part(analysed=len(part), left=len(scope) - len(part))
+    return Part(analysed=len(part), left=len(left))
 
 
-def analysed_path(warehouse: Path) -> Path:
-    """Where it is remembered what was analysed."""
-    return checkpoint_path(warehouse, "analyze") / "analysed.json"
+def analysed_path(warehouse: Path, tables: Sequence[Table] = GROUP_TABLES) -> Path:
+    """Where it is remembered for which groups rows of these tables were made."""
+    names = "-".join(["analysed", *(() if tables == GROUP_TABLES else (table.name for table in tables))])
+    return checkpoint_path(warehouse, "analyze") / f"{names}.json"
 
 
 def _rebuild(
@@ -218,18 +213,15 @@ def _remembered(memory: Path) -> dict[str, Any] | None:
         found: dict[str, Any] = json.loads(memory.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return None
-    # What an earlier Regroup remembered says not for which tables groups wait.
-    return found if "waiting" in found else None
+    return found
 
 
-def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Waiting:
-    """Who waited then, in that order, and who changed since."""
-    told = before["waiting"] if before else ()
-    out = {(cluster, group): (at, frozenset(names)) for cluster, group, at, names in told}
-    for group, at, tables in changes:
-        since, wanted = out.get(group, (at, frozenset()))
-        out[group] = (min(at, since), wanted | {table.name for table in tables})
-    return out
+def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Scope:
+    """Who was left then, in that order, and who changed since."""
+    scope = {(cluster, group): at for cluster, group, at in before["left"]} if before else {}
+    for group, at, _ in changes:
+        scope[group] = min(at, scope.get(group, at))
+    return scope
 
 
 def _all(warehouse: Path) -> Iterator[Change]:

@@ -149,7 +149,8 @@ def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: floa
         changed = [table for table in there(warehouse) if _erase(spark, warehouse, table, name, found)]
         if not changed:
             break
-    caches = [path for path in (memory_path(warehouse), analysed_path(warehouse)) if path.exists()]
+    analysed = analysed_path(warehouse).parent.glob("analysed*.json")
+    caches = [path for path in (memory_path(warehouse), *analysed) if path.exists()]
     for path in caches:
         # They only save work, and name groups.
         path.unlink()

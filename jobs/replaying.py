@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from jobs.beside import Beside
+from jobs.beside import NICER, Beside
 from pipelines.gold.groups import Group, Known, gold_of_few
 from pipelines.gold.rows import Terms
 from schemas.gold import GROUP_TABLES
@@ -16,8 +16,8 @@ from schemas.tables import Table
 class Replaying(Beside):
     """Asked for gold."""
 
-    def __init__(self) -> None:
-        super().__init__(replayed)
+    def __init__(self, *, nicer: int = NICER) -> None:
+        super().__init__(replayed, nicer=nicer)
 
     def gold(
         self,

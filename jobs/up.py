@@ -18,7 +18,8 @@ from pyspark.sql import SparkSession
 
 from dashboards.access import TOKEN_VARIABLE
 from jobs import ingest, poll
-from jobs.analysing import Analysing, Building
+from jobs.analysing import QUICK, SLOW, Analysing, Building
+from jobs.beside import NICER
 from jobs.build import rebuild_new, rebuild_touched, touched
 from jobs.create_tables import create_tables
 from jobs.errors import UserError, one_line
@@ -36,7 +37,7 @@ from jobs.settings import Cluster, Settings
 from jobs.spark import session
 from jobs.storming import Storming
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE
-from schemas.gold import MARKS
+from schemas.gold import GROUP_TABLES, MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import JobOutcome
 from schemas.tables import Table
@@ -63,7 +64,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         settings = replace(settings, dashboard_url=settings.dashboard_url or address)
         say(f"Pages: {address} (they fill as history is read)")
         spark = session("regroup up", cores=settings.cores, spare=1, driver_memory=settings.driver_memory)
-        create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
+        create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS, *GROUP_TABLES))
         notifying = Notifying(notifier=Notifier(settings, say=say))
         say(f"Spark and the tables in {settings.warehouse} are ready")
         stopped = _on_signal()
@@ -85,10 +86,9 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         _notify(notifying, settings, stopped, stack, say, runs)
         check_quality(settings, stopped)
         keep_small(spark, settings, stopped, say, building)
-        analysing = Analysing(
-            spark=spark, settings=settings, building=building, failing=partial(runs.failing, "analyze")
-        )
-        analysing.start(stopped)
+        analysing = _analysing(spark, settings, building, runs)
+        for each in analysing:
+            each.start(stopped)
         storming.start(stopped)
         while not stopped.wait(1):
             with runs.failing("ingest"):
@@ -96,7 +96,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             for following in polls:
                 with runs.failing("poll"):
                     following.raise_failure()
-            analysing.raise_failure()
+            for each in analysing:
+                each.raise_failure()
             storming.raise_failure()
         say("Stopping")
         _silence(spark)
@@ -105,6 +106,21 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         sys.stdout.flush()
         # A batch under way is abandoned as by a crash, which loses nothing; Spark would report it as errors.
         os._exit(0)
+
+
+def _analysing(spark: SparkSession, settings: Settings, building: Building, runs: Runs) -> list[Analysing]:
+    """Health and diagnoses, and beside them advice, which gives way to them too."""
+    return [
+        Analysing(
+            spark=spark,
+            settings=settings,
+            building=building,
+            tables=tables,
+            nicer=nicer,
+            failing=partial(runs.failing, "analyze"),
+        )
+        for tables, nicer in ((QUICK, NICER // 2), (SLOW, NICER))
+    ]
 
 
 def _again(runs: Runs, say: _Stages, error: Exception) -> None:

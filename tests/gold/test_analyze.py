@@ -89,7 +89,11 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse)
     assert gold(warehouse) == step_by_step, "in parts and without Spark it is the same"
 
     group = mark_deploy(warehouse)
-    assert analyze(spark, settings) == 1, "of all groups only that which the mark is about"
+    with Replaying() as replaying:
+        marked = analyze_part(spark, settings, tables=(GROUP_HEALTH, DIAGNOSES), replaying=replaying)
+        assert marked == Part(analysed=1, left=0), "of all groups only that which the mark is about"
+        advised = analyze_part(spark, settings, tables=(ADVICE,), replaying=replaying)
+        assert advised == Part(analysed=0, left=0), "no advice asks for marks"
     assert {group in row for row in gold(warehouse)["diagnoses"] if "v2.31" in row} == {True}
 
     # A group that loses so little is told to leave it; one that counts every second may not be.

@@ -20,7 +20,7 @@ from jobs.erase import Name, erase
 from jobs.storm_memory import SCHEMA, Memory
 from jobs.storms import memory_path
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import ALERTS
+from schemas.gold import ADVICE, ALERTS, GROUP_TABLES
 from schemas.operations import QUALITY_RESULTS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
 from tests.jobs.conftest import differing, silver
@@ -62,7 +62,9 @@ def told(recorded) -> tuple[Path, str]:
     write_deltalake(table_path(recorded, QUARANTINE), kept, mode="append")
     Memory(files={}, shakes=SCHEMA.empty_table()).save(memory_path(recorded))
     analysed_path(recorded).parent.mkdir(parents=True)
-    analysed_path(recorded).write_text(json.dumps({"marks": [["kafka", 1, group, "deploy", "v2"]]}))
+    for tables in (GROUP_TABLES, (ADVICE,)):
+        told = json.dumps({"marks": [["kafka", 1, group, "deploy", "v2"]]})
+        analysed_path(recorded, tables).write_text(told)
     return recorded, group
 
 
