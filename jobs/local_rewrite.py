@@ -96,18 +96,20 @@ def exchange(path: str, gone: Sequence[str], come: Sequence[DataFile], *, is_sam
 
     def act() -> bool:
         stored = DeltaTable(path)
-        if not {Path(file).name for file in gone} <= {Path(file).name for file in stored.file_uris()}:
+        standing = {Path(file).name for file in stored.file_uris()}
+        if {file.name for file in come} <= standing:
+            # A commit may be there although the attempt failed after it.
+            return True
+        if not {Path(file).name for file in gone} <= standing:
             return False
         commit(path, stored, removed=gone, added=(), files=come, is_same=is_same)
         return True
 
-    is_done = False
-    try:
-        is_done = insist(path, act)
-    finally:
-        if not is_done:
-            for file in come:
-                Path(path, file.name).unlink(missing_ok=True)
+    # Where an attempt fails it is not known whether a commit mentions them; if none does, `maintain` removes them.
+    is_done = insist(path, act)
+    if not is_done:
+        for file in come:
+            Path(path, file.name).unlink()
     return is_done
 
 

@@ -10,8 +10,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
+from deltalake.exceptions import CommitFailedError
 
+from jobs import local_rewrite
 from jobs.beside import Beside
 from jobs.compact import AGES_S, FEW_FILES, Made, compact, packs, together
 from jobs.create_tables import create_tables
@@ -56,16 +58,20 @@ def stored(path) -> list:
 
 def test_small_files_become_one_with_the_same_rows_and_streams_see_nothing_of_it(spark, warehouse, path) -> None:
     before, seen = stored(path), []
+
+    def read_on() -> int:
+        stream = follow(spark, warehouse, GENERATIONS).writeStream.foreachBatch(lambda new, _: seen.append(new.count()))
+        there = stream.option("checkpointLocation", str(warehouse.parent / "stream")).trigger(availableNow=True)
+        there.start().awaitTermination()
+        return sum(seen)
+
+    assert FILES == read_on()
     with Beside(together) as beside:
         assert Made(FILES, 1) == compact(warehouse, GENERATIONS, beside)
         assert Made() == compact(warehouse, GENERATIONS, beside)
     assert before == stored(path)
     assert 1 == len(DeltaTable(path).file_uris())
-    stream = follow(spark, warehouse, GENERATIONS).writeStream.foreachBatch(lambda rows, _: seen.append(rows.count()))
-    stream.option("checkpointLocation", f"{path}/../stream").trigger(availableNow=True).start().awaitTermination()
-    assert FILES == sum(seen)
-    changes = DeltaTable(path).history(1)[0]
-    assert "WRITE" in changes["operation"]
+    assert FILES == read_on()
 
 
 def test_what_a_batch_replaced_meanwhile_stays_as_it_made_it(spark, warehouse, path) -> None:
@@ -88,6 +94,28 @@ def test_what_a_batch_adds_meanwhile_stands_beside(spark, warehouse, path) -> No
     assert Made(FILES, 1) == compact(warehouse, GENERATIONS, Here(batch))
     assert list(range(FILES + 1)) == sorted(DeltaTable(path).to_pyarrow_table()["generation_id"].to_pylist())
     assert 2 == len(DeltaTable(path).file_uris())
+
+
+def test_a_commit_whose_attempt_failed_only_afterwards_stays(warehouse, path, monkeypatch) -> None:
+    committed = local_rewrite.commit
+
+    def late(*args, **given) -> None:
+        committed(*args, **given)
+        raise error
+
+    before = stored(path)
+    for error in (CommitFailedError("the checkpoint after it"), OSError("the disk after it")):
+        with monkeypatch.context() as patched:
+            patched.setattr(local_rewrite, "commit", late)
+            if isinstance(error, OSError):
+                for number in range(FILES):
+                    write_deltalake(path, generation(FILES + number), mode="append")
+                before = stored(path)
+                with pytest.raises(OSError, match="the disk after it"):
+                    compact(warehouse, GENERATIONS, Here())
+            else:
+                assert Made(FILES, 1) == compact(warehouse, GENERATIONS, Here())
+        assert before == stored(path)
 
 
 def test_batches_wait_for_the_commit_alone(warehouse, path) -> None:
