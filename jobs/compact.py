@@ -20,7 +20,7 @@ from deltalake import DeltaTable
 from jobs.beside import Beside
 from jobs.data_file import DataFile, write_pieces
 from jobs.delta_io import table_path
-from jobs.engine import connect, show_files
+from jobs.engine import connect, in_pieces, show_files
 from jobs.full_disk import NO_SPACE, refuse_full
 from jobs.local_rewrite import exchange
 from pipelines.arrow_types import row_type
@@ -39,9 +39,6 @@ AGES_S = (30, 60, 120, 240)
 """Files are put together with those of their age, as these seconds part them: batches replace rows of the last minutes
 most, and read the files of the last minutes only.
 """
-
-AT_ONCE = 300_000
-"""Rows of a piece."""
 
 
 class Made(NamedTuple):
@@ -81,7 +78,7 @@ def packs(path: str, large: int, now: float) -> list[list[str]]:
     for _, of_age in groupby(files, key=lambda file: sum(now - file[0] < age for age in AGES_S)):
         room = 0
         for _, name, size in of_age:
-            if size > room or not found:
+            if size > room:
                 found.append([])
                 room = large
             found[-1].append(f"{path}/{name}")
@@ -96,7 +93,6 @@ def together(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile:
     def pieces() -> Iterator[pa.Table]:
         with connect() as engine:
             show_files(engine, "held", table, files)
-            for piece in engine.table("held").select(*table.names).to_arrow_reader(AT_ONCE):
-                yield pa.Table.from_batches([piece]).cast(schema)
+            yield from in_pieces(engine.table("held").select(*table.names), schema)
 
     return write_pieces(Path(table_path(warehouse, table)), schema, pieces())

@@ -16,7 +16,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from duckdb import DuckDBPyConnection
+from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from dashboards.delta_files import relation
 from jobs.garbage import give_back
@@ -26,6 +26,9 @@ from schemas.tables import Table
 
 RENEWED_AFTER = 2_000
 """So many questions, some minutes' worth: an instance keeps 1-20 kB of each for as long as it is there (DuckDB 2.0)."""
+
+AT_ONCE = 300_000
+"""Rows of a piece: some hundred MB of those that are decoded."""
 
 GONE_AFTER = 200
 """So many questions later nobody asks the old instance any more."""
@@ -81,6 +84,12 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
     """
     schema, is_even = pa.schema(list(row_type(table))), all(_has_all(file, table.names) for file in files)
     connection.register(name, relation(connection, name, files, schema, is_even=is_even))
+
+
+def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema) -> Iterator[pa.Table]:
+    """The rows, so many in memory at once as are worth a row group."""
+    for piece in rows.to_arrow_reader(AT_ONCE):
+        yield pa.Table.from_batches([piece]).cast(schema)
 
 
 def holding(connection: DuckDBPyConnection, files: Sequence[str], which: str, **values: object) -> list[str]:

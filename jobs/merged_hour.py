@@ -18,7 +18,7 @@ from duckdb import DuckDBPyConnection
 from dashboards.gold_store import moment
 from jobs.data_file import DataFile, write, write_pieces
 from jobs.delta_io import table_path
-from jobs.engine import connect, holding, quoted, show, show_files
+from jobs.engine import connect, holding, in_pieces, quoted, show, show_files
 from jobs.silver_rows import standing_files
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import TOPIC
@@ -134,8 +134,7 @@ def _beside(files: Sequence[str], hour: int, covered: Covered, schema: pa.Schema
             f"WHERE NOT coalesce({INSIDE}, false)",
             params=_span(hour),
         )
-        for piece in found.to_arrow_reader(AT_ONCE):
-            yield pa.Table.from_batches([piece]).cast(schema)
+        yield from in_pieces(found, schema)
 
 
 def _show_covered(engine: DuckDBPyConnection, covered: Covered) -> None:
