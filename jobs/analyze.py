@@ -49,8 +49,7 @@ EVERYTHING = 0
 Scope = dict[Group, int]
 """Milliseconds since the epoch of each group's earliest change."""
 
-Change = tuple[Group, int, Sequence[Table]]
-"""Such a change, and the tables whose rows of the group it may change."""
+Change = tuple[Group, int]
 
 Announced = tuple[str, int, str | None, str, str]
 
@@ -124,8 +123,8 @@ def analyze_part(
             update_storms(spark, settings, again=again)
     before = _remembered(memory)
     is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
-    changes = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known)
-    scope = _waiting(None if is_new else before, (change for change in changes if set(change[2]) & set(tables)))
+    changes = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known, tables)
+    scope = _waiting(None if is_new else before, changes)
     part = dict(islice(scope.items(), most))
     if part and replaying:
         rows = silver_of(warehouse, versions, part, terms)
@@ -219,25 +218,30 @@ def _remembered(memory: Path) -> dict[str, Any] | None:
 def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Scope:
     """Who was left then, in that order, and who changed since."""
     scope = {(cluster, group): at for cluster, group, at in before["left"]} if before else {}
-    for group, at, _ in changes:
+    for group, at in changes:
         scope[group] = min(at, scope.get(group, at))
     return scope
 
 
 def _all(warehouse: Path) -> Iterator[Change]:
     for row in rows(warehouse, GENERATIONS, ("cluster", "group_id")):
-        yield (row["cluster"], row["group_id"]), EVERYTHING, GROUP_TABLES
+        yield (row["cluster"], row["group_id"]), EVERYTHING
 
 
 def _touched(
-    warehouse: Path, before: Mapping[str, Any], standing: Mapping[str, list[str]], known: Known
+    warehouse: Path,
+    before: Mapping[str, Any],
+    standing: Mapping[str, list[str]],
+    known: Known,
+    tables: Sequence[Table],
 ) -> Iterator[Change]:
-    """Groups with other silver rows; with an hour that goes further now; those that other marks are about."""
-    for group, at in _open_hours(warehouse, before["until_ms"], known.until_ms):
-        yield group, at, (GROUP_HEALTH,)
-    others = {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known))
-    for group, at in _announced(warehouse, others):
-        yield group, at, (DIAGNOSES,)
+    """Groups with other silver rows; for health those with an hour that goes further now, for diagnoses those that
+    other marks are about.
+    """
+    if GROUP_HEALTH in tables:
+        yield from _open_hours(warehouse, before["until_ms"], known.until_ms)
+    if DIAGNOSES in tables:
+        yield from _announced(warehouse, {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known)))
     for table in INPUTS:
         old, new = set(before["files"].get(table.name, ())), set(standing[table.name])
         try:
@@ -246,10 +250,10 @@ def _touched(
             yield from _all(warehouse)
             return
         for cluster, group_id, at in changes:
-            yield (cluster, group_id), at, GROUP_TABLES
+            yield (cluster, group_id), at
 
 
-def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[tuple[Group, int]]:
+def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[Change]:
     """Groups that rebalanced shortly after one of these marks, which is about them or their whole cluster."""
     if not marks:
         return
@@ -261,7 +265,7 @@ def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[tuple[
                 yield (cluster, row["group_id"]), at
 
 
-def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[tuple[Group, int]]:
+def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[Change]:
     """Groups with an hour that went beyond what was known when it was analysed, where more is known since."""
     for row in rows(warehouse, GROUP_HEALTH, ("cluster", "group_id", "hour_at")):
         known = before.get(row["cluster"], 0)
