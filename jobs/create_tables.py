@@ -88,14 +88,16 @@ def create(warehouse: str | Path, table: Table) -> None:
     if deltalake.DeltaTable.is_deltatable(path):
         _bring_up_to_date(path, table)
         return
-    deltalake.DeltaTable.create(
-        path,
-        Schema(_fields(table, table.columns)),
-        mode="ignore",
-        description=table.comment,
-        configuration=PROPERTIES | LOCAL_PROPERTIES,
-        raise_if_key_not_exists=False,
-    )
+    # Without a turn, who makes it at the same instant would make it anew as the second version.
+    with turn(path, alone=True):
+        deltalake.DeltaTable.create(
+            path,
+            Schema(_fields(table, table.columns)),
+            mode="ignore",
+            description=table.comment,
+            configuration=PROPERTIES | LOCAL_PROPERTIES,
+            raise_if_key_not_exists=False,
+        )
 
 
 def _fields(table: Table, columns: Sequence[Column]) -> list[Field]:
@@ -109,12 +111,11 @@ def _bring_up_to_date(path: str, table: Table) -> None:
     refuse_newer(path)
     stored = deltalake.DeltaTable(path)
     told = stored.metadata().configuration
-    properties = dict(LOCAL_PROPERTIES) if is_local(path) else {}
+    properties = dict(LOCAL_PROPERTIES)
     if schema_version(told) < SCHEMA_VERSION:
         # From now on it holds what the earlier Regroup could not write.
         properties[VERSION_PROPERTY] = str(SCHEMA_VERSION)
-    missing = _missing_columns(stored, table)
-    if missing:
+    if missing := _missing_columns(stored, table):
         with turn(path, alone=True):
             stored.alter.add_columns(_fields(table, missing))
     if not properties.items() <= told.items():

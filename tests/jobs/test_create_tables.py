@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,15 @@ def test_a_small_table_that_was_begun_and_left_is_made(warehouse) -> None:
     begun(table_path(warehouse, JOB_RUNS), seconds_ago=0)
     create(warehouse, JOB_RUNS)
     assert (Path(table_path(warehouse, JOB_RUNS)) / "_delta_log" / f"{0:020}.json").is_file()
+
+
+def test_of_many_who_make_a_table_at_the_same_instant_none_fails(warehouse) -> None:
+    together = threading.Barrier(8)
+
+    def make(_: int) -> None:
+        together.wait()
+        create(warehouse, JOB_RUNS)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(make, range(8)))
+    assert 0 == DeltaTable(table_path(warehouse, JOB_RUNS)).version()
