@@ -19,9 +19,6 @@ from tests.ui.hostile import STRINGS
 
 OURS = re.compile(r"</?(b|br|extra|i|sub|sup)>|%\{(customdata\[\d\]|x|y|z|text)\}")
 """What our own figures say in Plotly's subset of HTML."""
-PARTS = 8
-"""A page takes a fifth of a second: one part of the names is for every day, all are there with --faults."""
-
 ALIEN = ("Markdown", "DangerouslySetInnerHTML", "Iframe", "Script", "Img", "Embed", "ObjectEl")
 
 
@@ -78,11 +75,10 @@ def test_there_are_five_hundred_of_them() -> None:
     assert len(STRINGS) >= 500
 
 
-@pytest.mark.parametrize("part", [0, *(pytest.param(n, marks=pytest.mark.faults) for n in range(1, PARTS))])
 @pytest.mark.parametrize("name", ["group", "rebalance"])
-def test_no_name_becomes_an_element_a_link_or_a_formula(store, now, name, part) -> None:
+def test_no_name_becomes_an_element_a_link_or_a_formula(store, now, name) -> None:
     more = {"incarnation": 0, "generation": 2} if name == "rebalance" else {}
-    for text in STRINGS[part::PARTS]:
+    for text in STRINGS:
         address = State(page=name, start="all").href(name, cluster=sample.CLUSTER, group=text, **more)
         path, _, search = address.partition("?")
         made, _, _ = page(store, path, f"?{search}", None, now)
