@@ -1,7 +1,9 @@
-"""Two documents from the source: `python -m jobs.reference` writes docs/tables.md and docs/settings.md."""
+"""Documents from the source: `python -m jobs.reference` writes docs/tables.md, docs/states.md and docs/settings.md."""
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
@@ -16,6 +18,7 @@ from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.states import Vocabulary
 from schemas.tables import SCHEMA_VERSION, Table
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -25,6 +28,8 @@ LAYERS: Mapping[str, tuple[Iterable[Table], str]] = {
     "Gold": (GOLD, "What to do about it. Made by `analyze` and `notify`."),
     "Operations": (OPERATIONS, "How Regroup itself fares. Made by every job and by `quality`."),
 }
+STATES = re.compile(r"schemas\.states\.(\w+)")
+"""How a column's comment names the vocabulary of its values."""
 
 TOP = {
     "warehouse": "folder of the Delta tables",
@@ -119,8 +124,38 @@ def _tables() -> Iterator[str]:
             yield from ("| column | type | key | what |", "|---|---|---|---|")
             for column in table.columns:
                 key = "yes" if column.name in table.key else ""
-                yield f"| `{column.name}` | {column.type} | {key} | {_cell(column.comment)} |"
+                told = STATES.sub(lambda found: f"[{found[1]}](states.md#{found[1].lower()})", _cell(column.comment))
+                yield f"| `{column.name}` | {column.type} | {key} | {told} |"
     yield ""
+
+
+def states_document() -> str:
+    """docs/states.md: every value that an enumerated column may have."""
+    return "\n".join(_states())
+
+
+def _states() -> Iterator[str]:
+    yield "# States"
+    yield ""
+    yield "Written by `python -m jobs.reference` from `schemas/states.py`: every value of the columns that have few."
+    for vocabulary in Vocabulary.__subclasses__():
+        yield from ("", f"## {vocabulary.__name__}", "", inspect.getdoc(vocabulary) or "")
+        if columns := _columns_of(vocabulary):
+            yield from ("", f"In {', '.join(columns)}.")
+        yield from ("", "| value | what it tells |", "|---|---|")
+        for value in vocabulary:
+            yield f"| `{value}` | {_cell(value.says)} |"
+    yield ""
+
+
+def _columns_of(vocabulary: type[Vocabulary]) -> list[str]:
+    return [
+        f"`{table.name}.{column.name}`"
+        for tables, _ in LAYERS.values()
+        for table in tables
+        for column in table.columns
+        if vocabulary.__name__ in STATES.findall(column.comment)
+    ]
 
 
 def settings_document() -> str:
@@ -163,8 +198,9 @@ def _cell(text: str) -> str:
 
 
 def main() -> int:
-    """Write both; returns the exit code."""
+    """Write them; returns the exit code."""
     (DOCS / "tables.md").write_text(tables_document(), encoding="utf-8")
+    (DOCS / "states.md").write_text(states_document(), encoding="utf-8")
     (DOCS / "settings.md").write_text(settings_document(), encoding="utf-8")
     return 0
 

@@ -12,7 +12,12 @@ from jobs.settings import Settings
 
 
 @pytest.mark.parametrize(
-    ("name", "made"), [("tables.md", reference.tables_document), ("settings.md", reference.settings_document)]
+    ("name", "made"),
+    [
+        ("tables.md", reference.tables_document),
+        ("states.md", reference.states_document),
+        ("settings.md", reference.settings_document),
+    ],
 )
 def test_a_reference_is_what_the_source_makes_it(name, made) -> None:
     assert made() == (reference.DOCS / name).read_text(encoding="utf-8"), "run: python -m jobs.reference"
