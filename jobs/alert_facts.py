@@ -29,7 +29,7 @@ DIAGNOSED_MS = 7 * 24 * HOUR_MS
 """An older diagnosis explains nothing of today."""
 
 STEP_MS = 30_000
-"""Windows of losses end at a multiple of it, at most so long after what is known."""
+"""Losses are added up once in so long: their shortest window is minutes, and days of stops are read for it."""
 
 Row = dict[str, Any]
 
@@ -56,6 +56,7 @@ class Reading:
     limits: Limits
     watch: Watch | None = None
     covered: Covered = field(default_factory=Covered)
+    _lost: dict[str, tuple[int, list[Loss]]] = field(default_factory=dict)
 
     def clusters(self) -> list[str]:
         """Those that anything was read of."""
@@ -72,7 +73,7 @@ class Reading:
         hour = moment(until // HOUR_MS * HOUR_MS - HOUR_MS)
         rebalancing = self._ask(sql.REBALANCING, "groups", cluster=cluster)
         flapping = self._ask(sql.FLAPPING, "group_health", cluster=cluster, start=hour)
-        losses = self._losses(cluster, until)
+        losses = self._losses(cluster, until, now_ms)
         flappers = sorted({row["group_id"] for row in flapping})
         troubled = {row["group_id"] for row in rebalancing} | {loss.group_id for loss in losses} | set(flappers)
         return Facts(
@@ -124,9 +125,14 @@ class Reading:
         )
         return int(built) if commits.num_rows else None
 
-    def _losses(self, cluster: str, until_ms: int) -> list[Loss]:
-        # The same question for a while, which the lake answers from memory where nothing was written.
-        until_ms = -(-until_ms // STEP_MS) * STEP_MS
+    def _losses(self, cluster: str, until_ms: int, now_ms: int) -> list[Loss]:
+        asked_ms, losses = self._lost.get(cluster, (0, []))
+        if not 0 <= now_ms - asked_ms < STEP_MS:
+            losses = self._added_up(cluster, until_ms)
+            self._lost[cluster] = now_ms, losses
+        return losses
+
+    def _added_up(self, cluster: str, until_ms: int) -> list[Loss]:
         told: dict[str, Parameter] = {"cluster": cluster, "until_ms": until_ms, "widths": ",".join(map(str, WINDOWS))}
         least = least_ms(self.limits.availability)
         lost = self._ask(sql.LOST, "stalls", **told, start=moment(until_ms - WINDOWS[-1]), least_ms=round(least))

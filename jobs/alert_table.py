@@ -13,7 +13,7 @@ from dashboards.lake import Lake
 from jobs import alert_queries
 from jobs.delta_io import table_path
 from pipelines.arrow_types import stored
-from pipelines.gold.alerts.incidents import GIVEN_UP_MS
+from pipelines.gold.alerts.incidents import GIVEN_UP_MS, key_of
 from schemas.gold import ALERTS
 
 MOST = 100_000
@@ -28,7 +28,8 @@ def current(lake: Lake, now_ms: int, oldest_ms: int) -> list[dict[str, Any]]:
 
 def save(warehouse: Path, before: Sequence[Row], after: Sequence[Row]) -> None:
     """Turn the rows `before` into `after`, in one commit, or none where they are the same. No row ever goes."""
-    changed = [row for row in after if row not in before]
+    known = {key_of(row): row for row in before}
+    changed = [row for row in after if known.get(key_of(row)) != row]
     if not changed:
         return
     same = " AND ".join(f"old.{name} = new.{name}" for name in ALERTS.key)

@@ -34,6 +34,9 @@ from schemas.silver import GROUPS
 CELLS = 50_000
 """What of answers is kept, of those to one round: the next one asks of other versions."""
 
+MOST_SHARE = 0.1
+"""Of the time, for rounds that somebody wakes, as long as they take under a second: they hold up batches meanwhile."""
+
 Row = Mapping[str, Any]
 Say = Callable[[str], None]
 
@@ -80,11 +83,14 @@ class Notifying:
         for watched in self.notifier.watched:
             watched.start(stopped, settings.notify_seconds)
         while not stopped.is_set():
+            began = time.monotonic()
             try:
                 self.notifier.round()
             except Exception as error:  # noqa: BLE001 - the next round may succeed, and its absence is a metric
                 if not stopped.is_set():
                     self.notifier.say(f"Alerts were not evaluated, which is tried again: {one_line(error)}")
+            took = time.monotonic() - began
+            stopped.wait(min(settings.notify_seconds, took / MOST_SHARE - took))
             self._woken.wait(settings.notify_seconds)
             self._woken.clear()
 
