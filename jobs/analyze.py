@@ -22,7 +22,7 @@ from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.changed_rows import GoneError, changed
+from jobs.changed_rows import GoneError, Stand, changed
 from jobs.create_tables import create_tables
 from jobs.delta_io import checkpoint_path, read, table_path
 from jobs.errors import UserError
@@ -112,9 +112,9 @@ def analyze_part(
     with reading or nullcontext():
         known = _known(warehouse)
         versions = {t: DeltaTable(table_path(warehouse, t)) for t in INPUTS}
-        standing = {t.name: sorted(version.file_uris()) for t, version in versions.items()}
+        standing = {t.name: Stand.of(version) for t, version in versions.items()}
         now = {
-            "files": standing,
+            "standing": standing,
             "told": {"observed": known.observed, "terms": asdict(terms), "tables": sorted(PLACES)},
             "until_ms": known.until_ms,
             "marks": [list(mark) for mark in _listed(known)],
@@ -212,7 +212,8 @@ def _remembered(memory: Path) -> dict[str, Any] | None:
         found: dict[str, Any] = json.loads(memory.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return None
-    return found
+    # An earlier Regroup remembered something else.
+    return found if "standing" in found else None
 
 
 def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Scope:
@@ -231,7 +232,7 @@ def _all(warehouse: Path) -> Iterator[Change]:
 def _touched(
     warehouse: Path,
     before: Mapping[str, Any],
-    standing: Mapping[str, list[str]],
+    standing: Mapping[str, Stand],
     known: Known,
     tables: Sequence[Table],
 ) -> Iterator[Change]:
@@ -243,9 +244,9 @@ def _touched(
     if DIAGNOSES in tables:
         yield from _announced(warehouse, {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known)))
     for table in INPUTS:
-        old, new = set(before["files"].get(table.name, ())), set(standing[table.name])
         try:
-            changes = changed(table.names, TIMES[table.name], old - new, new - old)
+            then = Stand(*before["standing"][table.name])
+            changes = changed(table.names, TIMES[table.name], then, standing[table.name])
         except GoneError:
             yield from _all(warehouse)
             return

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
 from jobs.as_of import opened
 from jobs.engine import connect
@@ -17,20 +20,37 @@ from schemas.tables import Table
 GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error)
 """A file was vacuumed, or written before the table had all its columns: then nothing is known of what changed."""
 
+LOOKED_BACK = 500
+"""Commits, of the log that is read for what was put together: that of more takes longer than comparing."""
+
 
 def files(warehouse: Path, table: Table) -> list[str]:
     """The table's files as it stands."""
     return sorted(opened(warehouse, table).file_uris())
 
 
-def changed(columns: Sequence[str], time: str, gone: Iterable[str], come: Iterable[str]) -> list[tuple[str, str, int]]:
-    """(cluster, group_id, earliest `time` in milliseconds) of the groups whose rows in files `come` are not those in
-    files `gone`, as far as `columns` go.
+class Stand(NamedTuple):
+    """A state of a table: its version, and where its files are."""
+
+    version: int
+    files: Sequence[str]
+
+    @classmethod
+    def of(cls, table: DeltaTable) -> Stand:
+        return cls(table.version(), sorted(table.file_uris()))
+
+
+def changed(columns: Sequence[str], time: str, before: Stand, now: Stand) -> list[tuple[str, str, int]]:
+    """(cluster, group_id, earliest `time` in milliseconds) of the groups whose rows are not those of `before`, as far
+    as `columns` go.
 
     Raises:
         GoneError: a file cannot be read any more.
     """
-    sides = [_rows(columns, paths) for paths in (gone, come)]
+    old, new = set(before.files), _apart(before, now)
+    if old == new:
+        return []
+    sides = [_rows(columns, paths) for paths in (old - new, new - old)]
     with connect() as engine:
         for name, side in zip(("gone", "come"), sides, strict=True):
             engine.register(name, side)
@@ -39,6 +59,27 @@ def changed(columns: Sequence[str], time: str, gone: Iterable[str], come: Iterab
             "(SELECT * FROM gone EXCEPT SELECT * FROM come) UNION ALL (SELECT * FROM come EXCEPT SELECT * FROM gone)) "
             "GROUP BY ALL"
         ).fetchall()
+
+
+def _apart(before: Stand, now: Stand) -> set[str]:
+    """Files that hold the rows of `now`: for what was put together since those that it was made of, whose rows nobody
+    has to compare with them.
+    """
+    found = set(now.files)
+    folder = next(iter(now.files), "").rpartition("/")[0]
+    for version in range(now.version, max(before.version, now.version - LOOKED_BACK), -1):
+        try:
+            commit = Path(local(folder), "_delta_log", f"{version:020}.json").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            break
+        actions = [json.loads(line) for line in commit.splitlines()]
+        come, gone = (
+            {f"{folder}/{each[kind]['path']}" for each in actions if kind in each and not each[kind]["dataChange"]}
+            for kind in ("add", "remove")
+        )
+        if come and come <= found:
+            found = (found - come) | gone
+    return found
 
 
 def _rows(columns: Sequence[str], paths: Iterable[str]) -> pa.Table:

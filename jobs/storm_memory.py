@@ -1,4 +1,4 @@
-"""What `jobs.storms` remembers between two batches: shakes found so far, and the files of silver that they are from.
+"""What `jobs.storms` remembers between two batches: shakes found so far, and how silver stood that they are from.
 
 It only saves work: lost or out of date, everything is looked at again, and the same storms come out.
 """
@@ -6,7 +6,7 @@ It only saves work: lost or out of date, everything is looked at again, and the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import get_type_hints
@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from jobs.changed_rows import Stand
 from pipelines.gold.shakes import Shake
 from schemas.states import DiagnosisCause, Evidence
 
-VERSION = 1
-"""+1 with each change in what counts as a shake."""
+VERSION = 2
+"""+1 with each change in what counts as a shake or is remembered of one."""
 
 TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
 SCHEMA = pa.schema(
@@ -28,20 +29,20 @@ SCHEMA = pa.schema(
         *((name, TYPES.get(kind, pa.string())) for name, kind in get_type_hints(Shake).items()),
     ]
 )
-Files = Mapping[str, Sequence[str]]
+Standing = Mapping[str, Stand]
 Group = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """`files`: by table of silver, those that were looked at; None: nothing was yet."""
+    """`standing`: each table of silver as it was looked at; None: nothing was yet."""
 
-    files: Files | None
+    standing: Standing | None
     shakes: pa.Table
 
     @classmethod
     def empty(cls) -> Memory:
-        return cls(files=None, shakes=SCHEMA.empty_table())
+        return cls(standing=None, shakes=SCHEMA.empty_table())
 
     @classmethod
     def of(cls, path: Path) -> Memory:
@@ -52,16 +53,19 @@ class Memory:
             return cls.empty()
         if told["version"] != VERSION or table.schema.names != SCHEMA.names:
             return cls.empty()
-        return cls(files=told["files"], shakes=table.cast(SCHEMA))
+        standing = {name: Stand(*each) for name, each in told["standing"].items()}
+        return cls(standing=standing, shakes=table.cast(SCHEMA))
 
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        told = json.dumps({"version": VERSION, "files": self.files})
+        told = json.dumps({"version": VERSION, "standing": self.standing})
         part = path.with_suffix(".part")
         pq.write_table(self.shakes.replace_schema_metadata({"regroup": told}), part)
         part.replace(path)
 
-    def with_new(self, files: Files, since: Mapping[Group, int], found: Mapping[Group, Iterable[Shake]]) -> Memory:
+    def with_new(
+        self, standing: Standing, since: Mapping[Group, int], found: Mapping[Group, Iterable[Shake]]
+    ) -> Memory:
         """What is remembered of groups `since` an instant is replaced by what was `found`."""
         starts = pa.table(
             {
@@ -73,7 +77,7 @@ class Memory:
         joined = self.shakes.join(starts, ["cluster", "group_id"])
         kept = joined.filter(pc.fill_null(pc.less(joined["at"], joined["since"]), fill_value=True)).select(SCHEMA.names)
         new = [{"cluster": cluster, **asdict(s)} for (cluster, _), mine in found.items() for s in mine]
-        return Memory(files=files, shakes=pa.concat_tables([kept, pa.Table.from_pylist(new, SCHEMA)]))
+        return Memory(standing=standing, shakes=pa.concat_tables([kept, pa.Table.from_pylist(new, SCHEMA)]))
 
     def since(self, kept: Mapping[str, int]) -> Memory:
         """Without what is older than the instant given for its cluster."""
@@ -81,7 +85,7 @@ class Memory:
             self.shakes.filter((pc.field("cluster") == cluster) & (pc.field("at") >= start))
             for cluster, start in kept.items()
         ]
-        return Memory(files=self.files, shakes=pa.concat_tables([SCHEMA.empty_table(), *parts]))
+        return Memory(standing=self.standing, shakes=pa.concat_tables([SCHEMA.empty_table(), *parts]))
 
 
 def shakes_of(table: pa.Table) -> list[Shake]:

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from dashboards.lake import milliseconds
-from jobs.changed_rows import GoneError, changed, files
+from jobs.as_of import opened
+from jobs.changed_rows import GoneError, Stand, changed
 from jobs.create_tables import create_tables
 from jobs.delta_io import checkpoint_path, table_path
 from jobs.replace import replace_rows
@@ -22,7 +23,7 @@ from jobs.settings import Settings
 from jobs.silver_rows import among, rows, stored_rows
 from jobs.spark import for_few_rows
 from jobs.storm_facts import facts
-from jobs.storm_memory import Group, Memory, shakes_of
+from jobs.storm_memory import Group, Memory, Standing, shakes_of
 from pipelines.arrow_types import stored
 from pipelines.gold.lasting import Looked
 from pipelines.gold.places import HOUR_MS
@@ -87,7 +88,7 @@ def store(spark: SparkSession, warehouse: Path, found: Update) -> None:
 def look(warehouse: Path, *, again: bool = False) -> Update:
     """What silver tells of storms beyond what is stored."""
     before = Memory.empty() if again else Memory.of(memory_path(warehouse))
-    standing = {table.name: files(warehouse, table) for table in COLUMNS}
+    standing = {table.name: Stand.of(opened(warehouse, table)) for table in COLUMNS}
     known = _known(warehouse)
     since = _changed(before, standing, known)
     memory = before.with_new(standing, since, _shaken(warehouse, since))
@@ -102,7 +103,7 @@ def look(warehouse: Path, *, again: bool = False) -> Update:
         old += looked.replaced
         new += found
         kept[cluster] = looked.kept
-    return Update(old=old, new=new, memory=memory.since(kept) if before.files != standing else None)
+    return Update(old=old, new=new, memory=memory.since(kept) if before.standing != standing else None)
 
 
 def memory_path(warehouse: Path) -> Path:
@@ -119,16 +120,15 @@ def _known(warehouse: Path) -> Known:
     return out
 
 
-def _changed(memory: Memory, standing: Mapping[str, list[str]], known: Known) -> dict[Group, int]:
+def _changed(memory: Memory, standing: Standing, known: Known) -> dict[Group, int]:
     """From when on each group with other rows than then is looked at again."""
     everything = dict.fromkeys(known, 0)
-    if memory.files is None:
+    if memory.standing is None:
         return everything
     since: dict[Group, int] = {}
     for table, columns in COLUMNS.items():
-        before, now = set(memory.files.get(table.name, ())), set(standing[table.name])
         try:
-            found = changed(columns, TIMES[table], before - now, now - before) if before != now else []
+            found = changed(columns, TIMES[table], memory.standing[table.name], standing[table.name])
         except GoneError:
             return everything
         for cluster, group, at in found:

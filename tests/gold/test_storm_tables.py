@@ -141,7 +141,7 @@ def test_another_process_finds_them_as_silver_was_then(kept) -> None:
     with Beside(looked) as beside:
         found = beside.ask(kept.folder, seen)
         assert (found.old, found.new) == (expected.old, expected.new) != ([], [])
-        assert (found.memory.files, found.memory.shakes) == (expected.memory.files, expected.memory.shakes)
+        assert (found.memory.standing, found.memory.shakes) == (expected.memory.standing, expected.memory.shakes)
         later = beside.ask(kept.folder, {})
     assert later.new == kept.look().new != found.new
 
