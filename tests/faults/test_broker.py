@@ -16,9 +16,9 @@ from jobs.source_position import RECREATED
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COORDINATOR_RECORDS
 from tests.faults.matrix import Trial
+from tests.faults.points import INGEST, is_open, killed
 from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference, spans
-from tests.faults.test_ingest import POINTS, disturbed, is_open
 from tests.jobs.conftest import CLUSTER, record
 from tests.waiting import wait_until
 
@@ -53,7 +53,7 @@ def test_a_broker_that_crashes_within_a_batch_changes_no_row(matrix, warehouse, 
 
 def test_a_broker_that_is_down_is_named_and_nothing_is_lost(matrix, warehouse, failing, undisturbed, number) -> None:
     trial, cluster = matrix("broker down at the start", Trial()), cluster_of(failing)
-    disturbed(warehouse, cluster, *POINTS["offset_commits written"])
+    killed("ingest", warehouse, cluster, INGEST["offset_commits written"])
     failing.stop()
     job = Job("ingest", warehouse, cluster)
     trial.is_hit = 2 == job.end()
@@ -68,7 +68,7 @@ def test_a_log_that_begins_after_our_position_leaves_a_declared_gap(
     matrix, warehouse, failing, undisturbed, number
 ) -> None:
     trial, cluster = matrix("log start moved past our position", Trial()), cluster_of(failing)
-    disturbed(warehouse, cluster, *POINTS["commits file written"])
+    killed("ingest", warehouse, cluster, INGEST["commits file written"])
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     expire(failing, admin)
     trial.is_hit = True
@@ -95,7 +95,7 @@ def expire(broker: Broker, admin: AdminClient) -> None:
 
 def test_a_recreated_topic_is_read_whole_in_a_new_epoch(matrix, warehouse, failing, undisturbed, number) -> None:
     trial, cluster = matrix("topic recreated", Trial()), cluster_of(failing)
-    disturbed(warehouse, cluster, *POINTS["commits file written"])
+    killed("ingest", warehouse, cluster, INGEST["commits file written"])
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     for done in admin.delete_topics([TOPIC, cluster.events_topic]).values():
         done.result(20)

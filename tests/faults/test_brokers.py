@@ -22,9 +22,9 @@ from jobs.settings import Cluster
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE
 from tests.faults.matrix import Trial
+from tests.faults.points import has
 from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference, spans
-from tests.faults.test_ingest import has
 from tests.jobs.conftest import CLUSTER, differing, silver
 from tests.waiting import wait_until
 

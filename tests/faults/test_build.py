@@ -1,4 +1,4 @@
-"""A killed `build` ends in the silver tables of a quiet one, at whichever table it was killed."""
+"""`build` where bronze is read again under it: the silver tables of a quiet one."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from schemas.silver import REBALANCES, SILVER
 from tests.faults.matrix import Trial
-from tests.faults.process import Job, finished
+from tests.faults.points import INGEST, killed
+from tests.faults.process import finished
 from tests.faults.tables import Difference
-from tests.faults.test_ingest import POINTS as INGEST
-from tests.faults.test_ingest import commits, disturbed
 from tests.jobs.conftest import differing, silver
 
 pytestmark = pytest.mark.faults
-
-POINTS = {
-    "first silver table written": lambda w: any(commits(w, t.name) > 1 for t in SILVER),
-    "last silver table written": lambda w: commits(w, REBALANCES.name) > 1,
-}
 
 
 @pytest.fixture(scope="module")
@@ -46,25 +39,12 @@ def compared(quiet: dict[str, list[str]], found: dict[str, list[str]]) -> Differ
     return Difference(lost=lost, duplicated=more, is_identical=not rows)
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_a_kill_changes_no_row_of_silver(matrix, warehouse, recorded, read, quiet, point, number) -> None:
-    trial = matrix(f"kill -9 of build: {point}", Trial())
-    shutil.copytree(read, warehouse)
-    job = Job("build", warehouse, recorded)
-    there = job.until(lambda: POINTS[point](warehouse))
-    job.kill()
-    trial.is_hit = there and not (warehouse / "_checkpoints" / "build" / "commits" / "0").exists()
-    trial.seconds = finished("build", warehouse, recorded)
-    trial.found = compared(quiet, silver(warehouse))
-    assert trial.found.is_identical
-
-
 def test_bronze_that_is_read_again_after_a_lost_checkpoint_does_not_stop_build(
     matrix, warehouse, recorded, quiet, number
 ) -> None:
     """What a batch without coverage wrote is deleted from bronze, which `build` follows."""
     trial = matrix("checkpoint of ingest lost after build read its rows", Trial())
-    trial.is_hit = disturbed(warehouse, recorded, *INGEST["offset_commits written"])
+    trial.is_hit = killed("ingest", warehouse, recorded, INGEST["offset_commits written"])
     finished("build", warehouse, recorded)
     shutil.rmtree(warehouse / "_checkpoints" / "ingest")
     finished("ingest", warehouse, recorded)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,69 +14,9 @@ import pytest
 from jobs.delta_io import table_path
 from schemas.bronze import COORDINATOR_RECORDS
 from tests.faults.matrix import Trial
+from tests.faults.points import INGEST, STREAM, grows, is_open, killed, versions
 from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference
-
-STREAM = "_checkpoints/ingest/kafka/__consumer_offsets"
-AT = 1
-"""The second batch of three: something is written already, and something is left."""
-
-
-def has(warehouse: Path, *parts: str) -> bool:
-    return warehouse.joinpath(*parts).exists()
-
-
-def commits(warehouse: Path, table: str) -> int:
-    return len(list((warehouse / table / "_delta_log").glob("[0-9]*.json")))
-
-
-def wrote(warehouse: Path, table: str, versions: int) -> bool:
-    """Each table begins with the commit that makes it; those that only this stream fills gain one a batch."""
-    return has(warehouse, table, "_delta_log", f"{versions:020}.json")
-
-
-def is_open(warehouse: Path) -> bool:
-    return has(warehouse, STREAM, "offsets", str(AT)) and not has(warehouse, STREAM, "commits", str(AT))
-
-
-POINTS: dict[str, tuple[Callable[[Path], bool], Callable[[Path], bool]]] = {
-    "while tables are made": (
-        lambda w: has(w, "coordinator_records", "_delta_log"),
-        lambda w: not wrote(w, "coordinator_records", 0),
-    ),
-    "before the first batch": (
-        lambda w: has(w, STREAM, "regroup.json"),
-        lambda w: not has(w, STREAM, "commits", "0"),
-    ),
-    "offsets of a batch written": (lambda w: has(w, STREAM, "offsets", str(AT)), is_open),
-    "data of a table begun, not committed": (
-        lambda w: len(list((w / "coordinator_records").glob("part-*.parquet"))) > AT,
-        lambda w: not wrote(w, "coordinator_records", AT + 1),
-    ),
-    "coordinator_records written": (lambda w: wrote(w, "coordinator_records", AT + 1), is_open),
-    "offset_commits written": (lambda w: wrote(w, "offset_commits", AT + 1), is_open),
-    "all tables written": (
-        lambda w: wrote(w, "offset_commits", AT + 1) and is_covered(w),
-        is_open,
-    ),
-    "commits file written": (
-        lambda w: has(w, STREAM, "commits", str(AT)),
-        lambda w: not has(w, STREAM, "commits", str(AT + 1)),
-    ),
-}
-"""What is waited for, and what must be so when the job is dead for the point to have been hit."""
-
-
-def is_covered(warehouse: Path) -> bool:
-    """The stream of the events topic covers one batch too, in either order."""
-    return commits(warehouse, "coverage") >= AT + 3
-
-
-def disturbed(warehouse: Path, cluster, until: Callable[[Path], bool], was: Callable[[Path], bool]) -> bool:
-    job = Job("ingest", warehouse, cluster)
-    there = job.until(lambda: until(warehouse))
-    job.kill()
-    return there and was(warehouse)
 
 
 def judged(trial: Trial, warehouse: Path, cluster, undisturbed) -> None:
@@ -90,15 +29,7 @@ def test_kills_in_a_row_at_three_points_change_no_row(matrix, warehouse, recorde
     """The part of the matrix that every run has."""
     trial = matrix("kill -9: three points in a row", Trial())
     for point in ("offsets of a batch written", "coordinator_records written", "commits file written"):
-        trial.is_hit |= disturbed(warehouse, recorded, *POINTS[point])
-    judged(trial, warehouse, recorded, undisturbed)
-
-
-@pytest.mark.faults
-@pytest.mark.parametrize("point", POINTS)
-def test_a_kill_changes_no_row(matrix, warehouse, recorded, undisturbed, point, number) -> None:
-    trial = matrix(f"kill -9: {point}", Trial())
-    trial.is_hit = disturbed(warehouse, recorded, *POINTS[point])
+        trial.is_hit |= killed("ingest", warehouse, recorded, INGEST[point])
     judged(trial, warehouse, recorded, undisturbed)
 
 
@@ -118,7 +49,7 @@ def test_a_killed_part_changes_no_row(matrix, warehouse, recorded, undisturbed, 
 @pytest.mark.faults
 def test_a_lost_checkpoint_changes_no_row(matrix, warehouse, recorded, undisturbed, number) -> None:
     trial = matrix("checkpoint lost within a batch", Trial())
-    trial.is_hit = disturbed(warehouse, recorded, *POINTS["offset_commits written"])
+    trial.is_hit = killed("ingest", warehouse, recorded, INGEST["offset_commits written"])
     shutil.rmtree(warehouse / "_checkpoints")
     judged(trial, warehouse, recorded, undisturbed)
 
@@ -138,7 +69,7 @@ def test_a_torn_delta_log_is_refused_by_name_and_good_again_without_it(
 ) -> None:
     """As a disk leaves it that lost power before it wrote what was renamed."""
     trial = matrix(f"newest Delta log file torn to {left:.1%}", Trial())
-    trial.is_hit = disturbed(warehouse, recorded, *POINTS["coordinator_records written"])
+    trial.is_hit = killed("ingest", warehouse, recorded, INGEST["coordinator_records written"])
     newest = max((warehouse / "coordinator_records" / "_delta_log").glob("[0-9]*.json"))
     os.truncate(newest, int(newest.stat().st_size * left))
     job = Job("ingest", warehouse, recorded)
@@ -159,7 +90,7 @@ def test_a_damaged_table_checkpoint_is_refused_by_name_or_not_needed(
     trial = matrix(f"{named} {'deleted' if left is None else f'torn to {left:.0%}'}", Trial())
     small = replace(recorded, max_offsets_per_trigger=1_000)
     log = Path(table_path(warehouse, COORDINATOR_RECORDS)) / "_delta_log"
-    trial.is_hit = disturbed(warehouse, small, lambda w: (log / f"{11:020}.json").exists(), lambda w: True)
+    trial.is_hit = killed("ingest", warehouse, small, grows(lambda w: versions(w, COORDINATOR_RECORDS) // 12))
     (file,) = log.glob(named)
     if left is None:
         file.unlink()
@@ -184,7 +115,7 @@ def test_torn_progress_is_refused_by_name_and_good_again_without_it(
     matrix, warehouse, recorded, undisturbed, name, left, number
 ) -> None:
     trial = matrix(f"newest file in the stream's {name} torn to {left:.0%}", Trial())
-    trial.is_hit = disturbed(warehouse, recorded, *POINTS["commits file written"])
+    trial.is_hit = killed("ingest", warehouse, recorded, INGEST["commits file written"])
     stream = warehouse / STREAM
     file = max((stream / name).glob("[0-9]*"), key=lambda each: int(each.name))
     os.truncate(file, int(file.stat().st_size * left))

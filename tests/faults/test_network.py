@@ -7,12 +7,13 @@ import time
 import pytest
 
 from jobs.lab.broker import Broker
+from schemas.bronze import COORDINATOR_RECORDS
 from tests.faults.matrix import Trial
 from tests.faults.network import Wire, unavailable
+from tests.faults.points import is_open, versions
 from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference
 from tests.faults.test_broker import cluster_of
-from tests.faults.test_ingest import AT, is_open, wrote
 from tests.jobs.conftest import record
 
 pytestmark = pytest.mark.faults
@@ -77,8 +78,9 @@ def within_a_batch(trial: Trial, warehouse, wire: Wire, cluster) -> Job:
     wire.delay_s = 0.1  # so that not all of the batch is there at once
     job = Job("ingest", warehouse, cluster, within=wire.inside)
     there = job.until(lambda: is_open(warehouse))
+    before = versions(warehouse, COORDINATOR_RECORDS)
     wire.is_cut = True
     lost = wire.lost
-    trial.is_hit = there and not wrote(warehouse, "coordinator_records", AT + 1)
+    trial.is_hit = there and versions(warehouse, COORDINATOR_RECORDS) == before
     assert job.until(lambda: wire.lost > lost), "nothing was asked of the broker any more"
     return job
