@@ -18,10 +18,10 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.as_of import opened
 from jobs.changed_rows import GoneError, Stand, changed
 from jobs.create_tables import create_tables
 from jobs.delta_io import checkpoint_path, read, table_path
@@ -111,7 +111,7 @@ def analyze_part(
     )
     with reading or nullcontext():
         known = _known(warehouse)
-        versions = {t: DeltaTable(table_path(warehouse, t)) for t in INPUTS}
+        versions = {t: opened(warehouse, t) for t in INPUTS}
         standing = {t.name: Stand.of(version) for t, version in versions.items()}
         now = {
             "standing": standing,
