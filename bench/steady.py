@@ -4,7 +4,8 @@
 [--driver-memory 2g] [--history-minutes 0] [--log FILE]`: a broker of its own, whose `__consumer_offsets` gets records
 at that rate, each with the time it is written; every group rebalances once in 20 rounds of commits. A row of
 `generations` is visible in the first version of the table that has it, which is looked for twice a second. Memory is
-proportional set size (Pss) of `up` and of all that it started. With a history, records of that many minutes are there
+proportional set size (Pss) of `up` and of all that it started; `stolen` is the part of the cores' time that a host gave
+to somebody else. With a history, records of that many minutes are there
 before, and what is measured begins once they are in silver: what grows with history shows within minutes. What `up`
 says goes to the log.
 """
@@ -41,8 +42,8 @@ from schemas.tables import Table
 
 LATE = timedelta(minutes=15)
 CAUGHT_UP = timedelta(seconds=20)
-HEAD = ("minute", "visible", "median s", "p95 s", "longest", "MB", "JVM MB", "files", "table files", "logs")
-LINE = "{:>6} {:>8} {:>10} {:>9} {:>9} {:>9} {:>8} {:>7} {:>12} {:>9}"
+HEAD = ("minute", "visible", "median s", "p95 s", "longest", "MB", "JVM MB", "files", "table files", "logs", "stolen")
+LINE = "{:>6} {:>8} {:>10} {:>9} {:>9} {:>9} {:>8} {:>7} {:>12} {:>9} {:>7}"
 
 
 def due(load: Load, begin: timedelta, end: timedelta) -> int:
@@ -104,6 +105,12 @@ def used(pid: int) -> tuple[float, float, int]:
     return total, jvm, files
 
 
+def ticks() -> tuple[int, int]:
+    """Of all cores since the start: those that a host gave to somebody else, and all."""
+    told = [int(each) for each in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
+    return told[7], sum(told)
+
+
 def files_of(warehouse: Path) -> tuple[str, int, int]:
     """The table of the newest versions with the most data files, how many, and how many files of logs there are."""
     live: Counter[str] = Counter()
@@ -154,6 +161,7 @@ def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[l
     print(LINE.format(*HEAD))
     waits: list[float] = []
     memory: list[float] = []
+    before = ticks()
     for minute in range(1, minutes + 1):
         until = started + timedelta(minutes=minute)
         while datetime.now(UTC) < until:
@@ -164,6 +172,9 @@ def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[l
         name, most, logs = files_of(warehouse)
         middle, p95 = (f"{percentile(new, share):.1f}" for share in (0.5, 0.95))
         longest = f"{max(new, default=float('nan')):.1f}"
+        now = ticks()
+        stolen, every = (after - then for after, then in zip(now, before, strict=True))
+        before = now
         cells = (
             minute,
             len(new),
@@ -175,6 +186,7 @@ def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[l
             files,
             f"{name[:7]} {most}",
             logs,
+            f"{stolen / every:.0%}",
         )
         print(LINE.format(*cells), flush=True)
         memory.append(total)
