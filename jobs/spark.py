@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from jobs import class_archive
 from jobs.jars import jars
 from jobs.java import java_home
 
@@ -71,11 +72,14 @@ def for_few_rows(spark: SparkSession, *, tasks: int | None = None) -> SparkSessi
 
 def _local(cores: int, driver_memory: str) -> dict[str, str]:
     return {
-        "spark.jars": ",".join(str(path) for path in jars("delta")),
+        # Not `spark.jars`, whose classes no archive has.
+        "spark.driver.extraClassPath": os.pathsep.join(str(path) for path in jars("delta")),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.driver.memory": driver_memory,
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING.as_uri()} {HEAP}",
+        "spark.driver.extraJavaOptions": " ".join(
+            (f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", HEAP, *class_archive.options())
+        ),
         # Only a whole collection shrinks the heap and unloads classes, and small batches would never need one.
         "spark.cleaner.periodicGC.interval": "5min",
         "spark.driver.host": "127.0.0.1",
