@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -77,14 +76,15 @@ def _supervise(grace_s: float, nicer: int, command: Sequence[str]) -> None:
 
     def prepare() -> None:
         die_with_parent()
-        if nicer:
-            _give_way(nicer)
+        os.nice(nicer)
 
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=sys.stderr,
-        start_new_session=True,
+        # A group that can be ended as a whole, but no session of its own: Linux shares the cores among sessions first
+        # (`sched_autogroup_enabled`), and niceness counts within one only.
+        process_group=0,
         preexec_fn=prepare,  # noqa: PLW1509 - no other thread runs yet
     )
 
@@ -108,17 +108,6 @@ def die_with_parent() -> None:
     """Linux: even if the supervisor itself is killed, the kernel ends the child (prctl 1, PR_SET_PDEATHSIG)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
-def _give_way(nicer: int) -> None:
-    """Be so much nicer than before, and the session too, which must be this process's own.
-
-    Where Linux groups processes by session (`sched_autogroup_enabled`), sessions share the cores alike, and niceness
-    counts within one only.
-    """
-    os.nice(nicer)
-    with suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(os.nice(0)), encoding="ascii")
 
 
 if __name__ == "__main__":
