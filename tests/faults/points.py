@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jobs.settings import Cluster
-from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
+from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.silver import GENERATIONS, REBALANCES, SILVER
 from schemas.tables import Table
 from tests.faults.process import Job
@@ -93,7 +93,7 @@ def commits_file(warehouse: Path) -> Armed:
 BEGINNING: dict[str, Point] = {
     "while tables are made": lambda warehouse: (
         lambda: has(warehouse, COORDINATOR_RECORDS.name, "_delta_log"),
-        lambda: versions(warehouse, COORDINATOR_RECORDS) == 0,
+        lambda: not all(versions(warehouse, table) for table in BRONZE),
     ),
     "before the first batch": lambda warehouse: (
         lambda: has(warehouse, STREAM, "regroup.json"),

@@ -64,6 +64,9 @@ class Job:
 
     def kill(self) -> None:
         """As when the machine loses power."""
+        # The job and its JVM at one instant; to look for the others takes as long as a batch to end.
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         # Spark's Python workers are a process group apart, in the same session.
         for pid in _session(self.process.pid):
             with suppress(ProcessLookupError):
