@@ -28,19 +28,19 @@ class _Known(NamedTuple):
     table: DeltaTable
 
     def is_still(self, log: Path, version: int | None) -> bool:
-        """Whether it is the table of that version, or the newest where none is named."""
+        """Whether it is the same table still, of the version that was named or else of the newest."""
         told = log.stat()
         if self.folder != told.st_ino:
             return False
         if version is not None:
-            return bool(self.table.version() == version)
+            return True
         # What comes within the same tick of the clock does not change the folder's time.
         is_newest = not (log / f"{self.table.version() + 1:020}.json").exists()
         return self.changed_ns == told.st_mtime_ns and is_newest
 
 
-_known: dict[str, _Known] = {}
-"""By path."""
+_known: dict[tuple[str, int | None], _Known] = {}
+"""By path and the version that was named: one that was named is not taken for the newest."""
 
 _versions: ContextVar[Versions] = ContextVar("versions", default={})  # noqa: B039 - nobody changes it
 
@@ -69,11 +69,11 @@ def opened(warehouse: str | Path, table: Table) -> DeltaTable:
     log = Path(path, "_delta_log")
     if not log.exists():
         return DeltaTable(path, version=version)
-    known = _known.get(path)
+    known = _known.get((path, version))
     if known is None or not known.is_still(log, version):
         told = log.stat()
         known = _Known(told.st_ino, told.st_mtime_ns, DeltaTable(path, version=version))
         if len(_known) >= KEPT:
             _known.clear()
-        _known[path] = known
+        _known[path, version] = known
     return known.table

@@ -71,3 +71,16 @@ def test_an_older_version_is_opened_where_it_is_named(warehouse) -> None:
     with as_of(seen):
         assert 0 == opened(warehouse, JOB_RUNS).version()
     assert 1 == opened(warehouse, JOB_RUNS).version()
+
+
+def test_a_version_that_was_named_is_never_taken_for_the_newest(warehouse) -> None:
+    create(warehouse, JOB_RUNS)
+    seen = versions(warehouse, [JOB_RUNS])
+    for _ in range(3):
+        add(warehouse)
+    path = table_path(warehouse, JOB_RUNS)
+    DeltaTable(path).create_checkpoint()
+    Path(path, "_delta_log", f"{1:020}.json").unlink()
+    with as_of(seen):
+        assert 0 == opened(warehouse, JOB_RUNS).version()
+    assert 3 == opened(warehouse, JOB_RUNS).version()
