@@ -90,8 +90,9 @@ class Notifying:
                 if not stopped.is_set():
                     self.notifier.say(f"Alerts were not evaluated, which is tried again: {one_line(error)}")
             took = time.monotonic() - began
-            stopped.wait(min(settings.notify_seconds, took / MOST_SHARE - took))
-            self._woken.wait(settings.notify_seconds)
+            rest = min(settings.notify_seconds, took / MOST_SHARE - took)
+            stopped.wait(rest)
+            self._woken.wait(settings.notify_seconds - rest)
             self._woken.clear()
 
 
