@@ -13,20 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from jobs.as_of import opened
 from jobs.engine import connect
-from schemas.tables import Table
 
 GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error)
 """A file was vacuumed, or written before the table had all its columns: then nothing is known of what changed."""
 
 LOOKED_BACK = 500
 """Commits, of the log that is read for what was put together: that of more takes longer than comparing."""
-
-
-def files(warehouse: Path, table: Table) -> list[str]:
-    """The table's files as it stands."""
-    return sorted(opened(warehouse, table).file_uris())
 
 
 class Stand(NamedTuple):

@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
 from dashboards.lake import milliseconds
-from jobs.changed_rows import files
+from jobs.as_of import opened
 from jobs.delta_io import table_path
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import TOPIC
@@ -41,7 +41,7 @@ class Covered:
         """Take in what is new; a table that is not there tells nothing."""
         if not DeltaTable.is_deltatable(table_path(warehouse, COVERAGE)):
             return
-        standing = set(files(warehouse, COVERAGE))
+        standing = set(opened(warehouse, COVERAGE).file_uris())
         if not self._files & standing:
             # Another table, or the same in other files: from the start.
             self._files, self._reached = set(), {}
