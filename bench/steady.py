@@ -5,9 +5,8 @@
 at that rate, each with the time it is written; every group rebalances once in 20 rounds of commits. A row of
 `generations` is visible in the first version of the table that has it, which is looked for twice a second. Memory is
 proportional set size (Pss) of `up` and of all that it started; `stolen` is the part of the cores' time that a host gave
-to somebody else. With a history, records of that many minutes are there
-before, and what is measured begins once they are in silver: what grows with history shows within minutes. What `up`
-says goes to the log.
+to somebody else. With a history, records of that many minutes are there before, and what is measured begins once they
+are in silver: what grows with history shows within minutes. What `up` says goes to the log.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ MOST = 100_000
 DIAGNOSED_MS = 7 * 24 * HOUR_MS
 """An older diagnosis explains nothing of today."""
 
-STEP_MS = 30_000
+ADDED_UP_MS = 30_000
 """Losses are added up once in so long: their shortest window is minutes, and days of stops are read for it."""
 
 Row = dict[str, Any]
@@ -49,7 +49,9 @@ class Watch:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """Questions to one warehouse. `watch` None: a single look, which can only go by the records' times."""
+    """Questions to one warehouse. `watch` None: a single look, which can only go by the records' times. `_lost`: by
+    cluster, when its losses were added up last, and what they were.
+    """
 
     lake: Lake
     warehouse: Path
@@ -127,7 +129,7 @@ class Reading:
 
     def _losses(self, cluster: str, until_ms: int, now_ms: int) -> list[Loss]:
         asked_ms, losses = self._lost.get(cluster, (0, []))
-        if not 0 <= now_ms - asked_ms < STEP_MS:
+        if not 0 <= now_ms - asked_ms < ADDED_UP_MS:
             losses = self._added_up(cluster, until_ms)
             self._lost[cluster] = now_ms, losses
         return losses
