@@ -36,6 +36,7 @@ from dashboards.search import Search, add_search
 from dashboards.security import harden
 from dashboards.store import Span, Store
 from dashboards.text import duration, instant, visible
+from dashboards.without_pandas import without_pandas
 from dashboards.zone import told_in, zone
 
 LOG = logging.getLogger(__name__)
@@ -375,4 +376,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
+    without_pandas()
     sys.exit(main())

@@ -17,6 +17,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any, Self
 
+from dashboards.without_pandas import without_pandas
 from jobs.garbage import give_back
 from jobs.processes import die_with_parent
 
@@ -101,6 +102,7 @@ def _main(module: str, name: str, nicer: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()
     os.nice(int(nicer))
+    without_pandas()
     _answer(getattr(import_module(module), name), sys.stdin.buffer, sys.stdout.buffer)
 
 

@@ -1,0 +1,18 @@
+"""Processes do without pandas, which pyarrow would load with its first array."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+FIRST_ARRAY = "import sys, pyarrow; pyarrow.array([1]); print('pandas' in sys.modules)"
+
+
+def _said(code: str, *arguments: str) -> str:
+    command = [sys.executable, "-P", "-c", code, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_arrow_makes_arrays_without() -> None:
+    assert _said(FIRST_ARRAY) == "True", "nothing is gained any more: remove what keeps pandas away"
+    assert _said(f"from dashboards.without_pandas import without_pandas; without_pandas(); {FIRST_ARRAY}") == "False"
