@@ -72,6 +72,7 @@ def for_few_rows(spark: SparkSession, *, tasks: int | None = None) -> SparkSessi
 
 def _local(cores: int, driver_memory: str) -> dict[str, str]:
     return {
+        "spark.python.daemon.module": "jobs.worker_daemon",
         # Not `spark.jars`, whose classes no archive has.
         "spark.driver.extraClassPath": os.pathsep.join(str(path) for path in jars("delta")),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
