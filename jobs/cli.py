@@ -13,6 +13,7 @@ from pathlib import Path
 
 from jobs.errors import UserError
 from jobs.full_disk import full_disk_named
+from jobs.jvm_death import jvm_death_named
 from jobs.settings import Settings
 from schemas.states import JobOutcome, MarkKind
 
@@ -40,7 +41,6 @@ COMMANDS = {
 }
 RECORDED = ("ingest", "build", "poll", "analyze", "notify", "quality", "maintain", "erase", "replay", "rebuild")
 """Commands that leave a run in `job_runs`; `up` does so itself, for its parts as well."""
-
 SCENARIOS = "churn, kip848, migration, java, streams, connect, share, registry, reassignment, failover, storms, outage"
 FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms", "trigger_seconds")
 
@@ -76,7 +76,7 @@ def program() -> None:
 
 
 def _run(settings: Settings, args: argparse.Namespace) -> int:
-    command = full_disk_named(settings.warehouse)(_command(args.command))
+    command = jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command)))
     if args.command in (*RECORDED, "up"):
         import_module("jobs.power_loss").refuse_torn(settings.warehouse)
         import_module("jobs.create_tables").refuse_newer_tables(settings.warehouse)

@@ -35,14 +35,18 @@ def test_kills_in_a_row_at_three_points_change_no_row(matrix, warehouse, recorde
 
 @pytest.mark.faults
 @pytest.mark.parametrize(
-    ("part", "program"), [("Python workers", b"pyspark.daemon"), ("JVM, with its executor", b"org.apache.spark")]
+    ("part", "program"), [("Python workers", b"jobs.worker_daemon"), ("JVM, with its executor", b"org.apache.spark")]
 )
 def test_a_killed_part_changes_no_row(matrix, warehouse, recorded, undisturbed, part, program, number) -> None:
     trial = matrix(f"kill -9 within a batch: {part}", Trial())
     job = Job("ingest", warehouse, recorded)
     there = job.until(lambda: is_open(warehouse))
     trial.is_hit = job.kill_those(program) > 0 and there
-    job.end()
+    code = job.end()
+    if part.startswith("JVM"):
+        assert code == 2, job.tail()
+        assert "Spark's JVM was ended by SIGKILL: start this again" in job.tail()
+        assert "Traceback" not in job.text()
     judged(trial, warehouse, recorded, undisturbed)
 
 
