@@ -20,6 +20,9 @@ from jobs.errors import PassingError, UserError, one_line
 RESTS_S = (1.0, 10.0, 60.0)
 """Before each further start; then it is given up, but for what may pass by itself, for which the last one stands."""
 
+LATE = re.compile("Python worker failed to connect back|CANNOT_OPEN_SOCKET")
+"""Spark gives a Python worker ten seconds to come, which a busy machine may need for longer than all the rests."""
+
 CALM_S = 600.0
 """What fails so long after it was started has its first failure again."""
 
@@ -43,7 +46,7 @@ class _Stream:
 
 class Streams:
     """Streams by what starts them; `on_failure` is told of each failure that is not the end. With `is_endless` none
-    ends because of a broker that does not answer.
+    ends because of a broker that does not answer, or a worker that comes too late.
     """
 
     def __init__(
@@ -103,7 +106,7 @@ class Streams:
     def _failed(self, stream: _Stream, error: Exception, now: float) -> None:
         if now - stream.started > CALM_S:
             stream.failures = 0
-        may_pass = self._is_endless and isinstance(error, PassingError)
+        may_pass = self._is_endless and (isinstance(error, PassingError) or LATE.search(str(error)) is not None)
         if not may_pass and (isinstance(error, UserError) or stream.failures >= len(self._rests_s)):
             raise error from None
         stream.due = now + self._rests_s[min(stream.failures, len(self._rests_s) - 1)]

@@ -87,9 +87,10 @@ def test_what_cannot_pass_ends_all_at_once_and_the_rest_after_its_last_rest(erro
     assert starts == len(begun)
 
 
-def test_what_may_pass_is_tried_for_ever() -> None:
+@pytest.mark.parametrize("error", ["PassingError", "Python worker failed to connect back.", "[CANNOT_OPEN_SOCKET] a"])
+def test_what_may_pass_is_tried_for_ever(error) -> None:
     failures: list[Exception] = []
-    streams = Streams([lambda: Ended("PassingError")], rests_s=(0.0, 0.0), on_failure=failures.append, is_endless=True)
+    streams = Streams([lambda: Ended(error)], rests_s=(0.0, 0.0), on_failure=failures.append, is_endless=True)
     for _ in range(40):
         assert streams.look()
     assert 20 == len(failures)
