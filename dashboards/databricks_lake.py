@@ -10,7 +10,7 @@ from dashboards.databricks_connection import Connections, connect, is_answer
 from dashboards.databricks_sql import bound, statement
 from dashboards.databricks_versions import Version, Versions
 from dashboards.databricks_warehouse import Warehouse
-from dashboards.lake import CELLS, TABLES, LakeError, Parameter, Rows, Tables, frozen, milliseconds
+from dashboards.lake import CELLS, TABLES, LakeError, Parameter, Rows, Tables, frozen, milliseconds, refuse_newer
 
 FRESH_SECONDS = 10.0
 """A look at the versions is a statement for each table, which the warehouse has to be up for."""
@@ -74,6 +74,7 @@ class DatabricksLake:
         prefixes: tuple[str, ...] | None,
     ) -> Rows:
         of = {name: known[name] for name in tables if name in known}
+        refuse_newer({name: version.schema_version for name, version in of.items()})
         if len(of) < len(tables):
             return Rows([], is_capped=False)
         key = (sql, cap, frozen(parameters), prefixes, tuple(of.items()))

@@ -11,17 +11,25 @@ from typing import NamedTuple
 from dashboards.databricks_connection import Connections, is_absent
 from dashboards.databricks_sql import quoted, source
 from dashboards.lake import LakeError, milliseconds
+from schemas.tables import schema_version
 
 AT_ONCE = 4
 WAITED_FOR = 3
 """What was looked up so many times longer ago than it is fresh is not shown any more: who asks waits for a new look."""
 
 
+TOLD_SECONDS = 300.0
+"""A table is asked so seldom for its schema version, which changes when a job of another Regroup is started."""
+
+
 class Version(NamedTuple):
-    """A table's newest version, and when it was made: a table that was made anew counts from 0 again."""
+    """A table's newest version, when it was made, and the schema version of the Regroup that writes it. A table that
+    was made anew counts from 0 again.
+    """
 
     number: int
     changed_at: int
+    schema_version: int
 
 
 class Versions:
@@ -35,6 +43,7 @@ class Versions:
         self._pool = ThreadPoolExecutor(1 + AT_ONCE, thread_name_prefix="versions")
         self._lock = Lock()
         self._held: Mapping[str, Version] = {}
+        self._told: dict[str, tuple[float, int]] = {}
         self._failed: Exception | None = None
         self._looked_at = float("-inf")
         self._underway: Future[None] | None = None
@@ -77,9 +86,18 @@ class Versions:
         """None where there is no such table."""
         try:
             answer = self._connections.ask(f"DESCRIBE HISTORY {source(self._place, name)} LIMIT 1", {})
+            written = self._written(name)
         except LakeError as error:
             if is_absent(error):
                 return None
             raise
         (newest,) = milliseconds(answer.select(["version", "timestamp"])).to_pylist()
-        return Version(newest["version"], newest["timestamp"])
+        return Version(newest["version"], newest["timestamp"], written)
+
+    def _written(self, name: str) -> int:
+        asked_at, written = self._told.get(name, (float("-inf"), 0))
+        if monotonic() - asked_at >= TOLD_SECONDS:
+            answer = self._connections.ask(f"DESCRIBE DETAIL {source(self._place, name)}", {})
+            written = schema_version(dict(answer["properties"][0].as_py()))
+            self._told[name] = monotonic(), written
+        return written

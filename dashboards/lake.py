@@ -42,6 +42,7 @@ __all__ = [
     "WarmLake",
     "frozen",
     "milliseconds",
+    "refuse_newer",
 ]
 
 
@@ -166,11 +167,7 @@ class LocalLake:
     def _asked(self, question: Question) -> Rows:
         with self._lock:
             sources = {name: found for name in question.tables if (found := self._files.source(name)) is not None}
-        newer = next((name for name, source in sources.items() if source.schema_version > SCHEMA_VERSION), None)
-        if newer is not None:
-            raise LakeError(
-                f"The table {newer} was written by a newer Regroup than the one that shows it: update this."
-            )
+        refuse_newer({name: source.schema_version for name, source in sources.items()})
         if len(sources) < len(question.tables):
             return Rows([], is_capped=False)
         return self._answers.get((question.key, tuple(sources.items())), lambda: self._answer(question, sources))
@@ -205,6 +202,13 @@ class Question(NamedTuple):
     @property
     def key(self) -> tuple[Any, ...]:
         return self.sql, self.cap, frozen(self.parameters), self.prefixes
+
+
+def refuse_newer(written: Mapping[str, int]) -> None:
+    """Raises `LakeError` for a table with a higher schema version than this Regroup knows."""
+    newer = next((name for name, version in written.items() if version > SCHEMA_VERSION), None)
+    if newer is not None:
+        raise LakeError(f"The table {newer} was written by a newer Regroup than the one that shows it: update this.")
 
 
 def frozen(parameters: Mapping[str, Parameter]) -> tuple[Any, ...]:

@@ -52,8 +52,8 @@ class SparkEngine:
 
     def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
         if not self._schema:
-            if (described := re.fullmatch(r"DESCRIBE HISTORY delta\.`.*/(\w+)` LIMIT 1", text)) is not None:
-                return _newest(self._folder, described[1])
+            if (described := re.fullmatch(r"DESCRIBE (HISTORY|DETAIL) delta\.`.*/(\w+)`( LIMIT 1)?", text)) is not None:
+                return DESCRIBED[described[1]](self._folder, described[2])
             text = text.replace(" VERSION AS OF 0", "")
             assert "VERSION" not in text
         try:
@@ -71,8 +71,10 @@ class DuckEngine:
     def answer(self, text: str, parameters: dict[str, Any]) -> pa.Table:
         if text.startswith("DESCRIBE SCHEMA"):
             return pa.table({})
-        if (described := re.fullmatch(r"DESCRIBE HISTORY `main`\.`regroup`\.`(\w+)` LIMIT 1", text)) is not None:
-            return _newest(self._folder, described[1])
+        if (
+            described := re.fullmatch(r"DESCRIBE (HISTORY|DETAIL) `main`\.`regroup`\.`(\w+)`( LIMIT 1)?", text)
+        ) is not None:
+            return DESCRIBED[described[1]](self._folder, described[2])
         with duckdb.connect() as connection:
             connection.execute("SET TimeZone = 'UTC'")
             connection.execute("CREATE MACRO from_texts(text) AS from_json(text, '[\"VARCHAR\"]')")
@@ -109,6 +111,14 @@ def _newest(folder: Path, name: str) -> pa.Table:
     (newest,) = _table(folder, name).history(1)
     at = pa.array([datetime.fromtimestamp(newest["timestamp"] / 1000, UTC)], pa.timestamp("us", "UTC"))
     return pa.table({"version": pa.array([newest["version"]], pa.int64()), "timestamp": at})
+
+
+def _detail(folder: Path, name: str) -> pa.Table:
+    properties = list(_table(folder, name).metadata().configuration.items())
+    return pa.table({"properties": pa.array([properties], pa.map_(pa.string(), pa.string()))})
+
+
+DESCRIBED = {"HISTORY": _newest, "DETAIL": _detail}
 
 
 class Databricks:

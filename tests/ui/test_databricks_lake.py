@@ -25,14 +25,17 @@ from cryptography.x509.oid import NameOID
 from databricks import sql as connector
 from databricks.sql import client, exc
 from databricks.sql import session as connector_session
+from deltalake import DeltaTable
 
 from dashboards import service_principal
 from dashboards.app import page
 from dashboards.databricks_connection import Connections, lake, options
+from dashboards.databricks_versions import TOLD_SECONDS
 from dashboards.databricks_warehouse import Warehouse
 from dashboards.lake import LakeError
 from dashboards.service_principal import ServicePrincipal
 from dashboards.store import Store
+from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from tests.ui import sample
 from tests.ui.databricks import Databricks, DuckEngine
 from tests.ui.test_advice import words
@@ -108,6 +111,18 @@ def test_a_version_that_is_gone_is_looked_up_again(databricks, tmp_path, now) ->
     shutil.rmtree(tmp_path / "groups")
     sample.write(tmp_path, {"groups": sample.stuck(now)["groups"]})
     assert ["payments-loader"] == told(lake)
+
+
+def test_a_table_of_a_newer_regroup_is_named_within_minutes(databricks, tmp_path, monkeypatch) -> None:
+    lake, clock = databricks.lake(fresh_seconds=0), [1000.0]
+    monkeypatch.setattr("dashboards.databricks_versions.monotonic", lambda: clock[0])
+    assert told(lake)
+    newer = {VERSION_PROPERTY: str(SCHEMA_VERSION + 1)}
+    DeltaTable(tmp_path / "groups").alter.set_table_properties(newer, raise_if_not_exists=False)
+    assert told(lake)
+    clock[0] += TOLD_SECONDS
+    with pytest.raises(LakeError, match="The table groups was written by a newer Regroup than the one that shows it"):
+        told(lake)
 
 
 def test_a_look_at_the_versions_holds_nobody_up_who_has_seen_some(databricks, monkeypatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from dashboards import databricks_lake
 from dashboards.app import page
@@ -22,6 +22,7 @@ from dashboards.urlstate import PATHS, Window, parse
 from jobs.spark import FEW_ROWS
 from pipelines.arrow_types import as_stored, row_type
 from schemas.gold import ADVICE, DIAGNOSES
+from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from tests.ui import sample
 from tests.ui.databricks import Databricks, DuckEngine, SparkEngine
 
@@ -199,9 +200,14 @@ def test_tables_of_a_schema_are_read_by_their_names(tmp_path, few, now, monkeypa
     monkeypatch.setattr(databricks_lake, "TABLES", [table for table in TABLES if table.name in ("groups", "storms")])
     rows = pa.table({"cluster": ["c"], "group_id": ["g"], "last_record_at": pa.array([now], pa.timestamp("ms", "UTC"))})
     write_deltalake(tmp_path / "groups", rows)
-    lake = Databricks(SparkEngine(few, tmp_path, "one_table")).lake()
+    write_deltalake(tmp_path / "storms", rows)
+    newer = {VERSION_PROPERTY: str(SCHEMA_VERSION + 1)}
+    DeltaTable(tmp_path / "storms").alter.set_table_properties(newer, raise_if_not_exists=False)
+    lake = Databricks(SparkEngine(few, tmp_path, "two_tables")).lake()
     sql = "SELECT * FROM groups LIMIT $cap"
-    assert {"groups": 0} == lake.versions()
+    assert {"groups": 0, "storms": 1} == lake.versions()
+    with pytest.raises(LakeError, match="The table storms was written by a newer Regroup"):
+        lake.query("SELECT * FROM storms LIMIT $cap", ["storms"], 5, {})
     assert LocalLake(tmp_path).query(sql, ["groups"], 5, {}) == lake.query(sql, ["groups"], 5, {})
     missing = Databricks(SparkEngine(few, tmp_path))
     missing.engine.place = "spark_catalog.nowhere"
