@@ -14,11 +14,14 @@ from functools import partial, reduce
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
+from jobs import awaited
 from jobs.analyze import analyze
 from jobs.append import append, overwrite
+from jobs.awaited import GROUP
 from jobs.build_marks import rebuild_all_marks, start_marks, update_marks
 from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments, start_reassignments
 from jobs.checkpoint import start_over_unless
@@ -35,12 +38,13 @@ from jobs.retention import settled_since, unsettled, with_settled
 from jobs.settings import Settings
 from jobs.silver_tasks import Making, silver_by_tasks
 from jobs.spark import for_few_rows, session
-from jobs.standing import FEW_GROUPS, GROUP, Frames, Standing
+from jobs.standing import FEW_GROUPS, Frames, Standing
 from jobs.topic_names import with_named
 from pipelines.silver.frame import rows_of, silver, table_of
 from pipelines.silver.touched import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER
+from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
+from schemas.states import GroupProtocol
 from schemas.tables import Table
 
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
@@ -120,6 +124,8 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
     stand = standing.restarts()
     rebuilt = _rebuilt(standing, stand, Making.of(settings))
 
+    written: dict[Table, int] = {}
+
     def write(table: Table) -> None:
         new = rebuilt[table]
         if new.files:
@@ -128,9 +134,12 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
         change = _Change(standing.replaced(table, stand), new.few)
         if table is GROUPS:
             change = change.and_(told)
-        replace_rows(spark, *unsettled(warehouse, change.old, change.new, table), table_path(warehouse, table), table)
+        old, come = unsettled(warehouse, change.old, change.new, table)
+        written[table] = replace_rows(spark, old, come, table_path(warehouse, table), table)
 
     _of_each_table(write)
+    if STALLS in written and standing.is_local:
+        awaited.rebuilt(warehouse, stand, _classic(rebuilt[GROUPS].few), written[STALLS])
 
 
 def _of_each_table(write: Callable[[Table], None]) -> None:
@@ -138,6 +147,11 @@ def _of_each_table(write: Callable[[Table], None]) -> None:
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write, (table for table in SILVER if table is not REBALANCES)))
     write(REBALANCES)
+
+
+def _classic(groups: pa.Table) -> pa.Table:
+    protocol = pc.coalesce(groups["group_protocol"], GroupProtocol.CLASSIC.value)
+    return groups.filter(pc.equal(protocol, GroupProtocol.CLASSIC.value)).select(GROUP)
 
 
 @dataclass(frozen=True, slots=True)

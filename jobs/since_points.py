@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 
 from jobs.engine import connect, show
 from pipelines.arrow_types import row_type
-from pipelines.silver.frame import RAW
+from pipelines.silver.frame import UNUSED
 from schemas.tables import Table
 
 ASTRAY_MS = 600_000
@@ -18,7 +19,7 @@ ASTRAY_MS = 600_000
 
 def since_points(warehouse: Path, table: Table, points: pa.Table, holds: str, *, most: int | None = None) -> pa.Table:
     """Rows `old` of the table for which `holds` of their group's `point` (`restarts.from_base`, `restarts.after_base`);
-    where there are more than `most`, some of them, more than `most`. Columns that `RAW` names are left out.
+    where there are more than `most`, some of them, more than `most`. Columns that `UNUSED` names are left out.
 
     For groups with a base, files are not opened whose rows are all from before it.
     """
@@ -26,7 +27,7 @@ def since_points(warehouse: Path, table: Table, points: pa.Table, holds: str, *,
     has_base = pc.is_valid(points["base_at"])
     parts = [of_groups(warehouse, table, points.filter(pc.invert(has_base)), tail)]
     if (based := points.filter(has_base)).num_rows:
-        earliest = round(pc.min(based["base_at"]).as_py().timestamp() * 1000) - ASTRAY_MS
+        earliest = milliseconds_of(pc.min(based["base_at"])) - ASTRAY_MS
         since = (table.time, earliest) if table.time else None
         parts.append(of_groups(warehouse, table, based, tail, since=since))
     return pa.concat_tables(parts)
@@ -36,7 +37,7 @@ def of_groups(
     warehouse: Path, table: Table, points: pa.Table, tail: str = "", *, since: tuple[str, int] | None = None
 ) -> pa.Table:
     """Rows `old` of the table whose groups are among `points` (`point`) and for which `tail` holds."""
-    kind = pa.schema([field for field in row_type(table) if field.name not in RAW])
+    kind = pa.schema([field for field in row_type(table) if field.name not in UNUSED])
     if not points.num_rows:
         return kind.empty_table()
     columns = ", ".join(f'old."{name}"' for name in kind.names)
@@ -50,3 +51,9 @@ def of_groups(
     found = found.cast(kind)
     # Spark takes no column of no pieces.
     return found if found.num_rows else kind.empty_table()
+
+
+def milliseconds_of(instant: pa.Scalar) -> int:
+    """Since the epoch."""
+    at: datetime = instant.as_py()
+    return round(at.timestamp() * 1000)

@@ -16,11 +16,14 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.awaited import GROUP, awaited
 from jobs.conflicts import is_local
 from jobs.delta_io import read, table_path
 from jobs.engine import connect, show
-from jobs.since_points import of_groups, since_points
+from jobs.silver_rows import instant
+from jobs.since_points import ASTRAY_MS, milliseconds_of, of_groups, since_points
 from pipelines.arrow_types import row_type
+from pipelines.gold.places import HOUR_MS
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.restarts import (
     COMMITTING,
@@ -43,7 +46,8 @@ FEW_ROWS = 200_000
 Spark takes seconds before it begins, the most where a batch is late already and therefore large.
 """
 
-GROUP = ["cluster", "group_id"]
+NAMED = {name: name for name in ("touched", "groups", "stalls", "members", "rebalances")}
+"""Views of DuckDB's."""
 
 
 class Frames(NamedTuple):
@@ -74,10 +78,16 @@ class Standing:
     def committing(self) -> tuple[pa.Table, pa.Table]:
         """Of groups that only committed on, the rows of `groups` and what becomes of them (`restarts.committing`)."""
         kind = pa.schema(list(row_type(GROUPS)))
-        if not self.touched.filter(pc.is_valid(self.touched["last_commit_at"])).num_rows:
+        told = self.touched.filter(pc.is_valid(self.touched["last_commit_at"]))
+        if not told.num_rows:
             return kind.empty_table(), kind.empty_table()
         if self.by_duckdb:
-            new = self._asked(COMMITTING, groups=GROUPS, stalls=STALLS, members=GENERATION_MEMBERS)
+            with connect() as engine:
+                engine.register("touched", self.touched)
+                engine.register("stalls", awaited(self.warehouse, told))
+                show(engine, "groups", self.warehouse, GROUPS)
+                show(engine, "members", self.warehouse, GENERATION_MEMBERS)
+                new = engine.sql(COMMITTING.format(**NAMED)).to_arrow_table()
             return of_groups(self.warehouse, GROUPS, new.select(GROUP)), new.cast(kind)
         groups, stalls, members = (self._read(table) for table in (GROUPS, STALLS, GENERATION_MEMBERS))
         new = committing(self.spark.createDataFrame(self.touched), groups, stalls, members).toArrow()
@@ -87,10 +97,31 @@ class Standing:
 
     def restarts(self) -> pa.Table:
         """Where the history of each group may be taken up again (`restarts.restarts`)."""
-        if self.by_duckdb:
-            return self._asked(RESTARTS, rebalances=REBALANCES, groups=GROUPS)
-        new = self.spark.createDataFrame(self.touched.select([*GROUP, "since_at"]))
-        return restarts(new, self._read(REBALANCES), self._read(GROUPS)).toArrow()
+        if not self.by_duckdb:
+            new = self.spark.createDataFrame(self.touched.select([*GROUP, "since_at"]))
+            return restarts(new, self._read(REBALANCES), self._read(GROUPS)).toArrow()
+        if not self.touched.num_rows:
+            return self._restarts(self.touched)
+        # Most groups rebalanced within the hour before. Of others, and where a coordinator's clock may have put a later
+        # one before it, all is looked through.
+        begin = milliseconds_of(pc.max(self.touched["since_at"])) - HOUR_MS
+        found = self._restarts(self.touched, begin)
+        is_sure = pc.fill_null(pc.greater(found["base_at"], instant(begin + ASTRAY_MS)), fill_value=False)
+        sure = found.filter(is_sure)
+        if sure.num_rows == found.num_rows:
+            return found
+        numbered = self.touched.select(GROUP).append_column("nth", pa.array(range(self.touched.num_rows)))
+        rest = numbered.join(sure.select(GROUP), GROUP, join_type="left anti")["nth"]
+        return pa.concat_tables([sure, self._restarts(self.touched.take(rest))])
+
+    def _restarts(self, touched: pa.Table, begin_ms: int | None = None) -> pa.Table:
+        """As rebalances tell that started since, with some before."""
+        since = (REBALANCES.time, begin_ms) if REBALANCES.time and begin_ms is not None else None
+        with connect() as engine:
+            engine.register("touched", touched)
+            show(engine, "rebalances", self.warehouse, REBALANCES, since)
+            show(engine, "groups", self.warehouse, GROUPS)
+            return engine.sql(RESTARTS.format(**NAMED)).to_arrow_table()
 
     def history(self, points: pa.Table) -> dict[str, pa.Table] | None:
         """The rows of bronze that a rebuild from `points` (what `restarts` returned) needs, by their names in `INPUTS`;
@@ -118,10 +149,3 @@ class Standing:
 
     def _read(self, table: Table) -> DataFrame:
         return read(self.spark, self.warehouse, table)
-
-    def _asked(self, sql: str, **tables: Table) -> pa.Table:
-        with connect() as engine:
-            engine.register("touched", self.touched)
-            for name, table in tables.items():
-                show(engine, name, self.warehouse, table)
-            return engine.sql(sql.format(touched="touched", **{name: name for name in tables})).to_arrow_table()

@@ -26,7 +26,7 @@ from schemas.states import RebalanceMode
 from schemas.tables import Table
 
 INPUTS = {"record": COORDINATOR_RECORDS, "run": OFFSET_COMMITS, "event": COORDINATOR_EVENTS}
-RAW = ("raw_key", "raw_value")
+UNUSED = ("raw_key", "raw_value", "leader_epoch", "commits")
 """Columns of bronze that no row of silver comes from."""
 TopicNames = Mapping[str, Mapping[str, str]]
 Row = dict[str, Any]
@@ -123,7 +123,7 @@ def _side(name: str, frame: DataFrame) -> DataFrame:
     fields = [
         F.unix_millis(c.name).alias(c.name) if c.type == "TIMESTAMP" else F.col(c.name)
         for c in table.columns
-        if c.name not in RAW
+        if c.name not in UNUSED
     ]
     return frame.where(F.col("group_id").isNotNull()).select("cluster", "group_id", F.struct(*fields).alias(name))
 

@@ -20,7 +20,7 @@ from jobs.settings import Settings
 from jobs.silver_tasks import Making, silver_by_tasks
 from jobs.standing import Standing
 from pipelines.arrow_types import microseconds, row_type
-from pipelines.silver.frame import INPUTS, RAW
+from pipelines.silver.frame import INPUTS, UNUSED
 from pipelines.silver.touched import TOUCHED
 from schemas.silver import GENERATIONS, SILVER
 from tests.silver.rebuilding import CAPTURES, batches, silver_of
@@ -82,13 +82,16 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
         if history is None:
             history = dict(zip(INPUTS, (frame.toArrow() for frame in standing.frames(points)), strict=True))
         for name, rows in history.items():
-            found[name] = ordered(rows.select([n for n in INPUTS[name].names if n not in RAW]))
+            found[name] = ordered(rows.select([n for n in INPUTS[name].names if n not in UNUSED]))
         return found | {"points": ordered(points), "old": ordered(old), "new": ordered(new)}
 
     few, many = read(len(groups)), read(0)
     assert few == many
     assert sum(map(len, few.values())) > 0
     assert few["new"] or share < 1.0, "after everything a commit changes nothing else"
+    monkeypatch.setattr(jobs.standing, "HOUR_MS", 20_000)
+    monkeypatch.setattr(jobs.standing, "ASTRAY_MS", 10_000)
+    assert read(len(groups)) == many, "whether or not a group rebalanced lately"
     monkeypatch.setattr(jobs.standing, "FEW_ROWS", 0)
     assert read(len(groups)) == many, "a long history does not go through the driver"
 
