@@ -22,6 +22,8 @@ from pyspark.sql import SparkSession
 
 from bench.load import Load, records
 from jobs.append import append
+from jobs.beside import Beside
+from jobs.compact import together
 from jobs.create_tables import create_tables
 from jobs.data_file import write
 from jobs.delta_io import table_path
@@ -124,7 +126,8 @@ def main() -> None:
         commits = fill(spark, warehouse, load, start_ms, asked.trigger_seconds)
         before = {table: stored(warehouse, table) for table in TABLES}
         began = time.monotonic()
-        Maintenance(spark=spark, settings=Settings(warehouse=warehouse), say=print).round()
+        with Beside(together) as beside:
+            Maintenance(spark=spark, settings=Settings(warehouse=warehouse), say=print, beside=beside).round()
         took = time.monotonic() - began
         after = {table: stored(warehouse, table) for table in TABLES}
         spark.stop()

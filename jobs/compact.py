@@ -7,9 +7,10 @@ rewrites rows puts the files that held them together himself.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import groupby
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
@@ -40,6 +41,13 @@ AGES_S = (30, 60, 120, 240)
 most, and read the files of the last minutes only.
 """
 
+HOUR_S, DAY_S = 3_600, 86_400
+WINDOWS_S = ((HOUR_S, 600), (DAY_S, HOUR_S))
+"""Older files are put together with those whose newest row is of the same window: of ten minutes within the last hour,
+of an hour within the last day, and before that of a day. Who asks of the last minutes does not open those of the last
+hours, and what was put together is not rewritten at each further time.
+"""
+
 
 class Made(NamedTuple):
     """How many files were made into how many."""
@@ -57,7 +65,7 @@ def compact(
         OSError: the disk is full.
     """
     path, made = table_path(warehouse, table), Made()
-    for files in packs(path, LARGE.get(table.layer, LARGE_ELSEWHERE), time.time()):
+    for files in packs(path, table.time, LARGE.get(table.layer, LARGE_ELSEWHERE), time.time()):
         refuse_full(Path(path), max(NO_SPACE, sum(Path(file).stat().st_size for file in files)))
         found: DataFile = beside.ask(warehouse, table, files)
         with building or nullcontext():
@@ -66,24 +74,37 @@ def compact(
     return made
 
 
-def packs(path: str, large: int, now: float) -> list[list[str]]:
-    """Files of the table at `path` to be put together, oldest first: of one age, and at once what makes a large one."""
-    told = pa.table(DeltaTable(path).get_add_actions()).select(["modification_time", "path", "size_bytes"]).to_pylist()
-    files = sorted(
-        (file["modification_time"] / 1000, unquote(file["path"]), file["size_bytes"])
-        for file in told
-        if file["size_bytes"] < large / 2
-    )
+def packs(path: str, column: str | None, large: int, now: float) -> list[list[str]]:
+    """Files of the table at `path` to be put together, oldest first: of one age and one window of the instants in
+    `column`, and at once what makes a large one.
+    """
+    told = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+    newest = told[f"max.{column}"].to_pylist() if f"max.{column}" in told.column_names else [None] * told.num_rows
+    files = zip(*(told[name].to_pylist() for name in ("modification_time", "path", "size_bytes")), newest, strict=True)
+    alike: dict[tuple[int, ...], list[tuple[str, int]]] = defaultdict(list)
+    for modified, name, size, instant in sorted(files, key=lambda file: file[:2]):
+        if size < large / 2:
+            alike[_age(now - modified / 1000, instant, now)].append((f"{path}/{unquote(name)}", size))
     found: list[list[str]] = []
-    for _, of_age in groupby(files, key=lambda file: sum(now - file[0] < age for age in AGES_S)):
+    for of_age in alike.values():
         room = 0
-        for _, name, size in of_age:
+        for name, size in of_age:
             if size > room:
                 found.append([])
                 room = large
-            found[-1].append(f"{path}/{name}")
+            found[-1].append(name)
             room -= size
     return [files for files in found if len(files) > FEW_FILES]
+
+
+def _age(age_s: float, newest: datetime | None, now: float) -> tuple[int, ...]:
+    """Equal for files that are put together."""
+    recent = sum(age_s < age for age in AGES_S)
+    if recent or newest is None:
+        return (recent,)
+    at = newest.timestamp()
+    width = next((width for upto, width in WINDOWS_S if now - at < upto), DAY_S)
+    return recent, width, int(at // width)
 
 
 def together(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile:

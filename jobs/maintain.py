@@ -10,7 +10,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from delta.tables import DeltaTable as SparkTable
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
+from jobs.as_of import opened
 from jobs.beside import Beside
 from jobs.compact import FEW_FILES, Made, compact, together
 from jobs.conflicts import CONFLICTS, insist, is_local
@@ -41,6 +42,9 @@ TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
 LOCAL_DAYS = 1.0
 """Files of old versions stay no longer where deltalake writes, which leaves some of them with each batch."""
 
+MANY_FILES = 24
+"""A batch asks tens of questions, each of which opens them all: eighty took twice as long as twenty."""
+
 Say = Callable[[str], None]
 T = TypeVar("T")
 
@@ -57,12 +61,14 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             "first, or name another with --warehouse."
         )
     spark = session("regroup maintain", cores=settings.cores, driver_memory=settings.driver_memory)
-    while True:
-        with hold(settings.warehouse, "maintain"):
-            Maintenance(spark=spark, settings=settings, say=partial(print, flush=True)).round()
-        if args.once:
-            return 0
-        time.sleep(settings.maintain_seconds)
+    with Beside(together) as beside:
+        maintenance = Maintenance(spark=spark, settings=settings, say=partial(print, flush=True), beside=beside)
+        while True:
+            with hold(settings.warehouse, "maintain"):
+                maintenance.round()
+            if args.once:
+                return 0
+            time.sleep(settings.maintain_seconds)
 
 
 def there(warehouse: Path, tables: Iterable[Table] = TABLES) -> list[Table]:
@@ -81,20 +87,27 @@ class Maintenance:
     spark: SparkSession
     settings: Settings
     say: Say
+    beside: Beside
     building: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def round(self, now_ms: int | None = None) -> None:
         """Delete, merge, compact and vacuum every table that is there."""
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-        warehouse = self.settings.warehouse
-        with Beside(together) as beside:
-            done = [self._table(table, now_ms, beside) for table in there(warehouse)]
+        done = [self._table(table, now_ms) for table in there(self.settings.warehouse)]
         self.say(f"{done.count(False)} tables are as they were.")
 
-    def _table(self, table: Table, now_ms: int, beside: Beside) -> bool:
+    def keep_few(self) -> None:
+        """Compact tables that have got many files, without a word."""
+        for table in there(self.settings.warehouse):
+            path = table_path(self.settings.warehouse, table)
+            if is_local(path) and len(opened(self.settings.warehouse, table).file_uris()) > MANY_FILES:
+                with suppress(*CONFLICTS):
+                    self._put_together(table)
+
+    def _table(self, table: Table, now_ms: int) -> bool:
         """Whether there was something to do."""
         began, before = time.monotonic(), size(self.settings.warehouse, table)
-        done = [*self._expired(table, now_ms), *self._merged(table, now_ms), *self._compacted(table, beside)]
+        done = [*self._expired(table, now_ms), *self._merged(table, now_ms), *self._compacted(table)]
         done += self._vacuumed(table)
         if done:
             took, now = time.monotonic() - began, size(self.settings.warehouse, table)
@@ -116,19 +129,19 @@ class Maintenance:
         found = self._try(table, "merging runs", lambda: merge_runs(self.spark, warehouse, now_ms=now_ms))
         return [f"{found[0]:,} rows merged into {found[1]:,}"] if found and found[0] > found[1] else []
 
-    def _compacted(self, table: Table, beside: Beside) -> list[str]:
+    def _compacted(self, table: Table) -> list[str]:
         path = table_path(self.settings.warehouse, table)
         if is_local(path):
-            made = self._try(table, "compacting", lambda: self._put_together(table, beside))
+            made = self._try(table, "compacting", lambda: self._put_together(table))
         else:
             with self.building:
                 made = self._try(table, "compacting", lambda: self._optimized(path))
         return [f"{made.before:,} files made into {made.after:,}"] if made and made.before else []
 
-    def _put_together(self, table: Table, beside: Beside) -> Made:
+    def _put_together(self, table: Table) -> Made:
         # Batches only append to bronze, which is in nobody's way.
         building = nullcontext() if table.layer == "bronze" else self.building
-        return compact(self.settings.warehouse, table, beside, building)
+        return compact(self.settings.warehouse, table, self.beside, building)
 
     def _optimized(self, path: str) -> Made:
         """With clustering columns, Delta clusters; without, it fills files up."""

@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,9 @@ from pyspark.sql import SparkSession
 from dashboards.access import TOKEN_VARIABLE
 from jobs import ingest, poll
 from jobs.analysing import QUICK, SLOW, Analysing, Building
-from jobs.beside import NICER
+from jobs.beside import NICER, Beside
 from jobs.build import rebuild_new, rebuild_touched, touched
+from jobs.compact import together
 from jobs.create_tables import create_tables
 from jobs.errors import UserError, one_line
 from jobs.held import hold
@@ -44,6 +45,8 @@ from schemas.tables import Table
 
 ROOT = Path(__file__).resolve().parents[1]
 LAB = "lab"
+FEW_SECONDS = 60.0
+"""Between two looks at what batches leave of files."""
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
@@ -163,21 +166,32 @@ def check_quality(settings: Settings, stopped: threading.Event) -> None:
 def keep_small(
     spark: SparkSession, settings: Settings, stopped: threading.Event, say: Callable[[str], None], building: Building
 ) -> None:
-    """Maintain the tables now and then, in this JVM, which is warm: a new one takes both cores for a minute."""
+    """Maintain the tables now and then, in this JVM, which is warm: a new one takes both cores for a minute. In between
+    what batches leave is put together every minute.
+    """
 
-    def go_on() -> None:
+    def go_on(maintenance: Maintenance) -> None:
         # Not at once with `quality`, whose time is a multiple of this one's by default.
-        rest = settings.maintain_seconds / 2
-        while not stopped.wait(rest):
-            rest = settings.maintain_seconds
-            told = Runs(warehouse=settings.warehouse, job="maintain", say=say, secrets=settings.secrets())
+        due = time.monotonic() + settings.maintain_seconds / 2
+        while not stopped.wait(min(FEW_SECONDS, max(0.0, due - time.monotonic()))):
+            is_due = time.monotonic() >= due
             try:
-                with told, hold(settings.warehouse, "maintain"):
-                    Maintenance(spark=spark, settings=settings, say=say, building=building).round()
+                if is_due:
+                    due = time.monotonic() + settings.maintain_seconds
+                    told = Runs(warehouse=settings.warehouse, job="maintain", say=say, secrets=settings.secrets())
+                    with told, hold(settings.warehouse, "maintain"):
+                        maintenance.round()
+                else:
+                    with suppress(UserError), hold(settings.warehouse, "maintain"):
+                        maintenance.keep_few()
             except Exception as error:  # noqa: BLE001 - told in job_runs too; what is read goes on, and the next time may succeed
                 say(f"Maintenance failed: {one_line(error)}")
 
-    threading.Thread(target=go_on, name="maintain", daemon=True).start()
+    def maintain() -> None:
+        with Beside(together) as beside:
+            go_on(Maintenance(spark=spark, settings=settings, say=say, beside=beside, building=building))
+
+    threading.Thread(target=maintain, name="maintain", daemon=True).start()
 
 
 def _silence(spark: SparkSession) -> None:

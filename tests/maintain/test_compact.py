@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ FILES = FEW_FILES + 2
 
 
 def generation(number: int, **values) -> pa.Table:
-    at = START + timedelta(hours=number)
+    at = START + timedelta(minutes=number)
     return rows(GENERATIONS, ["group"], generation_id=number, joined_at=at, **values)
 
 
@@ -131,11 +131,33 @@ def test_batches_wait_for_the_commit_alone(warehouse, path) -> None:
 
 def test_files_of_one_age_are_put_together_up_to_a_large_one(path) -> None:
     large, now = 1 << 30, time.time() + 1
-    (every,) = packs(path, large, now)
+    (every,) = packs(path, None, large, now)
     assert FILES == len(every)
-    assert packs(path, large, now + min(AGES_S)) == packs(path, large, now + max(AGES_S)) == [every]
-    assert [] == packs(path, 1, now)
+    assert packs(path, None, large, now + min(AGES_S)) == packs(path, None, large, now + max(AGES_S)) == [every]
+    assert [] == packs(path, None, 1, now)
     modified = sorted(Path(file).stat().st_mtime for file in every)
-    assert [] == packs(path, large, modified[FILES // 2] + min(AGES_S))
+    assert [] == packs(path, None, large, modified[FILES // 2] + min(AGES_S))
     size = sum(Path(file).stat().st_size for file in every)
-    assert [] == packs(path, size // 2, now)
+    assert [] == packs(path, None, size // 2, now)
+
+
+@pytest.mark.parametrize(
+    ("step", "after", "made"),
+    [
+        (timedelta(minutes=1), timedelta(minutes=20), [10]),
+        (timedelta(seconds=100), timedelta(minutes=40), [6, 6]),
+        (timedelta(seconds=100), timedelta(hours=2), [12]),
+        (timedelta(minutes=10), timedelta(hours=20), [6, 6]),
+        (timedelta(minutes=10), timedelta(hours=30), [12]),
+        (timedelta(hours=2), timedelta(hours=30), []),
+        (timedelta(hours=2), timedelta(days=30), [12]),
+    ],
+)
+def test_older_files_are_put_together_by_windows_that_widen(warehouse, step, after, made) -> None:
+    """Twelve files, each with a row so much later than the one before; now it is so long after the first."""
+    path, first = table_path(warehouse, GENERATIONS), datetime(2100, 1, 1, tzinfo=UTC)
+    for number in range(12):
+        row = rows(GENERATIONS, ["group"], generation_id=number, joined_at=first + number * step)
+        write_deltalake(path, row, mode="append")
+    found = packs(path, GENERATIONS.time, 1 << 30, (first + after).timestamp())
+    assert made == [len(files) for files in found]

@@ -16,6 +16,7 @@ from jobs import small_table
 from jobs.beside import Beside
 from jobs.build import INPUTS, rebuild_all, rebuild_touched, touched
 from jobs.cli import main
+from jobs.compact import together
 from jobs.conflicts import insist, turn
 from jobs.delta_io import follow, table_path
 from jobs.held import hold
@@ -50,7 +51,8 @@ OLD_DAYS = 100
 def maintained(spark, warehouse, *, now_ms=None, **settings) -> list[str]:
     said: list[str] = []
     told = Settings(warehouse=warehouse, **settings)
-    Maintenance(spark=spark, settings=told, say=said.append).round(now_ms)
+    with Beside(together) as beside:
+        Maintenance(spark=spark, settings=told, say=said.append, beside=beside).round(now_ms)
     return said
 
 
