@@ -26,7 +26,7 @@ from jobs.changed_rows import GoneError, Stand, changed
 from jobs.create_tables import create_tables
 from jobs.delta_io import checkpoint_path, read, table_path
 from jobs.errors import UserError
-from jobs.gold_inputs import PLACES, gold_stored, silver_of
+from jobs.gold_inputs import PLACES, files_of, gold_stored
 from jobs.replace import replace_rows
 from jobs.replaying import Replaying
 from jobs.settings import Settings
@@ -127,18 +127,17 @@ def analyze_part(
     scope = _waiting(None if is_new else before, changes)
     part = dict(islice(scope.items(), most))
     if part and replaying:
-        rows = silver_of(warehouse, versions, part, terms)
-        old = gold_stored(warehouse, part, tables)
-        _replace(spark, warehouse, old, replaying.gold(rows, part, known, terms, tables))
+        new = replaying.gold(files_of(warehouse, versions), part, known, terms, tables)
+        _replace(spark, warehouse, gold_stored(warehouse, part, tables), new)
     elif part:
         silver = {t: read(spark, warehouse, t, version.version()) for t, version in versions.items()}
         _rebuild(spark, warehouse, silver, part, known, terms, tables)
     left = [[*group, at] for group, at in scope.items() if group not in part]
     memory.parent.mkdir(parents=True, exist_ok=True)
     # Replaced in one step: a crash in between analyses these groups again, which changes nothing.
-    new = memory.with_suffix(".part")
-    new.write_text(json.dumps(now | {"left": left}), encoding="utf-8")
-    new.replace(memory)
+    next_one = memory.with_suffix(".part")
+    next_one.write_text(json.dumps(now | {"left": left}), encoding="utf-8")
+    next_one.replace(memory)
     return Part(analysed=len(part), left=len(left))
 
 

@@ -23,15 +23,19 @@ PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "a
 """Gold's rows are those of a day by this instant."""
 
 
-def silver_of(
-    warehouse: Path, versions: Mapping[Table, DeltaTable], scope: Mapping[Group, int], terms: Terms
-) -> dict[str, pa.Table]:
-    """Rows of `INPUTS` by name, as they were in these versions, that `groups.gold_of_few` needs; instants as
-    milliseconds.
-    """
+Files = Mapping[str, Sequence[str]]
+"""Of versions of tables, by their names."""
+
+
+def files_of(warehouse: Path, versions: Mapping[Table, DeltaTable]) -> Files:
+    return {table.name: datafiles(table_path(warehouse, table), version) for table, version in versions.items()}
+
+
+def silver_of(files: Files, scope: Mapping[Group, int], terms: Terms) -> dict[str, pa.Table]:
+    """Rows of `INPUTS` by name, as these files have them, that `groups.gold_of_few` needs; instants as milliseconds."""
     with connect() as engine:
-        for table, version in versions.items():
-            show_files(engine, table.name, table, datafiles(table_path(warehouse, table), version))
+        for table in INPUTS:
+            show_files(engine, table.name, table, files[table.name])
         _tell(engine, {group: cut_ms(since, terms) for group, since in scope.items()})
         engine.execute(
             "CREATE TEMP TABLE starts AS SELECT cluster, group_id, "  # noqa: S608 - our own names

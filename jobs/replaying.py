@@ -1,4 +1,6 @@
-"""Gold of a few groups made beside the process that asks: to replay what a lively group did takes seconds of a core."""
+"""Gold of a few groups made beside the process that asks: to read and replay what a lively group did takes seconds of a
+core.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from jobs.beside import NICER, Beside
+from jobs.gold_inputs import Files, silver_of
 from pipelines.gold.groups import Group, Known, gold_of_few
 from pipelines.gold.rows import Terms
 from schemas.gold import GROUP_TABLES
@@ -21,27 +24,27 @@ class Replaying(Beside):
 
     def gold(
         self,
-        silver: Mapping[str, pa.Table],
+        files: Files,
         scope: Mapping[Group, int],
         known: Known,
         terms: Terms,
         tables: Sequence[Table] = GROUP_TABLES,
     ) -> dict[Table, pa.Table]:
-        """What `gold_of_few` returns.
+        """What `gold_of_few` returns for the silver in these files.
 
         Raises:
             BesideError: as `ask` does.
         """
-        return dict(zip(tables, self.ask(silver, scope, known, terms, tables), strict=True))
+        return dict(zip(tables, self.ask(files, scope, known, terms, tables), strict=True))
 
 
 def replayed(
-    silver: Mapping[str, pa.Table],
+    files: Files,
     scope: Mapping[Group, int],
     known: Known,
     terms: Terms,
     tables: Sequence[Table],
 ) -> list[pa.Table]:
     """What `gold_of_few` returns, in the order of `tables`."""
-    found = gold_of_few(silver, scope, known, terms, tables)
+    found = gold_of_few(silver_of(files, scope, terms), scope, known, terms, tables)
     return [found[table] for table in tables]

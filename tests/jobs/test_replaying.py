@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from dashboards.lake import milliseconds
@@ -23,20 +24,30 @@ GROUP = ("kafka", "orders")
 
 
 @pytest.fixture(scope="module")
-def question():
+def question(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("silver")
+    for table in INPUTS:
+        rows = [{**row, "cluster": GROUP[0], "group_id": GROUP[1]} for row in _group().silver()[table.name]]
+        pq.write_table(stored(rows, table), folder / table.name)
+    files = {table.name: [str(folder / table.name)] for table in INPUTS}
+    return files, {GROUP: 0}, Known(observed={}, until_ms={"kafka": START + 4_000_000}), Terms()
+
+
+def _group() -> EagerGroup:
     group = EagerGroup()
     for turn in range(6):
         group.restarts(turn % 3, 100_000 + turn * 100_000, 20_000)
-    silver = {}
-    for table in INPUTS:
-        rows = [{**row, "cluster": GROUP[0], "group_id": GROUP[1]} for row in group.silver()[table.name]]
-        silver[table.name] = milliseconds(stored(rows, table))
-    known = Known(observed={}, until_ms={"kafka": START + 4_000_000})
-    return silver, {GROUP: 0}, known, Terms()
+    return group
 
 
-def test_it_answers_as_one_would_here_and_gives_way_to_others(question) -> None:
-    expected = gold_of_few(*question)
+@pytest.fixture(scope="module")
+def expected(question):
+    files, *others = question
+    silver = {name: milliseconds(pq.read_table(path)) for name, (path,) in files.items()}
+    return gold_of_few(silver, *others)
+
+
+def test_it_answers_as_one_would_here_and_gives_way_to_others(question, expected) -> None:
     assert sum(rows.num_rows for rows in expected.values()) > 0
     with Replaying() as replaying:
         assert replaying.gold(*question) == expected
@@ -50,19 +61,20 @@ def test_it_answers_as_one_would_here_and_gives_way_to_others(question) -> None:
     assert second.poll() is not None
 
 
-def test_what_fails_there_is_told_here(question) -> None:
-    silver, scope, known, _ = question
+def test_what_fails_there_is_told_here(question, expected) -> None:
+    files, scope, known, _ = question
     with Replaying() as replaying:
         with pytest.raises(BesideError, match="AttributeError"):
-            replaying.gold(silver, scope, known, None)
-        assert replaying.gold(*question) == gold_of_few(*question), "and it goes on"
+            replaying.gold(files, scope, known, None)
+        assert replaying.gold(*question) == expected, "and it goes on"
 
 
 def test_it_ends_with_who_started_it() -> None:
     asks = (
-        "from jobs.replaying import Replaying\nfrom pipelines.gold.groups import Known\n"
+        "from jobs.replaying import Replaying\nfrom pipelines.gold.groups import INPUTS, Known\n"
         "from pipelines.gold.rows import Terms\nimport time\n"
-        "one = Replaying()\none.gold({}, {}, Known(observed={}, until_ms={}), Terms())\n"
+        "one, nothing = Replaying(), {table.name: [] for table in INPUTS}\n"
+        "one.gold(nothing, {}, Known(observed={}, until_ms={}), Terms())\n"
         "print(one._process.pid, flush=True)\ntime.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", asks], stdout=subprocess.PIPE, text=True) as parent:
