@@ -54,12 +54,18 @@ def microseconds(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
 
 def as_stored(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """A row of milliseconds as Arrow takes it: instants in microseconds, maps as pairs."""
-    return {
-        name: list(value.items()) if isinstance(value, dict) else value
-        for name, value in microseconds(row, table).items()
-    }
+    return _as_stored(row, instants(table))
+
+
+def _as_stored(row: Mapping[str, Any], times: Iterable[str]) -> dict[str, Any]:
+    out = {name: list(value.items()) if isinstance(value, dict) else value for name, value in row.items()}
+    for name in times:
+        if out.get(name) is not None:
+            out[name] *= 1000
+    return out
 
 
 def stored(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.Table:
     """Rows of milliseconds as the table stores them."""
-    return pa.Table.from_struct_array(pa.array([as_stored(row, table) for row in rows], row_type(table)))
+    times = instants(table)
+    return pa.Table.from_struct_array(pa.array([_as_stored(row, times) for row in rows], row_type(table)))

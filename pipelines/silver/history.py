@@ -39,6 +39,12 @@ class Segment:
     last: Point
 
 
+ENDS = tuple(
+    (f"{end}_offset", f"{end}_commit_at", f"{end}_committed_offset")
+    for end in ("first", "third_last", "before_last", "last")
+)
+
+
 class Commits:
     """Commits of one group by resource, as far as the fold kept them.
 
@@ -56,12 +62,11 @@ class Commits:
             if run["topic_id"] is not None:
                 stated = ((run["log_epoch"], run["first_offset"]), run["topic"])
                 self._topics[run["topic_id"]] = min(stated, self._topics.get(run["topic_id"], stated))
-            for end in ("first", "third_last", "before_last", "last"):
-                offset, at = run[f"{end}_offset"], run[f"{end}_commit_at"]
+            # A run of one commit, as batches of seconds have them, has one point.
+            for offset_name, at_name, committed in ENDS[: 1 if run["last_offset"] == run["first_offset"] else None]:
+                offset, at = run[offset_name], run[at_name]
                 if offset is not None and at is not None:
-                    points[run["topic"], run["partition"]].add(
-                        Point((run["log_epoch"], offset), at, run[f"{end}_committed_offset"])
-                    )
+                    points[run["topic"], run["partition"]].add(Point((run["log_epoch"], offset), at, run[committed]))
         self._points = {resource: sorted(found) for resource, found in points.items()}
 
     def renamed(self, topics: Mapping[str, Iterable[str]]) -> Commits:
