@@ -22,7 +22,7 @@ from jobs.delta_io import read, table_path
 from jobs.engine import connect, show
 from jobs.silver_rows import instant
 from jobs.since_points import ASTRAY_MS, milliseconds_of, of_groups, since_points
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import TYPES, row_type
 from pipelines.gold.places import HOUR_MS
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.restarts import (
@@ -121,7 +121,11 @@ class Standing:
             engine.register("touched", touched)
             show(engine, "rebalances", self.warehouse, REBALANCES, since)
             show(engine, "groups", self.warehouse, GROUPS)
-            return engine.sql(RESTARTS.format(**NAMED)).to_arrow_table()
+            found = engine.sql(RESTARTS.format(**NAMED)).to_arrow_table()
+        # Of an earlier Regroup, whose instants name no zone.
+        utc = TYPES["TIMESTAMP"]
+        kinds = [field.with_type(utc) if pa.types.is_timestamp(field.type) else field for field in found.schema]
+        return found.cast(pa.schema(kinds))
 
     def history(self, points: pa.Table) -> dict[str, pa.Table] | None:
         """The rows of bronze that a rebuild from `points` (what `restarts` returned) needs, by their names in `INPUTS`;
