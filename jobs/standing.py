@@ -22,6 +22,7 @@ from jobs.delta_io import read, table_path
 from jobs.engine import connect, show
 from jobs.silver_rows import instant
 from jobs.since_points import ASTRAY_MS, milliseconds_of, of_groups, since_points
+from jobs.thinned import thinned
 from pipelines.arrow_types import TYPES, row_type
 from pipelines.gold.places import HOUR_MS
 from pipelines.silver.frame import INPUTS
@@ -128,8 +129,8 @@ class Standing:
         return found.cast(pa.schema(kinds))
 
     def history(self, points: pa.Table) -> dict[str, pa.Table] | None:
-        """The rows of bronze that a rebuild from `points` (what `restarts` returned) needs, by their names in `INPUTS`;
-        None where they are many.
+        """The rows of bronze that a rebuild from `points` (what `restarts` returned) needs, by their names in `INPUTS`:
+        of commits those from which silver can come. None where they are many.
         """
         found: dict[str, pa.Table] = {}
         if not self.by_duckdb:
@@ -138,7 +139,7 @@ class Standing:
             found[name] = since_points(self.warehouse, table, points, from_base(table), most=FEW_ROWS)
             if found[name].num_rows > FEW_ROWS:
                 return None
-        return found
+        return found | {"run": thinned(found["run"], found["record"])}
 
     def frames(self, points: pa.Table) -> Frames:
         """The same as Spark reads them, however many they are."""
