@@ -81,7 +81,8 @@
     });
   }
 
-  function cross(at, under, finest) {
+  function cross(exact, under, finest) {
+    var at = Math.round(exact);
     figures().forEach(function (graph) {
       var axis = graph._fullLayout.xaxis;
       var of = scale(graph);
@@ -91,7 +92,7 @@
       drawn.style.left = axis._offset + x + "px";
       drawn.style.top = graph._fullLayout._size.t + "px";
       drawn.style.height = graph._fullLayout._size.h + "px";
-      drawn.dataset.at = Math.round(at);
+      drawn.dataset.at = at;
       drawn.firstChild.textContent =
         graph === under ? regroup.instant(at).slice(0, finest < 1000 ? 23 : 19) + " " + regroup.zone() : "";
       drawn.classList.toggle("late", x > axis._length / 2);
