@@ -19,9 +19,10 @@ from duckdb import DuckDBPyConnection
 from dashboards.health_store import HealthStore
 from dashboards.lake import LocalLake, Row
 from jobs import small_table
+from jobs.engine import show_files
 from jobs.errors import UserError
 from jobs.quality_docs import Looked, escaped, write_docs
-from jobs.quality_rows import Version, batches, engine, lone, show
+from jobs.quality_rows import Version, batches, engine, lone
 from jobs.quality_suite import Suite
 from jobs.settings import Settings
 from schemas.operations import QUALITY_RESULTS
@@ -128,13 +129,13 @@ class Quality:
         return version, {name: both for name, found in still.items() if (both := found & alone.get(name, set()))}
 
     def _alone(self, connection: DuckDBPyConnection, version: Version, rules: Sequence[Rule]) -> Alone:
-        show(connection, "whole", version.table, version.files)
+        show_files(connection, "whole", version.table, sorted(version.files))
         found: Alone = {}
         for rule in rules:
             if rule.kind is Kind.REFERENCE:
                 other = next(table for table in CHECKED if table.name == rule.other)
                 there = Version.of(self.warehouse, other)
-                show(connection, "other", other, there.files if there else ())
+                show_files(connection, "other", other, sorted(there.files) if there else ())
                 if missing := lone(connection, rule, "whole", "other"):
                     found[rule.name] = missing
         return found
@@ -149,8 +150,9 @@ class Quality:
 
     @staticmethod
     def _look(connection: DuckDBPyConnection, version: Version, since: Version | None) -> None:
-        show(connection, "whole", version.table, version.files)
-        show(connection, "looked", version.table, version.files - since.files if since else version.files)
+        show_files(connection, "whole", version.table, sorted(version.files))
+        looked = version.files - since.files if since else version.files
+        show_files(connection, "looked", version.table, sorted(looked))
 
     def _standing(self) -> list[Row]:
         return HealthStore(LocalLake(self.warehouse, fresh_seconds=0)).results()

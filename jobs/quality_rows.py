@@ -7,7 +7,7 @@ whichever rows are looked at.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +15,17 @@ from pathlib import Path
 import duckdb
 import pandas as pd
 import pyarrow as pa
-import pyarrow.dataset as ds
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 from duckdb import DuckDBPyConnection
 
 from jobs.changed_rows import local
 from jobs.delta_io import table_path
-from pipelines.arrow_types import row_type
 from schemas.rules import Kind, Rule
 from schemas.tables import Table
 
 BATCH_ROWS = 50_000
+MEMORY = "256MB"
 COPIES = "rows with this key"
 NULLABLE = {
     pa.int64(): pd.Int64Dtype(),
@@ -62,19 +61,15 @@ class Version:
 
 @contextmanager
 def engine() -> Iterator[DuckDBPyConnection]:
-    """A DuckDB that leaves nothing behind, in the current directory neither."""
+    """A DuckDB that leaves nothing behind, in the current directory neither. It takes one core, and of memory so much:
+    what does not fit goes to a folder of its own.
+    """
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute("SET temp_directory = $folder", {"folder": folder})
+        connection.execute(f"SET memory_limit = '{MEMORY}'")
+        connection.execute("SET threads = 1")
         yield connection
-
-
-def show(connection: DuckDBPyConnection, name: str, table: Table, files: Iterable[str]) -> None:
-    """The rows in these files as the view `name`, every column of the table among them."""
-    schema = pa.schema(list(row_type(table)))
-    paths = sorted(files)
-    rows = ds.dataset(paths, schema=schema, format="parquet") if paths else schema.empty_table()
-    connection.register(name, rows)
 
 
 def lone(connection: DuckDBPyConnection, rule: Rule, rows: str, other: str) -> set[tuple[object, ...]]:
