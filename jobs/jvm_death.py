@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import subprocess
 import sys
@@ -14,9 +15,18 @@ DEAD_WITHIN_S = 5.0
 """Its connections end a moment before it does."""
 
 
+LOST = "Exception while sending command."
+"""What py4j logs, with all traces, before it raises the same."""
+
+
+def _is_other(record: logging.LogRecord) -> bool:
+    return record.msg != LOST
+
+
 @contextmanager
 def jvm_death_named() -> Iterator[None]:
     """A `UserError` where this process's JVM has ended and something failed of it."""
+    logging.getLogger().addFilter(_is_other)
     try:
         yield
     except Exception as error:
@@ -26,6 +36,8 @@ def jvm_death_named() -> Iterator[None]:
             f"Spark's JVM {how}: start this again; it goes on where it stood. If nobody did that, look for a lack of "
             "memory in the system's log, and at driver_memory in the settings."
         ) from None
+    finally:
+        logging.getLogger().removeFilter(_is_other)
 
 
 def _ended(error: Exception) -> str | None:

@@ -45,8 +45,7 @@ def test_a_killed_part_changes_no_row(matrix, warehouse, recorded, undisturbed, 
     code = job.end()
     if part.startswith("JVM"):
         assert code == 2, job.tail()
-        assert "Spark's JVM was ended by SIGKILL: start this again" in job.tail()
-        assert "Traceback" not in job.text()
+        assert "Spark's JVM was ended by SIGKILL: start this again" in job.tail().splitlines()[-1]
     judged(trial, warehouse, recorded, undisturbed)
 
 
