@@ -6,21 +6,20 @@ that of one version of the table; when it is another one, whoever wrote it, ever
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 
 from jobs.as_of import opened
-from jobs.delta_io import table_path
+from jobs.delta_io import actions, table_path
 from jobs.engine import connect, quoted, show
 from jobs.since_points import since_points
 from pipelines.arrow_types import row_type
-from pipelines.silver.restarts import after_base
+from pipelines.silver import restarts
 from schemas.silver import STALLS
 
-GROUP = ["cluster", "group_id"]
+GROUP = list(restarts.GROUP)
 RESOURCE = (*GROUP, "name", "index")
 NEEDED = (
     *RESOURCE, "log_epoch", "stopped_by_offset", "resumed_at_latest", "first_commit_at", "incarnation",
@@ -98,7 +97,7 @@ class Awaited:
         rest = new
         if self.points is not None:
             points, rest = self.points.join(new, GROUP, join_type="left semi"), _without(new, self.points)
-            found.append(_last("late", late=since_points(warehouse, STALLS, points, after_base(STALLS))))
+            found.append(_last("late", late=since_points(warehouse, STALLS, points, restarts.after_base(STALLS))))
             self.points = _without(self.points, new)
         if rest.num_rows:
             found.append(_last(f"stalls SEMI JOIN rest USING ({quoted(GROUP)})", warehouse, rest=rest))
@@ -128,9 +127,6 @@ def _without(rows: pa.Table, groups: pa.Table) -> pa.Table:
 
 def _is_same(path: str, version: int) -> bool:
     """Whether the commit only put files together."""
-    try:
-        commit = Path(path, "_delta_log", f"{version:020}.json").read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return False
-    actions = (action.get("add") or action.get("remove") for action in map(json.loads, commit.splitlines()))
-    return all(action is None or not action["dataChange"] for action in actions)
+    told = actions(path, version)
+    files = (action.get("add") or action.get("remove") for action in told or ())
+    return told is not None and all(file is None or not file["dataChange"] for file in files)

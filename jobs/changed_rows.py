@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -13,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from jobs.delta_io import actions
 from jobs.engine import connect
 
 GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error)
@@ -61,13 +60,10 @@ def _apart(before: Stand, now: Stand) -> set[str]:
     found = set(now.files)
     folder = next(iter(now.files), "").rpartition("/")[0]
     for version in range(now.version, max(before.version, now.version - LOOKED_BACK), -1):
-        try:
-            commit = Path(local(folder), "_delta_log", f"{version:020}.json").read_text(encoding="utf-8")
-        except FileNotFoundError:
+        if (told := actions(local(folder), version)) is None:
             break
-        actions = [json.loads(line) for line in commit.splitlines()]
         come, gone = (
-            {f"{folder}/{each[kind]['path']}" for each in actions if kind in each and not each[kind]["dataChange"]}
+            {f"{folder}/{each[kind]['path']}" for each in told if kind in each and not each[kind]["dataChange"]}
             for kind in ("add", "remove")
         )
         if come and come <= found:

@@ -7,9 +7,10 @@ goes by that name.
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from jobs.errors import UserError
 from schemas.tables import Table
@@ -28,6 +29,15 @@ def table_path(warehouse: str | Path, table: Table) -> str:
 
 def checkpoint_path(warehouse: str | Path, job: str) -> Path:
     return Path(warehouse) / "_checkpoints" / job
+
+
+def actions(path: str, version: int) -> list[dict[str, Any]] | None:
+    """What the commit of that version did to the table at `path`; None where its log does not tell any more."""
+    try:
+        commit = Path(path, "_delta_log", f"{version:020}.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return [json.loads(line) for line in commit.splitlines()]
 
 
 def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:

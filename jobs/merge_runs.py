@@ -24,7 +24,7 @@ from pyspark.sql import SparkSession
 from dashboards.gold_store import moment
 from jobs.beside import Beside
 from jobs.conflicts import insist, is_local
-from jobs.delta_io import checkpoint_path, table_path
+from jobs.delta_io import actions, checkpoint_path, table_path
 from jobs.engine import connect, show
 from jobs.local_rewrite import exchange
 from jobs.merged_hour import HOUR_MS, PLACE, Covered, Place, Replaced, merged_files, merged_hour
@@ -107,13 +107,11 @@ def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
     """Time of the first and of the last commit in each file that was appended; None where the log no longer tells."""
     spans = []
     for version in range(after + 1, upto + 1):
-        log = Path(path, "_delta_log", f"{version:020}.json")
-        if not log.exists():
+        if (told := actions(path, version)) is None:
             return None
-        actions = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
-        if any("remove" in action for action in actions):
+        if any("remove" in action for action in told):
             continue
-        for stated in (action["add"].get("stats") for action in actions if "add" in action):
+        for stated in (action["add"].get("stats") for action in told if "add" in action):
             stats = json.loads(stated or "{}")
             if stats.get("numRecords") == 0:
                 continue
