@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -82,6 +83,12 @@ def datafiles(path: str, stored: DeltaTable, since: tuple[str, int] | None = Non
 def instant(ms: int) -> pa.Scalar:
     """Milliseconds since the epoch as tables store them."""
     return pa.scalar(ms * 1000, pa.timestamp("us", tz="UTC"))
+
+
+def milliseconds_of(instant: pa.Scalar) -> int:
+    """The other way round; of one with a zone."""
+    at: datetime = instant.as_py()
+    return round(at.timestamp() * 1000)
 
 
 def among(groups: Collection[str]) -> pc.Expression:

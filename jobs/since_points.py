@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from jobs.engine import connect, show
+from jobs.silver_rows import milliseconds_of
 from pipelines.arrow_types import row_type
 from pipelines.silver.frame import UNUSED
 from schemas.tables import Table
@@ -51,9 +51,3 @@ def of_groups(
     found = found.cast(kind)
     # Spark takes no column of no pieces.
     return found if found.num_rows else kind.empty_table()
-
-
-def milliseconds_of(instant: pa.Scalar) -> int:
-    """Since the epoch."""
-    at: datetime = instant.as_py()
-    return round(at.timestamp() * 1000)

@@ -20,11 +20,10 @@ from jobs.awaited import GROUP, awaited
 from jobs.conflicts import is_local
 from jobs.delta_io import read, table_path
 from jobs.engine import connect, show
-from jobs.silver_rows import instant
-from jobs.since_points import ASTRAY_MS, milliseconds_of, of_groups, since_points
+from jobs.silver_rows import instant, milliseconds_of
+from jobs.since_points import ASTRAY_MS, of_groups, since_points
 from jobs.thinned import thinned
 from pipelines.arrow_types import TYPES, row_type
-from pipelines.gold.places import HOUR_MS
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.restarts import (
     COMMITTING,
@@ -46,6 +45,9 @@ FEW_ROWS = 200_000
 """So many rows of bronze are rebuilt in the driver, in 30 us each, not a long history that is read for the first time.
 Spark takes seconds before it begins, the most where a batch is late already and therefore large.
 """
+
+LATELY_MS = 3_600_000
+"""Most groups that rebalance did so within the hour before."""
 
 NAMED = {name: name for name in ("touched", "groups", "stalls", "members", "rebalances")}
 """Views of DuckDB's."""
@@ -98,22 +100,22 @@ class Standing:
 
     def restarts(self) -> pa.Table:
         """Where the history of each group may be taken up again (`restarts.restarts`)."""
+        touched = self.touched.select([*GROUP, "since_at"])
         if not self.by_duckdb:
-            new = self.spark.createDataFrame(self.touched.select([*GROUP, "since_at"]))
+            new = self.spark.createDataFrame(touched)
             return restarts(new, self._read(REBALANCES), self._read(GROUPS)).toArrow()
-        if not self.touched.num_rows:
-            return self._restarts(self.touched)
-        # Most groups rebalanced within the hour before. Of others, and where a coordinator's clock may have put a later
-        # one before it, all is looked through.
-        begin = milliseconds_of(pc.max(self.touched["since_at"])) - HOUR_MS
-        found = self._restarts(self.touched, begin)
+        if not touched.num_rows:
+            return self._restarts(touched)
+        # For groups that did not, and where a coordinator's clock may have put a later one before it, all is looked
+        # through.
+        begin = milliseconds_of(pc.max(touched["since_at"])) - LATELY_MS
+        found = self._restarts(touched, begin)
         is_sure = pc.fill_null(pc.greater(found["base_at"], instant(begin + ASTRAY_MS)), fill_value=False)
         sure = found.filter(is_sure)
         if sure.num_rows == found.num_rows:
             return found
-        numbered = self.touched.select(GROUP).append_column("nth", pa.array(range(self.touched.num_rows)))
-        rest = numbered.join(sure.select(GROUP), GROUP, join_type="left anti")["nth"]
-        return pa.concat_tables([sure, self._restarts(self.touched.take(rest))])
+        rest = touched.join(sure.select(GROUP), GROUP, join_type="left anti")
+        return pa.concat_tables([sure, self._restarts(rest)])
 
     def _restarts(self, touched: pa.Table, begin_ms: int | None = None) -> pa.Table:
         """As rebalances tell that started since, with some before."""

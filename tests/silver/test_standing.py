@@ -91,7 +91,7 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
     assert few == many
     assert sum(map(len, few.values())) > 0
     assert few["new"] or share < 1.0, "after everything a commit changes nothing else"
-    monkeypatch.setattr(jobs.standing, "HOUR_MS", 20_000)
+    monkeypatch.setattr(jobs.standing, "LATELY_MS", 20_000)
     monkeypatch.setattr(jobs.standing, "ASTRAY_MS", 10_000)
     assert read(len(groups)) == many, "whether or not a group rebalanced lately"
     monkeypatch.setattr(jobs.standing, "FEW_ROWS", 0)
