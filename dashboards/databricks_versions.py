@@ -17,7 +17,6 @@ AT_ONCE = 4
 WAITED_FOR = 3
 """What was looked up so many times longer ago than it is fresh is not shown any more: who asks waits for a new look."""
 
-
 TOLD_SECONDS = 300.0
 """A table is asked so seldom for its schema version, which changes when a job of another Regroup is started."""
 

@@ -24,7 +24,7 @@ from dashboards.without_pandas import without_pandas  # noqa: E402
 WORKER = "pyspark.worker"
 """What runs tasks; others plan a read, once."""
 
-LOADED = ("jobs.feeds", "jobs.kafka_read", "pipelines.silver.frame", "pipelines.silver.rows")
+LOADED = ("jobs.feeds", "pipelines.silver.frame")
 """What reads Kafka, and what builds silver."""
 
 

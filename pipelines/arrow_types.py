@@ -49,7 +49,11 @@ def instants(table: Table) -> tuple[str, ...]:
 
 def microseconds(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """A row of milliseconds with its instants as Arrow stores them."""
-    return {**row, **{name: row[name] * 1000 for name in instants(table) if row.get(name) is not None}}
+    return _microseconds(row, instants(table))
+
+
+def _microseconds(row: Mapping[str, Any], times: Iterable[str]) -> dict[str, Any]:
+    return {**row, **{name: row[name] * 1000 for name in times if row.get(name) is not None}}
 
 
 def as_stored(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
@@ -58,11 +62,8 @@ def as_stored(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
 
 
 def _as_stored(row: Mapping[str, Any], times: Iterable[str]) -> dict[str, Any]:
-    out = {name: list(value.items()) if isinstance(value, dict) else value for name, value in row.items()}
-    for name in times:
-        if out.get(name) is not None:
-            out[name] *= 1000
-    return out
+    known = _microseconds(row, times)
+    return {name: list(value.items()) if isinstance(value, dict) else value for name, value in known.items()}
 
 
 def stored(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.Table:

@@ -26,7 +26,7 @@ FILES = FEW_FILES + 2
 
 
 def generation(number: int, **values) -> pa.Table:
-    at = START + timedelta(minutes=number)
+    at = START + timedelta(hours=number)
     return rows(GENERATIONS, ["group"], generation_id=number, joined_at=at, **values)
 
 
