@@ -15,11 +15,13 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 from confluent_kafka import Consumer, TopicPartition
 
-from bench.load import TOPIC, Load, write
+from bench.load import OVERRIDES, TOPIC, Load, write
 from jobs import build, ingest
 from jobs.create_tables import create_tables
 from jobs.jars import cache_dir, resolve
@@ -46,6 +48,7 @@ CONNECTOR = {
 }
 DEFAULTS = {"group.id": "bare", "enable.auto.commit": False, "isolation.level": "read_uncommitted"}
 PROCESSES = 2
+PER_BATCH = 10_000
 
 
 def bare(servers: str, _: Path) -> float:
@@ -60,26 +63,41 @@ def bare_tuned(servers: str, _: Path) -> float:
 
 def bronze(servers: str, folder: Path) -> float:
     """`regroup ingest --once`."""
-    return _ingested(_settings(servers, folder))
+    return ingested(settings_of(servers, folder))
 
 
 def silver(servers: str, folder: Path) -> float:
     """Bronze, and of each batch silver, as `regroup up` does it."""
-    settings = _settings(servers, folder)
+    settings = settings_of(servers, folder)
 
     def built(new: Mapping[Table, NewRows]) -> None:
         build.rebuild_new(session("bench"), settings, new)
 
-    return _ingested(settings, on_batch=built)
+    return ingested(settings, on_batch=built)
 
 
 def rebuild(servers: str, folder: Path) -> float:
     """`regroup rebuild` of silver's tables alone, from bronze that is there."""
-    settings = _settings(servers, folder)
-    _ingested(settings)
+    settings = settings_of(servers, folder)
+    ingested(settings)
     began = time.monotonic()
     build.rebuild_all(session("bench"), settings)
     return time.monotonic() - began
+
+
+def batches(servers: str, folder: Path) -> list[float]:
+    """Seconds from each batch of `PER_BATCH` records in silver to the next."""
+    settings = settings_of(servers, folder)
+    clusters = tuple(replace(cluster, max_offsets_per_trigger=PER_BATCH) for cluster in settings.clusters)
+    settings = replace(settings, clusters=clusters)
+    ended: list[float] = []
+
+    def built(new: Mapping[Table, NewRows]) -> None:
+        if build.rebuild_new(session("bench"), settings, new):
+            ended.append(time.monotonic())
+
+    ingested(settings, on_batch=built)
+    return [after - before for before, after in pairwise(ended)]
 
 
 def spark_source(servers: str, _: Path) -> float:
@@ -112,7 +130,8 @@ MEASUREMENTS: dict[str, Callable[[str, Path], float]] = {
 }
 
 
-def _ingested(settings: Settings, on_batch: ingest.OnBatch | None = None) -> float:
+def ingested(settings: Settings, on_batch: ingest.OnBatch | None = None) -> float:
+    """Seconds of `regroup ingest --once`, the tables made before."""
     spark = session("bench")
     create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     began = time.monotonic()
@@ -120,7 +139,8 @@ def _ingested(settings: Settings, on_batch: ingest.OnBatch | None = None) -> flo
     return time.monotonic() - began
 
 
-def _settings(servers: str, folder: Path) -> Settings:
+def settings_of(servers: str, folder: Path) -> Settings:
+    """One cluster, and a warehouse in the folder."""
     return Settings(warehouse=folder / "warehouse", clusters=(Cluster(name="bench", bootstrap_servers=servers),))
 
 
@@ -171,10 +191,20 @@ def main() -> None:
             return
         servers = arguments.bootstrap_servers
         if servers is None:
-            overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
-            servers = held.enter_context(Broker(folder / "broker", overrides=overrides)).bootstrap_servers
+            servers = held.enter_context(Broker(folder / "broker", overrides=OVERRIDES)).bootstrap_servers
             write(servers, Load(records=arguments.records))
         report(servers, arguments.only)
+
+
+def seconds(name: str, servers: str) -> float:
+    """One measurement, in a process of its own.
+
+    Raises:
+        subprocess.CalledProcessError: it failed; `stderr` says why.
+    """
+    command = [sys.executable, "-m", "bench.catch_up", "--measure", name, "--bootstrap-servers", servers]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return float(done.stdout.split()[-1])
 
 
 def report(servers: str, names: list[str]) -> None:
@@ -185,12 +215,11 @@ def report(servers: str, names: list[str]) -> None:
     )
     rates: dict[str, float] = {}
     for name in names:
-        command = [sys.executable, "-m", "bench.catch_up", "--measure", name, "--bootstrap-servers", servers]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            print(f"{name:14} failed:\n{done.stderr[-2_000:]}")
+        try:
+            rates[name] = records / seconds(name, servers)
+        except subprocess.CalledProcessError as failed:
+            print(f"{name:14} failed:\n{failed.stderr[-2_000:]}")
             continue
-        rates[name] = records / float(done.stdout.split()[-1])
         ratios = [f"{rates[name] / rates[base]:5.2f} x {base}" for base in ("bare", "bare_tuned") if base in rates]
         print(f"{name:14} {rates[name]:12,.0f} records/s   {'   '.join(ratios)}", flush=True)
     if {"bronze", "spark_source"} <= rates.keys():

@@ -2,7 +2,7 @@
 
 Each group of 3 members commits the 10 partitions of its topic in rounds, as OffsetCommit requests do; every 20th round
 a GroupMetadata record announces its next generation, a twentieth of the groups each time, which makes 0.5 % of all
-records. The broker must run with `log.cleaner.enable=false`, or the history is compacted away while it is written.
+records. The broker must run with `OVERRIDES`, or the history is compacted away while it is written.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ TOPIC = "__consumer_offsets"
 MEMBERS = 3
 PARTITIONS_PER_GROUP = 10
 ROUNDS_PER_GENERATION = 20
+# A broker with these keeps every record of the load.
+OVERRIDES = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,7 +31,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from bench.load import PARTITIONS_PER_GROUP, Load, announced, create_offsets_topic, produce
+from bench.load import OVERRIDES, PARTITIONS_PER_GROUP, Load, announced, create_offsets_topic, produce
 from jobs.delta_io import table_path
 from jobs.lab.broker import Broker
 from schemas.bronze import BRONZE
@@ -215,8 +215,7 @@ def main() -> None:
     load = Load(records=written, groups=arguments.groups, records_per_s=rate)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
-        overrides = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
-        servers = stack.enter_context(Broker(folder / "broker", overrides=overrides)).bootstrap_servers
+        servers = stack.enter_context(Broker(folder / "broker", overrides=OVERRIDES)).bootstrap_servers
         create_offsets_topic(servers, load.partitions)
         warehouse = folder / "warehouse"
         config = folder / "regroup.toml"

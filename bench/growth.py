@@ -1,0 +1,84 @@
+"""Growth: what a record takes of catching up at three sizes of a topic, and a batch at three sizes of a fleet.
+
+`./regroup bench growth [--records 1000000 10000000 30000000] [--groups 100 1000 10000] [--batches 60]`. Each size has a
+broker and a warehouse of its own. Of catching up, every size pays for the same start; so that "each further" is what a
+record takes beyond the next smaller topic. A batch has 10,000 records, which is what 2,000 records/s bring in five
+seconds, and begins as soon as the one before is in silver; measured are those of the second half.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import statistics
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from bench.catch_up import PER_BATCH, batches, seconds
+from bench.load import OVERRIDES, Load, write
+from jobs.lab.broker import Broker
+
+RECORDS = (1_000_000, 10_000_000, 30_000_000)
+GROUPS = (100, 1_000, 10_000)
+MEASUREMENTS = ("bare", "bronze", "silver")
+
+
+@contextmanager
+def loaded(load: Load) -> Iterator[tuple[str, Path]]:
+    """Bootstrap servers of a broker that has the load, and a folder for a warehouse; both are gone afterwards."""
+    with (
+        tempfile.TemporaryDirectory(prefix="regroup-bench-") as name,
+        Broker(Path(name) / "broker", overrides=OVERRIDES) as broker,
+    ):
+        write(broker.bootstrap_servers, load)
+        yield broker.bootstrap_servers, Path(name)
+
+
+def catching_up(sizes: list[int]) -> None:
+    """A line for each size and measurement."""
+    print(f"{'records':>12}  {'':8} {'seconds':>8} {'us a record':>12} {'each further':>13} {'of the bare read':>17}")
+    before: Mapping[str, float] = {}
+    smaller = 0
+    for size in sizes:
+        took: dict[str, float] = {}
+        with loaded(Load(records=size)) as (servers, _):
+            for name in MEASUREMENTS:
+                took[name] = seconds(name, servers)
+                further = f"{(took[name] - before[name]) / (size - smaller) * 1e6:.2f}" if before else ""
+                share = f"{took['bare'] / took[name]:.2f}"
+                each = took[name] / size * 1e6
+                print(f"{size:12,}  {name:8} {took[name]:8.1f} {each:12.2f} {further:>13} {share:>17}", flush=True)
+        before, smaller = took, size
+
+
+def by_groups(sizes: list[int], count: int) -> None:
+    """A line for each number of groups."""
+    print(f"\n{'groups':>12} {'batches':>8} {'median s':>9} {'p95 s':>7} {'of the first':>13}")
+    first = 0.0
+    for groups in sizes:
+        # A process of its own: each size has a JVM that has just started.
+        pool = multiprocessing.get_context("spawn").Pool(1)
+        with loaded(Load(records=count * PER_BATCH, groups=groups)) as (servers, folder), pool:
+            took = pool.apply(batches, (servers, folder))
+        half = sorted(took[len(took) // 2 :])
+        middle, p95 = statistics.median(half), half[int(0.95 * len(half))]
+        first = first or middle
+        print(f"{groups:12,} {len(half):8} {middle:9.2f} {p95:7.2f} {middle / first:13.2f}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=int, nargs="*", default=[*RECORDS])
+    parser.add_argument("--groups", type=int, nargs="*", default=[*GROUPS])
+    parser.add_argument("--batches", type=int, default=60)
+    arguments = parser.parse_args()
+    if arguments.records:
+        catching_up(sorted(arguments.records))
+    if arguments.groups:
+        by_groups(sorted(arguments.groups), arguments.batches)
+
+
+if __name__ == "__main__":
+    main()
