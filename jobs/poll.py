@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from jobs.errors import UserError
 from jobs.kafka_client import cluster_id
 from jobs.new_rows import NewRows
 from jobs.spark import session
+from jobs.working import Working
 from pipelines.coverage import Span
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
 from schemas.silver import REASSIGNMENT_TABLES
@@ -79,16 +81,17 @@ def start(
     say: Callable[[str], None],
     building: AbstractContextManager[object],
     on_topics: Callable[[NewRows], None] | None = None,
+    failing: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> list[Following]:
     """Poll each cluster in a thread of its own until `stopped`. `building` is held while reassignments are built, and
-    while `on_topics` is told of new observations of topics.
+    while `on_topics` is told of new observations of topics. A failure is raised within `failing`.
 
     Raises:
         UserError: a cluster is not reached, or an option has no counterpart.
     """
     followed = _follow(spark, settings, say, building)
     for following in followed:
-        following.on_topics = on_topics
+        following.on_topics, following.failing = on_topics, failing
         following.start(stopped)
     return followed
 
@@ -110,7 +113,7 @@ def _follow(
 
 
 @dataclass(slots=True, kw_only=True)
-class Following:
+class Following(Working):
     """One cluster, polled and written. `say` hears one sentence for each permission that is missing."""
 
     spark: SparkSession
@@ -126,22 +129,10 @@ class Following:
     _spans: list[Span] = field(default_factory=list)
     _covered_to: int | None = None
     _named: set[str] = field(default_factory=set)
-    _failure: BaseException | None = None
     _is_idle: bool = False
-    _thread: threading.Thread | None = None
 
-    def start(self, stopped: threading.Event) -> None:
-        self._thread = threading.Thread(target=self.until, args=[stopped], daemon=True)
-        self._thread.start()
-
-    def join(self) -> None:
-        if self._thread is not None:
-            self._thread.join()
-
-    def until(self, stopped: threading.Event) -> None:
-        """Look until `stopped`, and write beside it, so that looks keep their pace; a failure is kept for
-        `raise_failure`.
-        """
+    def go_on(self, stopped: threading.Event) -> None:
+        """Look until `stopped`, and write beside it, so that looks keep their pace."""
         writing: Future[None] | None = None
         written = float("-inf")
         try:
@@ -155,8 +146,6 @@ class Following:
                         writing, written = writer.submit(self.write, *self._taken()), began
                     stopped.wait(max(0.0, self.poller.pause_s - (time.monotonic() - began)))
                 writer.submit(self.write, *self._taken()).result()
-        except BaseException as error:  # noqa: BLE001 - raised again where it can be told
-            self._failure = error
         finally:
             self.poller.close()
 
@@ -167,10 +156,6 @@ class Following:
             self.write(*self._taken())
         finally:
             self.poller.close()
-
-    def raise_failure(self) -> None:
-        if self._failure is not None:
-            raise self._failure
 
     def look(self) -> None:
         """One look at the cluster, kept until it is written."""

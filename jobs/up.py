@@ -83,25 +83,19 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         built = _built(spark, settings, say, building, storming.wake, runs)
         with runs.failing("ingest"):
             streams = ingest.start(spark, settings, on_batch=built, on_failure=partial(_again, runs, say))
-        if polls := _polls(spark, settings, stopped, say, building):
-            runs.start("poll")
+        polls = _polls(spark, settings, stopped, say, building, runs)
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
         _notify(notifying, settings, stopped, stack, say, runs)
         check_quality(settings, stopped)
         keep_small(spark, settings, stopped, say, building)
         analysing = _analysing(spark, settings, building, runs)
-        for each in analysing:
+        for each in (*analysing, storming):
             each.start(stopped)
-        storming.start(stopped)
         while not stopped.wait(1):
             with runs.failing("ingest"):
                 streams.look()
-            for following in polls:
-                with runs.failing("poll"):
-                    following.raise_failure()
-            for each in analysing:
+            for each in (*polls, *analysing, storming):
                 each.raise_failure()
-            storming.raise_failure()
         say("Stopping")
         _silence(spark)
         runs.end(JobOutcome.STOPPED)
@@ -270,6 +264,7 @@ def _polls(
     stopped: threading.Event,
     say: _Stages,
     building: AbstractContextManager[object],
+    runs: Runs,
 ) -> list[poll.Following]:
     """What polls; nothing where that is impossible, since nothing else needs it."""
 
@@ -277,10 +272,13 @@ def _polls(
         rebuild_touched(spark, settings, touched({ADMIN_OBSERVATIONS: observations}))
 
     try:
-        return poll.start(spark, settings, stopped, say=say, building=building, on_topics=named)
+        failing = partial(runs.failing, "poll")
+        polls = poll.start(spark, settings, stopped, say=say, building=building, on_topics=named, failing=failing)
     except UserError as error:
         say(f"Going on without polls: {error}")
         return []
+    runs.start("poll")
+    return polls
 
 
 def _built(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 
@@ -13,11 +13,18 @@ from dataclasses import dataclass
 class Working(ABC):
     """A thread; what ends it is raised where it can be told, within `failing`."""
 
-    failing: Callable[[], AbstractContextManager[object]]
+    failing: Callable[[], AbstractContextManager[object]] = nullcontext
     _failure: BaseException | None = None
+    _thread: threading.Thread | None = None
 
     def start(self, stopped: threading.Event) -> None:
-        threading.Thread(target=self._until, args=[stopped], name=type(self).__name__, daemon=True).start()
+        self._thread = threading.Thread(target=self._until, args=[stopped], name=type(self).__name__, daemon=True)
+        self._thread.start()
+
+    def join(self) -> None:
+        """Return when the thread has ended."""
+        if self._thread is not None:
+            self._thread.join()
 
     @abstractmethod
     def go_on(self, stopped: threading.Event) -> None:
