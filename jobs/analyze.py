@@ -39,7 +39,7 @@ from pipelines.gold.frame import gold
 from pipelines.gold.groups import INPUTS, TIMES, Group, Known
 from pipelines.gold.health import HOUR_MS
 from pipelines.gold.rows import Terms
-from pipelines.silver.frame import rows_of
+from pipelines.rows_of_tables import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.gold import DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
 from schemas.silver import GENERATIONS, GROUPS

@@ -40,7 +40,8 @@ from jobs.silver_tasks import Making, silver_by_tasks
 from jobs.spark import for_few_rows, session
 from jobs.standing import FEW_GROUPS, Frames, Standing
 from jobs.topic_names import with_named
-from pipelines.silver.frame import rows_of, silver, table_of
+from pipelines.rows_of_tables import rows_of, table_of
+from pipelines.silver.frame import silver
 from pipelines.silver.touched import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS

@@ -18,7 +18,7 @@ from jobs.replace import replace_rows
 from jobs.retention import with_settled
 from jobs.spark import for_few_rows
 from pipelines.reassignments.frame import cut, reassignments, since_cut, touching
-from pipelines.silver.frame import rows_of, table_of
+from pipelines.rows_of_tables import rows_of, table_of
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
 from schemas.silver import REASSIGNMENT_TABLES, REASSIGNMENTS
 

@@ -24,7 +24,7 @@ from jobs.delta_io import table_path
 from jobs.engine import connect, in_pieces, show_files
 from jobs.full_disk import NO_SPACE, refuse_full
 from jobs.local_rewrite import exchange
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import schema_of
 from schemas.tables import Table
 
 FEW_FILES = 4
@@ -109,7 +109,7 @@ def _age(age_s: float, newest: datetime | None, now: float) -> tuple[int, ...]:
 
 def together(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile:
     """A data file of the rows of these."""
-    schema = pa.schema(list(row_type(table)))
+    schema = schema_of(table)
 
     def pieces() -> Iterator[pa.Table]:
         with connect() as engine:

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from dashboards.lake import milliseconds
 from jobs.as_of import opened
 from jobs.delta_io import table_path
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import schema_of
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COVERAGE
 
@@ -63,7 +63,7 @@ class Covered:
     def _take(self, paths: list[str]) -> None:
         if not paths:
             return
-        schema = pa.schema(list(row_type(COVERAGE)))
+        schema = schema_of(COVERAGE)
         columns = [*SOURCE, "to_offset", "to_at", "is_gap"]
         found = milliseconds(ds.dataset(paths, schema=schema, format="parquet").to_table(columns=columns))
         read_at = pc.if_else(found["is_gap"], pa.scalar(None, pa.int64()), found["to_at"])

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import deltalake
-import pyarrow as pa
 from deltalake import Field, Schema
 from deltalake.exceptions import DeltaError
 
 from jobs.conflicts import is_local, turn
 from jobs.delta_io import WRITERS, table_path
 from jobs.errors import UserError
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
 
 if TYPE_CHECKING:
@@ -101,7 +100,7 @@ def create(warehouse: str | Path, table: Table) -> None:
 
 
 def _fields(table: Table, columns: Sequence[Column]) -> list[Field]:
-    kinds = {field.name: field.type for field in Schema.from_arrow(pa.schema(list(row_type(table)))).fields}
+    kinds = {field.name: field.type for field in Schema.from_arrow(schema_of(table)).fields}
     return [
         Field(c.name, kinds[c.name], nullable=c.name not in table.key, metadata={"comment": c.comment}) for c in columns
     ]

@@ -21,7 +21,7 @@ from duckdb import DuckDBPyConnection, DuckDBPyRelation
 from dashboards.delta_files import relation
 from jobs.garbage import give_back
 from jobs.silver_rows import standing_files
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import schema_of
 from schemas.tables import Table
 
 RENEWED_AFTER = 2_000
@@ -84,7 +84,7 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
     DuckDB reads them itself: it decodes the columns of a row only where the ones before them do not rule it out, a
     fifth of the work of scanning them by Arrow.
     """
-    schema, is_even = pa.schema(list(row_type(table))), all(_has_all(file, table.names) for file in files)
+    schema, is_even = schema_of(table), all(_has_all(file, table.names) for file in files)
     connection.register(name, relation(connection, name, files, schema, is_even=is_even))
 
 

@@ -26,7 +26,7 @@ from jobs.new_rows import NewRows, collected
 from jobs.resume import resume
 from jobs.spark import session
 from jobs.streams import OnFailure, Streams, tell
-from pipelines.silver.frame import table_of
+from pipelines.rows_of_tables import table_of
 from schemas.bronze import BRONZE, COVERAGE
 
 if TYPE_CHECKING:

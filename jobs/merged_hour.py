@@ -20,7 +20,7 @@ from jobs.data_file import DataFile, write, write_pieces
 from jobs.delta_io import table_path
 from jobs.engine import connect, holding, in_pieces, quoted, show, show_files
 from jobs.silver_rows import standing_files
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import row_type, schema_of
 from pipelines.bronze_batch import TOPIC
 from pipelines.run_merging import merged
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
@@ -50,7 +50,7 @@ class Replaced:
 
 def merged_hour(warehouse: Path, hour: int, covered: Covered) -> tuple[int, pa.Table]:
     """How many rows of the hour that begins at `hour` milliseconds were looked at, and what they become."""
-    looked, parts = 0, [pa.schema(list(row_type(OFFSET_COMMITS))).empty_table()]
+    looked, parts = 0, [schema_of(OFFSET_COMMITS).empty_table()]
     for part in _parts(warehouse, hour, covered):
         rows, became = _merged_part(warehouse, hour, {place: covered[place] for place in part})
         looked += rows

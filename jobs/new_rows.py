@@ -16,8 +16,8 @@ from jobs.data_file import DataFile
 from jobs.delta_io import table_path
 from jobs.engine import show_files
 from jobs.output import WRITTEN
-from pipelines.arrow_types import row_type
-from pipelines.silver.frame import rows_of
+from pipelines.arrow_types import row_type, schema_of
+from pipelines.rows_of_tables import rows_of
 from schemas.tables import Table
 
 
@@ -72,4 +72,4 @@ def collected(batch: DataFrame, tables: Collection[Table], warehouse: str | Path
 
 
 def _typed(rows: pa.Table, table: Table) -> pa.Table:
-    return rows.cast(pa.schema(list(row_type(table))))
+    return rows.cast(schema_of(table))

@@ -15,7 +15,8 @@ import pyarrow as pa
 
 from jobs.data_file import write
 from jobs.garbage import give_back
-from pipelines.arrow_types import TYPES, row_type
+from pipelines import rows_of_tables
+from pipelines.arrow_types import TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,18 +38,13 @@ FILE_BYTES = 128_000_000
 
 def ddl(tables: Sequence[Table]) -> str:
     """The columns of what tasks yield, as Spark takes them."""
-    columns = {table.name: {c.name: c.type for c in table.columns} for table in tables} | {WRITTEN: WRITTEN_COLUMNS}
-    return ", ".join(f"{name} STRUCT<{_fields(kinds)}>" for name, kinds in columns.items())
+    written = ", ".join(f"{name}: {kind}" for name, kind in WRITTEN_COLUMNS.items())
+    return f"{rows_of_tables.ddl(tables)}, {WRITTEN} STRUCT<{written}>"
 
 
 def union(rows: Mapping[str, pa.Array], tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
     """Rows by table name, or what was written instead, as batches of all columns."""
-    types: list[tuple[str, pa.DataType]] = [(table.name, row_type(table)) for table in tables]
-    types.append((WRITTEN, WRITTEN_TYPE))
-    for name, array in rows.items():
-        if len(array):
-            columns = [array if column == name else pa.nulls(len(array), kind) for column, kind in types]
-            yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(types))
+    return rows_of_tables.batches(rows, rows_of_tables.types(tables) | {WRITTEN: WRITTEN_TYPE})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,7 +91,3 @@ class Output:
             if rows.num_rows:
                 self._written.append({"table": name, **asdict(write(Path(self.folders[name]), rows))})
         self._rows.clear()
-
-
-def _fields(kinds: Mapping[str, str]) -> str:
-    return ", ".join(f"`{name}`: {kind}" for name, kind in kinds.items())

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 from dashboards.lake import milliseconds
 from jobs.as_of import opened
 from jobs.delta_io import table_path
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import row_type, schema_of
 from schemas.tables import Table
 
 NAMED = 2_000
@@ -61,7 +61,7 @@ def stored_rows(
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
     """A table's files, but for those that end before `since`."""
     paths = standing_files(warehouse, table, since)
-    return ds.dataset(paths, schema=pa.schema(list(row_type(table))), format="parquet")
+    return ds.dataset(paths, schema=schema_of(table), format="parquet")
 
 
 def standing_files(warehouse: Path, table: Table, since: tuple[str, int] | None = None) -> list[str]:

@@ -23,7 +23,7 @@ from jobs.engine import connect, show
 from jobs.silver_rows import instant, milliseconds_of
 from jobs.since_points import ASTRAY_MS, of_groups, since_points
 from jobs.thinned import thinned
-from pipelines.arrow_types import TYPES, row_type
+from pipelines.arrow_types import TYPES, schema_of
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.restarts import (
     COMMITTING,
@@ -80,7 +80,7 @@ class Standing:
 
     def committing(self) -> tuple[pa.Table, pa.Table]:
         """Of groups that only committed on, the rows of `groups` and what becomes of them (`restarts.committing`)."""
-        kind = pa.schema(list(row_type(GROUPS)))
+        kind = schema_of(GROUPS)
         told = self.touched.filter(pc.is_valid(self.touched["last_commit_at"]))
         if not told.num_rows:
             return kind.empty_table(), kind.empty_table()

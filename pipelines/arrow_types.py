@@ -42,31 +42,36 @@ def row_type(table: Table) -> pa.StructType:
     return pa.struct([(column.name, TYPES[column.type]) for column in table.columns])
 
 
+def schema_of(table: Table) -> pa.Schema:
+    """The table's columns."""
+    return pa.schema(list(row_type(table)))
+
+
 def instants(table: Table) -> tuple[str, ...]:
     """The table's TIMESTAMP columns."""
     return tuple(column.name for column in table.columns if column.type == "TIMESTAMP")
 
 
-def microseconds(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """A row of milliseconds with its instants as Arrow stores them."""
-    return _microseconds(row, instants(table))
-
-
-def _microseconds(row: Mapping[str, Any], times: Iterable[str]) -> dict[str, Any]:
-    return {**row, **{name: row[name] * 1000 for name in times if row.get(name) is not None}}
-
-
 def as_stored(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
     """A row of milliseconds as Arrow takes it: instants in microseconds, maps as pairs."""
-    return _as_stored(row, instants(table))
+    return _as_stored(row, instants(table), _maps(table))
 
 
-def _as_stored(row: Mapping[str, Any], times: Iterable[str]) -> dict[str, Any]:
-    known = _microseconds(row, times)
-    return {name: list(value.items()) if isinstance(value, dict) else value for name, value in known.items()}
+def _as_stored(row: Mapping[str, Any], times: Iterable[str], maps: Iterable[str]) -> dict[str, Any]:
+    at = {name: row[name] * 1000 for name in times if row.get(name) is not None}
+    return {**row, **at, **{name: list(row[name].items()) for name in maps if isinstance(row.get(name), dict)}}
+
+
+def _maps(table: Table) -> tuple[str, ...]:
+    return tuple(column.name for column in table.columns if column.type.startswith("MAP"))
 
 
 def stored(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.Table:
     """Rows of milliseconds as the table stores them."""
-    times = instants(table)
-    return pa.Table.from_struct_array(pa.array([_as_stored(row, times) for row in rows], row_type(table)))
+    return pa.Table.from_struct_array(stored_rows(rows, table))
+
+
+def stored_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.StructArray:
+    """The same as structs."""
+    times, maps = instants(table), _maps(table)
+    return pa.array([_as_stored(row, times, maps) for row in rows], row_type(table))

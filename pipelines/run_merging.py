@@ -11,7 +11,7 @@ from __future__ import annotations
 import duckdb
 import pyarrow as pa
 
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import schema_of
 from pipelines.offset_commits import BUCKET_MS
 from schemas.bronze import OFFSET_COMMITS
 
@@ -86,4 +86,4 @@ def merged(fragments: pa.Table, records: pa.Table, unread: pa.Table) -> pa.Table
         engine.register("records", records)
         engine.register("unread", unread)
         found = engine.sql(MERGE).to_arrow_table()
-    return found.select(list(OFFSET_COMMITS.names)).cast(pa.schema(list(row_type(OFFSET_COMMITS))))
+    return found.select(list(OFFSET_COMMITS.names)).cast(schema_of(OFFSET_COMMITS))

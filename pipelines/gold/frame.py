@@ -11,9 +11,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import as_stored, row_type
+from pipelines.arrow_types import stored_rows
 from pipelines.gold.groups import INPUTS, TIMES, Known, gold_of
 from pipelines.gold.rows import DAY_MS, Terms
+from pipelines.rows_of_tables import batches, ddl, types
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
@@ -45,10 +46,7 @@ def gold(
     for side in rest:
         first = first.unionByName(side, allowMissingColumns=True)
     ordered = first.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
-    schema = ", ".join(
-        f"{table.name} STRUCT<{', '.join(f'`{c.name}`: {c.type}' for c in table.columns)}>" for table in tables
-    )
-    return ordered.mapInArrow(partial(_analyse, known, terms, tables), schema)
+    return ordered.mapInArrow(partial(_analyse, known, terms, tables), ddl(tables))
 
 
 def _starts(generations: DataFrame, scope: DataFrame, terms: Terms) -> DataFrame:
@@ -77,9 +75,9 @@ def _side(table: Table, rows: DataFrame, starts: DataFrame) -> DataFrame:
 
 
 def _analyse(
-    known: Known, terms: Terms, tables: Sequence[Table], batches: Iterable[pa.RecordBatch]
+    known: Known, terms: Terms, tables: Sequence[Table], given: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    rows = (row for batch in batches for row in batch.to_pylist())
+    rows = (row for batch in given for row in batch.to_pylist())
     out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in tables}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
@@ -88,18 +86,10 @@ def _analyse(
         for name, new in found.items():
             out[name] += new
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
-            yield _batch(out, tables)
+            yield from _batches(out, tables)
             out = {table.name: [] for table in tables}
-    if any(out.values()):
-        yield _batch(out, tables)
+    yield from _batches(out, tables)
 
 
-def _batch(rows: dict[str, list[dict[str, Any]]], tables: Sequence[Table]) -> pa.RecordBatch:
-    """One row a table row: the table's own column holds it, the others are null."""
-    columns, total, before = [], sum(map(len, rows.values())), 0
-    for table in tables:
-        mine = [as_stored(row, table) for row in rows[table.name]]
-        after = total - before - len(mine)
-        columns.append(pa.array([None] * before + mine + [None] * after, type=row_type(table)))
-        before += len(mine)
-    return pa.RecordBatch.from_arrays(columns, names=[table.name for table in tables])
+def _batches(rows: Mapping[str, list[dict[str, Any]]], tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
+    return batches({table.name: stored_rows(rows[table.name], table) for table in tables}, types(tables))

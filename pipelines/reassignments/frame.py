@@ -8,15 +8,15 @@ from datetime import datetime, timedelta
 from functools import reduce
 from itertools import groupby
 from operator import or_
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import instants, microseconds, row_type
+from pipelines.arrow_types import instants, stored_rows
 from pipelines.reassignments.rows import KINDS, reassignment_rows
 from pipelines.reassignments.statements import RULES_MS
+from pipelines.rows_of_tables import batches, ddl, types
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
 from schemas.silver import REASSIGNMENT_TABLES
 from schemas.tables import Table
@@ -62,8 +62,8 @@ def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
     polled = observations.where(OF_INTEREST[ADMIN_OBSERVATIONS]).select("cluster", seen)
     logged = events.where(OF_INTEREST[COORDINATOR_EVENTS]).select("cluster", line)
     both = polled.unionByName(logged, allowMissingColumns=True)
-    schema = ", ".join(f"{table.name} STRUCT<{_ddl(table)}>" for table in REASSIGNMENT_TABLES)
-    return both.repartition("cluster").sortWithinPartitions("cluster").mapInArrow(_rebuild, schema)
+    ordered = both.repartition("cluster").sortWithinPartitions("cluster")
+    return ordered.mapInArrow(_rebuild, ddl(REASSIGNMENT_TABLES))
 
 
 def touching(table: Table, rows: str) -> str:
@@ -110,24 +110,12 @@ def _struct(name: str, fields: Iterable[str], table: Table) -> Column:
     return F.struct(*(F.unix_millis(f).alias(f) if f in times else F.col(f) for f in fields)).alias(name)
 
 
-def _ddl(table: Table) -> str:
-    return ", ".join(f"`{c.name}`: {c.type}" for c in table.columns)
-
-
-def _rebuild(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    rows = (row for batch in batches for row in batch.to_pylist())
+def _rebuild(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = (row for batch in given for row in batch.to_pylist())
     for cluster, found in groupby(rows, key=lambda row: row["cluster"]):
         of_cluster = list(found)
         observations = [row["seen"] | {"body": json.loads(row["seen"]["body"])} for row in of_cluster if row["seen"]]
         lines = [row["line"] for row in of_cluster if row["line"]]
-        yield _batch(reassignment_rows(cluster, observations, lines))
-
-
-def _batch(rows: dict[str, list[dict[str, Any]]]) -> pa.RecordBatch:
-    """One row a table row: the table's own column holds it, the others are null."""
-    total, before, columns = sum(map(len, rows.values())), 0, []
-    for table in REASSIGNMENT_TABLES:
-        mine = [microseconds(row, table) for row in rows[table.name]]
-        columns.append(pa.array([None] * before + mine + [None] * (total - before - len(mine)), type=row_type(table)))
-        before += len(mine)
-    return pa.RecordBatch.from_arrays(columns, names=[table.name for table in REASSIGNMENT_TABLES])
+        made = reassignment_rows(cluster, observations, lines)
+        arrays = {table.name: stored_rows(made[table.name], table) for table in REASSIGNMENT_TABLES}
+        yield from batches(arrays, types(REASSIGNMENT_TABLES))

@@ -15,7 +15,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import microseconds, row_type, stored
+from pipelines.arrow_types import stored, stored_rows
+from pipelines.rows_of_tables import batches, ddl, types
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.generations import Base
 from pipelines.silver.history import History
@@ -64,8 +65,7 @@ def silver(
         parts.append(_bases(restarts))
     history = _union(parts)
     ordered = history.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
-    schema = ", ".join(f"{table.name} STRUCT<{_ddl(table)}>" for table in SILVER)
-    return ordered.mapInArrow(partial(_rebuild, quiet_ms, hosts, topic_names or {}), schema)
+    return ordered.mapInArrow(partial(_rebuild, quiet_ms, hosts, topic_names or {}), ddl(SILVER))
 
 
 def silver_of_few(
@@ -102,21 +102,6 @@ def silver_of_few(
     return {table: stored(out[table.name], table) for table in SILVER}
 
 
-def table_of(rebuilt: DataFrame, table: Table) -> DataFrame:
-    """The rows of one table out of what `silver` returned."""
-    return rebuilt.where(F.col(table.name).isNotNull()).select(f"{table.name}.*")
-
-
-def rows_of(rebuilt: pa.Table, table: Table) -> pa.Table:
-    """The same where `silver`'s answer was collected."""
-    column = rebuilt.column(table.name).combine_chunks()
-    return pa.Table.from_struct_array(column.drop_null())
-
-
-def _ddl(table: Table) -> str:
-    return ", ".join(f"`{c.name}`: {c.type}" for c in table.columns)
-
-
 def _side(name: str, frame: DataFrame) -> DataFrame:
     """cluster, group_id and the row as a struct, instants as milliseconds, the others' structs absent."""
     table = INPUTS[name]
@@ -144,9 +129,9 @@ def _union(sides: list[DataFrame]) -> DataFrame:
 
 
 def _rebuild(
-    quiet_ms: int, hosts: ClientHosts, names: TopicNames, batches: Iterable[pa.RecordBatch]
+    quiet_ms: int, hosts: ClientHosts, names: TopicNames, given: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    rows = (row for batch in batches for row in batch.to_pylist())
+    rows = (row for batch in given for row in batch.to_pylist())
     out: dict[str, list[Row]] = {table.name: [] for table in SILVER}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
@@ -156,10 +141,9 @@ def _rebuild(
         for name, found in silver_rows(known, quiet_ms, base and _base(base), hosts).items():
             out[name] += found
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
-            yield _batch(out)
+            yield from _batches(out)
             out = {table.name: [] for table in SILVER}
-    if any(out.values()):
-        yield _batch(out)
+    yield from _batches(out)
 
 
 def _history(cluster: str, group_id: str, rows: Mapping[str, list[Row]], names: Mapping[str, str]) -> History:
@@ -177,12 +161,5 @@ def _base(stated: Row) -> Base:
     )
 
 
-def _batch(rows: dict[str, list[Row]]) -> pa.RecordBatch:
-    """One row a table row: the table's own column holds it, the others are null."""
-    columns, total, before = [], sum(map(len, rows.values())), 0
-    for table in SILVER:
-        mine = [microseconds(row, table) for row in rows[table.name]]
-        after = total - before - len(mine)
-        columns.append(pa.array([None] * before + mine + [None] * after, type=row_type(table)))
-        before += len(mine)
-    return pa.RecordBatch.from_arrays(columns, names=[table.name for table in SILVER])
+def _batches(rows: Mapping[str, list[Row]]) -> Iterator[pa.RecordBatch]:
+    return batches({table.name: stored_rows(rows[table.name], table) for table in SILVER}, types(SILVER))

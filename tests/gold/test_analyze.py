@@ -15,7 +15,7 @@ from jobs.delta_io import table_path
 from jobs.replay import Capture, replay, split, tell_settings
 from jobs.replaying import Replaying
 from jobs.settings import Settings
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import schema_of
 from schemas.bronze import BRONZE
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
@@ -42,7 +42,7 @@ def mark_deploy(warehouse: Path) -> str:
     deploy = next(row for row in found if row["cause"] == "deploy")
     at, group = deploy["first_at"] - timedelta(seconds=1), deploy["group_id"]
     row = {"cluster": CLUSTER, "marked_at": at, "kind": "deploy", "text": "v2.31", "group_id": group}
-    write_deltalake(table_path(warehouse, MARKS), pa.Table.from_pylist([row], pa.schema(list(row_type(MARKS)))))
+    write_deltalake(table_path(warehouse, MARKS), pa.Table.from_pylist([row], schema_of(MARKS)))
     return str(group)
 
 

@@ -16,7 +16,7 @@ from jobs.beside import Beside
 from jobs.delta_io import table_path
 from jobs.storming import looked
 from jobs.storms import Update, look, memory_path
-from pipelines.arrow_types import as_stored, row_type, stored
+from pipelines.arrow_types import as_stored, schema_of, stored
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from tests.gold.simulated import CLUSTER, DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
@@ -127,7 +127,7 @@ def test_what_was_announced_of_those_hit_alone_tells_them_from_the_rest(kept) ->
     rows = [as_stored({"cluster": CLUSTER, "marked_by": None} | mark, MARKS) for mark in marks]
     kept.goes_on_until(START + 3 * HOUR)
     kept.update()
-    write_deltalake(table_path(kept.folder, MARKS), pa.Table.from_pylist(rows, pa.schema(list(row_type(MARKS)))))
+    write_deltalake(table_path(kept.folder, MARKS), pa.Table.from_pylist(rows, schema_of(MARKS)))
     _, fleet = kept.update()
     by_attribute = {d["attribute"]: d for d in fleet["differences"]}
     assert (by_attribute["mark"]["value"], by_attribute["mark"]["share"]) == ("v2.31", 1.0)

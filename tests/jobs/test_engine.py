@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import duckdb
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from jobs import engine
 from jobs.engine import connect, show_files
-from pipelines.arrow_types import row_type, stored
+from pipelines.arrow_types import schema_of, stored
 from schemas.gold import MARKS
 
 AT = 1_800_000_000_000
@@ -35,7 +34,7 @@ def test_what_a_file_lacks_is_null(files, of, groups) -> None:
     with connect() as engine:
         show_files(engine, "marks", MARKS, [files[index] for index in of])
         found = engine.sql("FROM marks").to_arrow_table()
-    assert found.cast(pa.schema(list(row_type(MARKS)))).column_names == list(MARKS.names)
+    assert found.cast(schema_of(MARKS)).column_names == list(MARKS.names)
     assert sorted(found["group_id"].to_pylist(), key=str) == groups
     assert set(found["marked_at"].to_pylist()) <= {datetime.fromtimestamp(AT / 1000, UTC)}
 

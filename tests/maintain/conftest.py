@@ -20,7 +20,7 @@ from jobs.append import append
 from jobs.create_tables import create
 from jobs.delta_io import table_path
 from jobs.replay import Capture, bronze_of, split
-from pipelines.arrow_types import row_type, stored
+from pipelines.arrow_types import schema_of, stored
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import (
     BRONZE,
@@ -39,7 +39,7 @@ FILLED = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, COVERAGE)
 
 
 def arrow(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), pa.schema(list(row_type(table))))
+    return pa.Table.from_pylist(list(rows), schema_of(table))
 
 
 def batches(count: int = 6) -> list[Bronze]:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.replay import Capture, bronze_of
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import schema_of
 from pipelines.bronze_batch import SourceRecord, bronze_rows
 from pipelines.run_merging import merged
 from pipelines.silver.rows import silver_rows
@@ -30,7 +30,7 @@ def unreadable(offset: int) -> Any:
 
 
 def arrow(rows: Sequence[Row], table: Any) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=pa.schema(list(row_type(table))))
+    return pa.Table.from_pylist(list(rows), schema=schema_of(table))
 
 
 def merge(rows: Mapping[str, Sequence[Row]]) -> list[Row]:

@@ -1,0 +1,45 @@
+"""Rows of several tables as rows of one frame: a struct column for each table, of which each row fills one.
+
+What maps batches of Arrow to batches of Arrow makes one frame, and one pass over the input makes rows of all tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from pipelines.arrow_types import row_type
+from schemas.tables import Table
+
+
+def ddl(tables: Sequence[Table]) -> str:
+    """The columns as Spark takes them."""
+    columns = {table.name: ", ".join(f"`{c.name}`: {c.type}" for c in table.columns) for table in tables}
+    return ", ".join(f"{name} STRUCT<{fields}>" for name, fields in columns.items())
+
+
+def types(tables: Sequence[Table]) -> dict[str, pa.DataType]:
+    """The columns as Arrow takes them."""
+    return {table.name: row_type(table) for table in tables}
+
+
+def batches(rows: Mapping[str, pa.Array], kinds: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+    """Structs by column as batches of all columns; of a column without any there is none."""
+    schema = pa.schema(list(kinds.items()))
+    for name, array in rows.items():
+        if len(array):
+            columns = [array if column == name else pa.nulls(len(array), kind) for column, kind in kinds.items()]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def table_of(frame: DataFrame, table: Table) -> DataFrame:
+    """The rows of one table."""
+    return frame.where(F.col(table.name).isNotNull()).select(f"{table.name}.*")
+
+
+def rows_of(found: pa.Table, table: Table) -> pa.Table:
+    """The rows of one table, where the frame was collected."""
+    return pa.Table.from_struct_array(found.column(table.name).combine_chunks().drop_null())
