@@ -15,12 +15,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 
 from jobs import awaited
 from jobs.analyze import analyze
-from jobs.append import append, overwrite
+from jobs.append import overwrite
 from jobs.awaited import GROUP
 from jobs.build_marks import rebuild_all_marks, start_marks, update_marks
 from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments, start_reassignments
@@ -33,8 +32,8 @@ from jobs.errors import UserError
 from jobs.held import hold
 from jobs.new_rows import NewRows
 from jobs.release import release
-from jobs.replace import replace_rows
-from jobs.retention import settled_since, unsettled, with_settled
+from jobs.replace import replace_rows, replace_whole
+from jobs.retention import has_settled, unsettled, with_settled
 from jobs.settings import Settings
 from jobs.silver_tasks import Making, silver_by_tasks
 from jobs.spark import for_few_rows, session
@@ -59,7 +58,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     """
     warehouse, making = settings.warehouse, Making.of(settings)
     create_tables(spark, warehouse, SILVER)
-    if is_local(table_path(warehouse, GROUPS)) and settled_since(warehouse, GROUPS) is None:
+    if is_local(table_path(warehouse, GROUPS)) and not has_settled(warehouse):
         made = silver_by_tasks(spark, warehouse, _beginnings(warehouse), making, in_files=True)
         _of_each_table(lambda table: overwrite(warehouse, made[table]))
         return
@@ -128,18 +127,18 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
     written: dict[Table, int] = {}
 
     def write(table: Table) -> None:
-        new = rebuilt[table]
-        if new.files:
-            append(spark, warehouse, new)
-            return
+        new, path = rebuilt[table], table_path(warehouse, table)
         change = _Change(standing.replaced(table, stand), new.few)
         if table is GROUPS:
             change = change.and_(told)
+        if new.files:
+            replace_whole(change.old, change.new, new.files, path, table)
+            return
         old, come = unsettled(warehouse, change.old, change.new, table)
-        written[table] = replace_rows(spark, old, come, table_path(warehouse, table), table)
+        written[table] = replace_rows(spark, old, come, path, table)
 
     _of_each_table(write)
-    if STALLS in written and standing.is_local:
+    if {STALLS, GROUPS} <= written.keys() and standing.is_local:
         awaited.rebuilt(warehouse, stand, _classic(rebuilt[GROUPS].few), written[STALLS])
 
 
@@ -170,13 +169,12 @@ class _Change:
 
 
 def _rebuilt(standing: Standing, stand: pa.Table, making: Making) -> Mapping[Table, NewRows]:
-    """The rows of silver that what follows on `stand` makes, in files only where silver is empty."""
+    """The rows of silver that what follows on `stand` makes, in files only where all that they replace may go."""
     warehouse = standing.warehouse
     if (history := standing.history(stand)) is not None:
         found = making.rows(history, stand)
     elif standing.is_local:
-        is_first = not any(DeltaTable(table_path(warehouse, table)).file_uris() for table in SILVER)
-        return silver_by_tasks(standing.spark, warehouse, stand, making, in_files=is_first)
+        return silver_by_tasks(standing.spark, warehouse, stand, making, in_files=not has_settled(warehouse))
     else:
         points = standing.spark.createDataFrame(stand)
         collected = _by_spark(standing.frames(stand), making, restarts=points).toArrow()

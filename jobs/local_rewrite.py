@@ -25,7 +25,13 @@ from schemas.tables import Table
 
 
 def rewrite(
-    path: str, table: Table, new: pa.Table, changed: pa.Table, gone: pa.Table, since: tuple[str, int] | None
+    path: str,
+    table: Table,
+    new: pa.Table,
+    changed: pa.Table,
+    gone: pa.Table,
+    since: tuple[str, int] | None,
+    files: Sequence[DataFile] = (),
 ) -> None:
     """Add `new`, put `changed` in the place of the rows with the same keys and take away those with the keys of `gone`.
 
@@ -37,16 +43,17 @@ def rewrite(
         gone: rows whose keys it has.
         since: an instant (column and milliseconds) that no row which is replaced is from before; other rows of the
             files that hold them which are get a file of their own.
+        files: data files of further rows whose keys it does not have, but for those of `gone`.
 
     Raises:
         CommitFailedError: there was another commit meanwhile.
     """
     stored = DeltaTable(path)
     keys = pa.concat_tables([changed.select(table.key), gone.select(table.key)])
-    files = datafiles(path, stored, since)
-    held = _holding(files, table, keys) if files and keys.num_rows else []
+    standing = datafiles(path, stored, since)
+    held = _holding(standing, table, keys) if standing and keys.num_rows else []
     others = pa.concat_tables([changed, _without(held, table, keys, changed.schema)]) if held else changed
-    commit(path, stored, removed=held, added=(new, *_by_age(others, since)))
+    commit(path, stored, removed=held, added=(new, *_by_age(others, since)), files=files)
 
 
 def _by_age(rows: pa.Table, since: tuple[str, int] | None) -> tuple[pa.Table, ...]:

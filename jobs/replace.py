@@ -14,6 +14,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.conflicts import insist, is_local, turn
+from jobs.data_file import DataFile
 from jobs.engine import connect, quoted
 from jobs.local_rewrite import rewrite
 from schemas.tables import Table
@@ -54,6 +55,14 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
     if (others := changes.filter(pc.invert(is_new))).num_rows:
         _merge(spark, old, others, path, table)
     return int(changes.num_rows)
+
+
+def replace_whole(old: pa.Table, new: pa.Table, files: Sequence[DataFile], path: str, table: Table) -> None:
+    """Take `old`, which are rows of the table at `path` on a machine of one's own, out of it and put `new` and `files`,
+    which no commit mentions yet, in their place, in one commit. What stays the same is written again.
+    """
+    none, since = new.slice(0, 0), _since(old, old, table)
+    insist(path, lambda: rewrite(path, table, new=new, changed=none, gone=old, since=since, files=files))
 
 
 def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, table: Table) -> None:

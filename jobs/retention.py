@@ -110,6 +110,11 @@ def settled_since(warehouse: Path, table: Table) -> int | None:
     return None if since is None else since + DAY_MS
 
 
+def has_settled(warehouse: Path) -> bool:
+    """Whether there may be rows of silver that a rebuild leaves as they are."""
+    return settled_since(warehouse, GROUPS) is not None
+
+
 def with_settled(spark: SparkSession, warehouse: Path, rows: DataFrame, table: Table) -> DataFrame:
     """What a rebuild from all of bronze made, and the rows that stand from before."""
     since = settled_since(warehouse, table)

@@ -9,14 +9,19 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 from itertools import pairwise
 
 import pytest
 
+import jobs.build
+import jobs.silver_tasks
+import jobs.standing
 from jobs.create_tables import create_tables
 from jobs.ingest import start
 from jobs.replay import Batch, Capture, replay, split
 from jobs.settings import Settings
+from jobs.silver_tasks import silver_by_tasks
 from pipelines.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER
@@ -27,6 +32,15 @@ from tests.silver.rebuilding import CAPTURES
 def test_a_replay_in_shuffled_batches_gives_the_tables_of_one_batch(spark, expected, warehouse) -> None:
     assert differing(expected, replayed(spark, warehouse, batches=3, seed=5)) == {}
     assert differing(expected, rebuilt(spark, warehouse)) == {}, "silver again from bronze"
+
+
+def test_batches_whose_silver_tasks_write_as_files_give_the_same_tables(
+    spark, expected, warehouse, monkeypatch
+) -> None:
+    monkeypatch.setattr(jobs.standing, "FEW_ROWS", 0)
+    monkeypatch.setattr(jobs.silver_tasks, "LEAST", 1)
+    monkeypatch.setattr(jobs.build, "silver_by_tasks", partial(silver_by_tasks, few_bytes=0))
+    assert differing(expected, replayed(spark, warehouse, batches=3, seed=6)) == {}
 
 
 @pytest.mark.parametrize("name", [NAME, "rolling_restart"])
