@@ -33,14 +33,14 @@ class _Known(NamedTuple):
         if self.folder != told.st_ino:
             return False
         if version is not None:
-            return True
+            return self.table.version() == version
         # What comes within the same tick of the clock does not change the folder's time.
         is_newest = not (log / f"{self.table.version() + 1:020}.json").exists()
         return self.changed_ns == told.st_mtime_ns and is_newest
 
 
-_known: dict[tuple[str, int | None], _Known] = {}
-"""By path and the version that was named: one that was named is not taken for the newest."""
+_known: dict[tuple[str, bool], _Known] = {}
+"""By path and whether a version was named: one that was is not taken for the newest, and of these the last is kept."""
 
 _versions: ContextVar[Versions] = ContextVar("versions", default={})  # noqa: B039 - nobody changes it
 
@@ -69,11 +69,12 @@ def opened(warehouse: str | Path, table: Table) -> DeltaTable:
     log = Path(path, "_delta_log")
     if not log.exists():
         return DeltaTable(path, version=version)
-    known = _known.get((path, version))
+    key = path, version is not None
+    known = _known.get(key)
     if known is None or not known.is_still(log, version):
         told = log.stat()
         known = _Known(told.st_ino, told.st_mtime_ns, DeltaTable(path, version=version))
         if len(_known) >= KEPT:
             _known.clear()
-        _known[path, version] = known
+        _known[key] = known
     return known.table

@@ -11,6 +11,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
@@ -21,6 +22,9 @@ from dashboards.without_pandas import without_pandas
 from jobs.garbage import give_back
 from jobs.processes import die_with_parent
 
+RENEWED_S = 600.0
+"""So long a process lives: what allocators and caches keep, in hours more than all that is in use, goes with it."""
+
 NICER = 10
 """Beside a process that asks for it too, it gets a tenth of a core."""
 
@@ -30,12 +34,13 @@ class BesideError(Exception):
 
 
 class Beside:
-    """A process that is started when it is first asked, and again where it was ended. Not safe for threads."""
+    """A process that is started when it is first asked, and again where it ended or is old. Not safe for threads."""
 
     def __init__(self, function: Callable[..., Any], *, nicer: int = NICER) -> None:
         """`function` is a module's own; what it takes and returns travels pickled."""
         self._command = [sys.executable, "-P", "-m", __name__, function.__module__, function.__name__, str(nicer)]
         self._process: subprocess.Popen[bytes] | None = None
+        self._started = 0.0
 
     def __enter__(self) -> Self:
         return self
@@ -49,6 +54,8 @@ class Beside:
         Raises:
             BesideError: it failed there, or was ended twice.
         """
+        if time.monotonic() - self._started > RENEWED_S:
+            self._end()
         for _ in range(2):
             with suppress(OSError, EOFError, pickle.UnpicklingError):
                 is_answer, found = self._asked(question)
@@ -61,6 +68,7 @@ class Beside:
     def _asked(self, question: Any) -> Any:
         if self._process is None:
             self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._started = time.monotonic()
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         pickle.dump(question, self._process.stdin)

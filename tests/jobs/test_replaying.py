@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+import jobs.beside
 from dashboards.lake import milliseconds
 from jobs.beside import NICER, BesideError
 from jobs.replaying import Replaying
@@ -59,6 +60,16 @@ def test_it_answers_as_one_would_here_and_gives_way_to_others(question, expected
         second = replaying._process
         assert second.pid != first
     assert second.poll() is not None
+
+
+def test_one_that_is_old_ends_and_another_one_answers(question, expected, monkeypatch) -> None:
+    with Replaying() as replaying:
+        assert replaying.gold(*question) == expected
+        first = replaying._process
+        monkeypatch.setattr(jobs.beside, "RENEWED_S", 0.0)
+        assert replaying.gold(*question) == expected
+        assert first.poll() is not None
+        assert replaying._process.pid != first.pid
 
 
 def test_what_fails_there_is_told_here(question, expected) -> None:
