@@ -98,7 +98,6 @@ class LocalLake:
         self._zones = {name: Zones(name) for name in SPANS}
         self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "256MB", "temp_directory": ""})
         self._duckdb.execute("SET GLOBAL TimeZone = 'UTC'")
-        self._duckdb.execute("SET parquet_metadata_cache = true")
         self._duckdb.execute(f"SET enable_external_file_cache = {str(keeps_files).lower()}")
         # Delta never writes a file twice.
         self._duckdb.execute("SET validate_external_file_cache = 'NO_VALIDATION'")

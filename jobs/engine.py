@@ -9,8 +9,8 @@ import atexit
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from itertools import count
 from pathlib import Path
 
 import duckdb
@@ -33,20 +33,37 @@ AT_ONCE = 300_000
 GONE_AFTER = 200
 """So many questions later nobody asks the old instance any more."""
 
+KEPT_FILES = 500
+"""So many files, of a quarter of an hour: of each an instance keeps 150 kB, though nobody may ever open it again."""
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What the instance was asked."""
+
+    questions: int = 0
+    files: set[str] = field(default_factory=set)
+
+    @property
+    def is_enough(self) -> bool:
+        return self.questions >= RENEWED_AFTER or (len(self.files) > KEPT_FILES and self.questions > GONE_AFTER)
+
+
 _making = threading.Lock()
-_questions = count(1)
+_asked = _Asked()
 
 
 @contextmanager
 def connect() -> Iterator[DuckDBPyConnection]:
     """A connection whose views nobody else sees; instants are UTC."""
     with _making:
-        nth = next(_questions) % RENEWED_AFTER
-        if nth == 0:
+        if _asked.is_enough:
             # Whoever still asks the old one holds it by the connection.
             _instance.cache_clear()
-        elif nth == GONE_AFTER:
+            _asked.questions, _asked.files = 0, set()
+        elif _asked.questions == GONE_AFTER:
             give_back()
+        _asked.questions += 1
         connection = _instance().cursor()
     with connection:
         yield connection
@@ -84,6 +101,7 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
     DuckDB reads them itself: it decodes the columns of a row only where the ones before them do not rule it out, a
     fifth of the work of scanning them by Arrow.
     """
+    _asked.files.update(files)
     schema, is_even = schema_of(table), all(_has_all(file, table.names) for file in files)
     connection.register(name, relation(connection, name, files, schema, is_even=is_even))
 
@@ -96,6 +114,7 @@ def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema) -> Iterator[pa.Table]:
 
 def holding(connection: DuckDBPyConnection, files: Sequence[str], which: str, **values: object) -> list[str]:
     """Those of the files with a row of theirs in `found` that `which`, the rest of the question, leaves over."""
+    _asked.files.update(files)
     connection.register("found", connection.read_parquet(list(files), filename=True))
     rows = connection.sql(f"SELECT DISTINCT filename FROM found {which}", params=values or None).fetchall()  # noqa: S608 - our own words
     return sorted(file for (file,) in rows)

@@ -49,6 +49,25 @@ def test_one_who_asks_does_not_see_what_another_does(files) -> None:
         later.sql("FROM mine")
 
 
+def test_a_new_instance_comes_where_the_old_one_has_seen_many_files(monkeypatch, files) -> None:
+    monkeypatch.setattr(engine, "_asked", engine._Asked())
+    monkeypatch.setattr(engine, "KEPT_FILES", 1)
+    monkeypatch.setattr(engine, "GONE_AFTER", 2)
+
+    def ask(paths: list[str]) -> object:
+        with connect() as connection:
+            show_files(connection, "marks", MARKS, paths)
+            assert len(connection.sql("FROM marks").fetchall()) == len(paths)
+            return engine._instance()
+
+    first = ask(files[:1])
+    assert [first] * 3 == [ask(files[:1]) for _ in range(3)], "the same file again and again"
+    assert first is ask(files)
+    second = ask(files)
+    assert second is not first
+    assert [second] * 2 == [ask(files) for _ in range(2)], "but not for each question"
+
+
 def test_a_new_instance_takes_over_while_the_old_one_still_answers(monkeypatch) -> None:
     monkeypatch.setattr(engine, "RENEWED_AFTER", 3)
     monkeypatch.setattr(engine, "GONE_AFTER", 1)
