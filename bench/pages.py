@@ -29,7 +29,8 @@ from urllib.parse import quote, urlsplit
 import duckdb
 
 from bench.first_paint import Painted, paint
-from bench.fleet_history import CLUSTER, HOUR, write_history
+from bench.fleet import CLUSTER, HOUR
+from bench.fleet_history import write_history
 
 BUDGET_MS = {"fleet": 300, "group 24 h": 400, "zoom": 250, "search": 50}
 """Server p95; every other page must only stay below `SLOWEST_MS`."""
