@@ -96,7 +96,9 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
     """(offsets partition, time in ms, key, value), ascending in time within each group."""
     names = {number: f"payments-settlement-{number:05d}" for number in groups}
     commit_keys = {
-        number: [_key(1, name, f"settlement-events-{number % 97:03d}", p) for p in range(PARTITIONS_PER_GROUP)]
+        number: [
+            offset_commit_key(name, f"settlement-events-{number % 97:03d}", p) for p in range(PARTITIONS_PER_GROUP)
+        ]
         for number, name in names.items()
     }
     homes = {number: java_hash(name) % load.partitions for number, name in names.items()}
@@ -125,9 +127,11 @@ def java_hash(text: str) -> int:
     return 0 if value == 0x80000000 else value if value < 0x80000000 else 0x100000000 - value
 
 
-def group_metadata(group: str, generation: int, at_ms: int) -> bytes:
-    """GroupMetadataValue v3 of a range-assigned group of dynamic members."""
-    ids = [f"{group}-worker-{n}-6f1c2a34-9d1b-4c52-8a70-{generation:06x}{n:06x}" for n in range(MEMBERS)]
+def group_metadata(
+    group: str, generation: int, at_ms: int, *, count: int = MEMBERS, partitions: int = PARTITIONS_PER_GROUP
+) -> bytes:
+    """GroupMetadataValue v3 of a range-assigned group of so many dynamic members."""
+    ids = [f"{group}-worker-{n}-6f1c2a34-9d1b-4c52-8a70-{generation:06x}{n:06x}" for n in range(count)]
     topic = _string("settlement-events")
     subscription = struct.pack(">hi", 3, 1) + topic + struct.pack(">iiih", -1, 0, generation - 1, -1)
     members = b"".join(
@@ -137,15 +141,20 @@ def group_metadata(group: str, generation: int, at_ms: int) -> bytes:
         + _string(f"/10.20.{n}.17")
         + struct.pack(">ii", 300_000, 45_000)
         + _bytes(subscription)
-        + _bytes(_assignment(topic, range(n, PARTITIONS_PER_GROUP, MEMBERS)))
+        + _bytes(_assignment(topic, range(n, partitions, count)))
         for n, member in enumerate(ids)
     )
     head = struct.pack(">h", 3) + _string("consumer") + struct.pack(">i", generation) + _string("range")
-    return head + _string(ids[0]) + struct.pack(">qi", at_ms, MEMBERS) + members
+    return head + _string(ids[0]) + struct.pack(">qi", at_ms, count) + members
 
 
 def _assignment(topic: bytes, partitions: Sequence[int]) -> bytes:
     return struct.pack(">hi", 3, 1) + topic + struct.pack(f">i{len(partitions)}ii", len(partitions), *partitions, -1)
+
+
+def offset_commit_key(group: str, topic: str, partition: int) -> bytes:
+    """OffsetCommitKey v1."""
+    return _key(1, group, topic, partition)
 
 
 def _key(kind: int, group: str, topic: str | None = None, partition: int = 0) -> bytes:
