@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import IO, Any, Self
 
 from dashboards.without_pandas import without_pandas
+from jobs.engine import keep_nothing
 from jobs.garbage import give_back
 from jobs.processes import die_with_parent
 
@@ -111,6 +112,7 @@ def _main(module: str, name: str, nicer: str) -> None:
     die_with_parent()
     os.nice(int(nicer))
     without_pandas()
+    keep_nothing()
     _answer(getattr(import_module(module), name), sys.stdin.buffer, sys.stdout.buffer)
 
 

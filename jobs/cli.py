@@ -63,6 +63,8 @@ def program() -> None:
 
     Databricks calls it in a process that lives on and takes no notice of what is returned: there a failure is raised.
     """
+    # Arrow's own pool keeps what other threads gave up: 270 MB after an hour of `up`, of which 7 were in use.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     code = main()
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         if code:

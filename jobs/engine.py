@@ -39,10 +39,11 @@ KEPT_FILES = 500
 
 @dataclass(slots=True)
 class _Asked:
-    """What the instance was asked."""
+    """What the instance was asked, and whether it keeps what files say of themselves."""
 
     questions: int = 0
     files: set[str] = field(default_factory=set)
+    keeps: bool = True
 
     @property
     def is_enough(self) -> bool:
@@ -69,13 +70,18 @@ def connect() -> Iterator[DuckDBPyConnection]:
         yield connection
 
 
+def keep_nothing() -> None:
+    """For a process that opens a file once or twice, before its first question."""
+    _asked.keeps = False
+
+
 @cache
 def _instance() -> DuckDBPyConnection:
     # The operating system keeps files already, and gives them up where memory is short.
     found = duckdb.connect(config={"enable_external_file_cache": "false"})
     found.execute("SET GLOBAL TimeZone = 'UTC'")
     # Files never change, and a batch opens the same eighty small ones again and again: a third less of each question.
-    found.execute("SET GLOBAL parquet_metadata_cache = true")
+    found.execute(f"SET GLOBAL parquet_metadata_cache = {_asked.keeps}")
     # What is left at the end of the process DuckDB would report as leaks.
     atexit.unregister(_close)
     atexit.register(_close)
