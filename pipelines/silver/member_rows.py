@@ -23,9 +23,10 @@ def member_rows(g: Generation, story: Story, done: dict[str, Work], until: int |
         starts[change.member.member_id] = at
         assigned[change.member.member_id] = assigned[change.old]
         members.append((change.member, assigned[change.old]))
+    _, begun, _ = prepared(g, story)
     for member, given in members:
         in_join = member.member_id in g.members
-        came = _rejoined(member.member_id, g, story, done, prepared(g, story)[1]) if in_join else (None, None)
+        came = _rejoined(member.member_id, g, story, done, begun) if in_join else (None, None)
         rows.append(
             _member_row(g, member, given)
             | {

@@ -190,7 +190,7 @@ def _take(o: Ownership, g: Generation, story: Story, following: Generation | Non
     previous = g.previous
     if previous is None:
         return
-    members, owners = previous.final_members, g.owners
+    members, owners, config_offset = previous.final_members, g.owners, previous.config_offset
     done = work_by_member(previous, o.commits, g.position)
     stops: dict[str, Stop] = {}
     for resource, held in list(o.held.items()):
@@ -208,7 +208,7 @@ def _take(o: Ownership, g: Generation, story: Story, following: Generation | Non
         if story.failover is not None and cause in (StallCause.MOVED, StallCause.EAGER_BARRIER):
             cause = StallCause.FAILOVER
         stall = o.stop(resource, stop, cause, g.position, g.incarnation, g.number)
-        stall.config_offset = previous.config_offset
+        stall.config_offset = config_offset
 
 
 def _is_piecemeal(g: Generation, previous: Generation) -> bool:
@@ -315,12 +315,12 @@ def _forget_deleted(o: Ownership, g: Generation) -> None:
     """
     if g.mode != RebalanceMode.INCREMENTAL or g.previous is None or any(w.is_refused for w in g.workers):
         return
-    left_over = o.open.keys() - g.revoked
+    left_over, config_offset = o.open.keys() - g.revoked, g.config_offset
     if g.delay_ms:
         left_over &= g.previous.revoked
     for resource in left_over:
         stall = o.open[resource]
-        if g.config_offset is not None and stall.config_offset is not None and g.config_offset >= stall.config_offset:
+        if config_offset is not None and stall.config_offset is not None and config_offset >= stall.config_offset:
             del o.open[resource]
             stall.is_void, stall.resumed_by = True, g.position
 
