@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -184,16 +184,25 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", choices=MEASUREMENTS, default=[*MEASUREMENTS])
     parser.add_argument("--measure", choices=MEASUREMENTS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    with ExitStack() as held:
-        folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="regroup-bench-")))
-        if arguments.measure:
-            print(MEASUREMENTS[arguments.measure](arguments.bootstrap_servers, folder))
-            return
-        servers = arguments.bootstrap_servers
-        if servers is None:
-            servers = held.enter_context(Broker(folder / "broker", overrides=OVERRIDES)).bootstrap_servers
-            write(servers, Load(records=arguments.records))
-        report(servers, arguments.only)
+    if arguments.measure:
+        with tempfile.TemporaryDirectory(prefix="regroup-bench-") as folder:
+            print(MEASUREMENTS[arguments.measure](arguments.bootstrap_servers, Path(folder)))
+    elif arguments.bootstrap_servers:
+        report(arguments.bootstrap_servers, arguments.only)
+    else:
+        with loaded(Load(records=arguments.records)) as (servers, _):
+            report(servers, arguments.only)
+
+
+@contextmanager
+def loaded(load: Load) -> Iterator[tuple[str, Path]]:
+    """Bootstrap servers of a broker that has the load, and a folder for a warehouse; both are gone afterwards."""
+    with (
+        tempfile.TemporaryDirectory(prefix="regroup-bench-") as name,
+        Broker(Path(name) / "broker", overrides=OVERRIDES) as broker,
+    ):
+        write(broker.bootstrap_servers, load)
+        yield broker.bootstrap_servers, Path(name)
 
 
 def seconds(name: str, servers: str) -> float:

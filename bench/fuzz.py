@@ -19,10 +19,8 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from bench.mutations import Record, mutated_lines, mutated_records
-from pipelines.bronze_batch import Records, bronze
+from pipelines.bronze_batch import Records, SourceRecord, bronze
 from pipelines.coverage import Span
 from pipelines.event_batch import Reading
 from pipelines.record_decoding import Decoded, decode_record
@@ -111,15 +109,8 @@ def _one_by_one(some: Sequence[tuple[Any, bytes]], read: Callable[[Records], Cou
 
 
 def _columns(some: Sequence[tuple[Any, bytes]]) -> Records:
-    size = len(some)
-    return Records(
-        log_epoch=np.zeros(size, np.int32),
-        partition=np.zeros(size, np.int32),
-        offset=np.arange(size, dtype=np.int64),
-        timestamp_ms=np.full(size, 1_790_000_000_000, np.int64),
-        key=[key for key, _ in some],
-        value=[value for _, value in some],
-    )
+    records = (SourceRecord(0, at, 1_790_000_000_000, key, value) for at, (key, value) in enumerate(some))
+    return Records.of(records, log_epoch=0)
 
 
 def _peak_mb() -> float:

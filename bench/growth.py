@@ -11,29 +11,14 @@ from __future__ import annotations
 import argparse
 import multiprocessing
 import statistics
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 
-from bench.catch_up import PER_BATCH, batches, seconds
-from bench.load import OVERRIDES, Load, write
-from jobs.lab.broker import Broker
+from bench.catch_up import PER_BATCH, batches, loaded, seconds
+from bench.load import Load
 
 RECORDS = (1_000_000, 10_000_000, 30_000_000)
 GROUPS = (100, 1_000, 10_000)
 MEASUREMENTS = ("bare", "bronze", "silver")
-
-
-@contextmanager
-def loaded(load: Load) -> Iterator[tuple[str, Path]]:
-    """Bootstrap servers of a broker that has the load, and a folder for a warehouse; both are gone afterwards."""
-    with (
-        tempfile.TemporaryDirectory(prefix="regroup-bench-") as name,
-        Broker(Path(name) / "broker", overrides=OVERRIDES) as broker,
-    ):
-        write(broker.bootstrap_servers, load)
-        yield broker.bootstrap_servers, Path(name)
 
 
 def catching_up(sizes: list[int]) -> None:

@@ -14,13 +14,12 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from bench.load import group_metadata, offset_commit_key
 from jobs.settings import Settings
 from jobs.silver_tasks import Making
-from pipelines.bronze_batch import Records, bronze
+from pipelines.bronze_batch import Records, SourceRecord, bronze
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS
 
@@ -57,15 +56,7 @@ def main() -> None:
     given = parser.parse_args()
     rows = measured("writing", lambda: list(history(given.members, given.partitions, given.generations)))
     print(f"{len(rows):,} records; the largest has {max(len(value) for *_, value in rows) / 1e6:.1f} MB")
-    times, keys, values = zip(*rows, strict=True)
-    records = Records(
-        log_epoch=np.zeros(len(rows), np.int32),
-        partition=np.zeros(len(rows), np.int32),
-        offset=np.arange(len(rows)),
-        timestamp_ms=np.array(times),
-        key=keys,
-        value=values,
-    )
+    records = Records.of((SourceRecord(0, at, *row) for at, row in enumerate(rows)), log_epoch=0)
     made = measured("bronze", lambda: bronze(records, cluster="bench"))
     nothing, making = pa.table({}), Making(quiet_ms=Settings().quiet_ms, hosts=ClientHosts(), topic_names={})
     known = {

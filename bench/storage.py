@@ -15,7 +15,6 @@ from itertools import islice
 from pathlib import Path
 
 import deltalake
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
@@ -81,18 +80,10 @@ def in_files(warehouse: Path, table: Table, parts: Sequence[pa.Table]) -> NewRow
 
 def fold(batch: Sequence[SourceRecord]) -> dict[str, pa.Table]:
     """What the live source makes of a batch, by table name."""
-    partition, offset, timestamp_ms, key, value = zip(*batch, strict=True)
-    read = Records(
-        log_epoch=np.zeros(len(batch), np.int32),
-        partition=np.array(partition, np.int32),
-        offset=np.array(offset, np.int64),
-        timestamp_ms=np.array(timestamp_ms, np.int64),
-        key=key,
-        value=value,
-    )
+    read = Records.of(batch, log_epoch=0)
     firsts: dict[int, int] = {}
     lasts: dict[int, int] = {}
-    for at, place in zip(offset, partition, strict=True):
+    for place, at, *_ in batch:
         firsts.setdefault(place, at)
         lasts[place] = at
     spans = {

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -15,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.conflicts import turn
 from jobs.delta_io import read, table_path
 from pipelines.arrow_types import row_type
-from pipelines.bronze_batch import TOPIC, Records, bronze
+from pipelines.bronze_batch import TOPIC, Records, SourceRecord, bronze
 from pipelines.record_decoding import Quarantined, decode_record
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 
@@ -68,11 +67,6 @@ def _readable(kept: pa.Table) -> Iterator[dict[str, pa.StructArray]]:
 
 def _alone(row: dict[str, Any]) -> Records:
     at = row["record_at"]
-    return Records(
-        log_epoch=np.array([row["log_epoch"]], np.int32),
-        partition=np.array([row["source_partition"]], np.int32),
-        offset=np.array([row["source_offset"]], np.int64),
-        timestamp_ms=np.array([-1 if at is None else round(at.timestamp() * 1000)], np.int64),
-        key=[row["raw_key"]],
-        value=[row["raw_value"]],
-    )
+    timestamp_ms = -1 if at is None else round(at.timestamp() * 1000)
+    record = SourceRecord(row["source_partition"], row["source_offset"], timestamp_ms, row["raw_key"], row["raw_value"])
+    return Records.of([record], row["log_epoch"])

@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +51,19 @@ class Records:
     key: Sequence[bytes | None]
     value: Sequence[bytes | None]
 
+    @classmethod
+    def of(cls, records: Iterable[SourceRecord], log_epoch: int) -> Self:
+        """Records that are at hand, ascending by offset within each partition."""
+        partition, offset, timestamp_ms, key, value = tuple(zip(*records, strict=True)) or ((),) * 5
+        return cls(
+            log_epoch=np.full(len(offset), log_epoch, np.int32),
+            partition=np.array(partition, np.int32),
+            offset=np.array(offset, np.int64),
+            timestamp_ms=np.array(timestamp_ms, np.int64),
+            key=key,
+            value=value,
+        )
+
     def row(self, at: int, cluster: str) -> Row:
         """What the tables of single records have in common."""
         return {
@@ -69,15 +82,7 @@ def bronze_rows(records: Iterable[SourceRecord], *, cluster: str, log_epoch: int
 
     Records read = group records + commits and tombstones (the sum of `commits`) + quarantined.
     """
-    columns = tuple(zip(*records, strict=True)) or ((),) * len(SourceRecord._fields)
-    read = Records(
-        log_epoch=np.full(len(columns[0]), log_epoch, np.int32),
-        partition=np.array(columns[0], np.int32),
-        offset=np.array(columns[1], np.int64),
-        timestamp_ms=np.array(columns[2], np.int64),
-        key=columns[3],
-        value=columns[4],
-    )
+    read = Records.of(records, log_epoch)
     rows = {name: array.to_pylist() for name, array in bronze(read, cluster=cluster).items()}
     spans = {}
     for partition in np.unique(read.partition).tolist():

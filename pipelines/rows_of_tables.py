@@ -5,14 +5,17 @@ What maps batches of Arrow to batches of Arrow makes one frame, and one pass ove
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import row_type
+from pipelines.arrow_types import row_type, stored_rows
 from schemas.tables import Table
+
+Row = Mapping[str, Any]
 
 
 def ddl(tables: Sequence[Table]) -> str:
@@ -33,6 +36,11 @@ def batches(rows: Mapping[str, pa.Array], kinds: Mapping[str, pa.DataType]) -> I
         if len(array):
             columns = [array if column == name else pa.nulls(len(array), kind) for column, kind in kinds.items()]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def stored_batches(rows: Mapping[str, Iterable[Row]], tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
+    """Rows of milliseconds by table name, as batches of these tables' columns."""
+    return batches({table.name: stored_rows(rows[table.name], table) for table in tables}, types(tables))
 
 
 def table_of(frame: DataFrame, table: Table) -> DataFrame:

@@ -11,10 +11,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import stored_rows
 from pipelines.gold.groups import INPUTS, TIMES, Known, gold_of
 from pipelines.gold.rows import DAY_MS, Terms
-from pipelines.rows_of_tables import batches, ddl, types
+from pipelines.rows_of_tables import ddl, stored_batches
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
@@ -86,10 +85,6 @@ def _analyse(
         for name, new in found.items():
             out[name] += new
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
-            yield from _batches(out, tables)
+            yield from stored_batches(out, tables)
             out = {table.name: [] for table in tables}
-    yield from _batches(out, tables)
-
-
-def _batches(rows: Mapping[str, list[dict[str, Any]]], tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
-    return batches({table.name: stored_rows(rows[table.name], table) for table in tables}, types(tables))
+    yield from stored_batches(out, tables)

@@ -15,8 +15,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from pipelines.arrow_types import stored, stored_rows
-from pipelines.rows_of_tables import batches, ddl, types
+from pipelines.arrow_types import stored
+from pipelines.rows_of_tables import ddl, stored_batches
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.generations import Base
 from pipelines.silver.history import History
@@ -141,9 +141,9 @@ def _rebuild(
         for name, found in silver_rows(known, quiet_ms, base and _base(base), hosts).items():
             out[name] += found
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
-            yield from _batches(out)
+            yield from stored_batches(out, SILVER)
             out = {table.name: [] for table in SILVER}
-    yield from _batches(out)
+    yield from stored_batches(out, SILVER)
 
 
 def _history(cluster: str, group_id: str, rows: Mapping[str, list[Row]], names: Mapping[str, str]) -> History:
@@ -159,7 +159,3 @@ def _base(stated: Row) -> Base:
         mode=RebalanceMode(stated["base_rebalance_mode"]),
         first_seen_at=stated["first_seen_at"],
     )
-
-
-def _batches(rows: Mapping[str, list[Row]]) -> Iterator[pa.RecordBatch]:
-    return batches({table.name: stored_rows(rows[table.name], table) for table in SILVER}, types(SILVER))
