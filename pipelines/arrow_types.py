@@ -36,6 +36,9 @@ TYPES: dict[str, pa.DataType] = {
     DIFFERENCES: pa.list_(_DIFFERENCE),
 }
 
+_MILLISECONDS = {TYPES["TIMESTAMP"]: pa.timestamp("ms", tz="UTC")}
+"""An instant as rows in Python have it."""
+
 
 def row_type(table: Table) -> pa.StructType:
     """One row of a table, columns in the table's order."""
@@ -52,20 +55,6 @@ def instants(table: Table) -> tuple[str, ...]:
     return tuple(column.name for column in table.columns if column.type == "TIMESTAMP")
 
 
-def as_stored(row: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """A row of milliseconds as Arrow takes it: instants in microseconds, maps as pairs."""
-    return _as_stored(row, instants(table), _maps(table))
-
-
-def _as_stored(row: Mapping[str, Any], times: Iterable[str], maps: Iterable[str]) -> dict[str, Any]:
-    at = {name: row[name] * 1000 for name in times if row.get(name) is not None}
-    return {**row, **at, **{name: list(row[name].items()) for name in maps if isinstance(row.get(name), dict)}}
-
-
-def _maps(table: Table) -> tuple[str, ...]:
-    return tuple(column.name for column in table.columns if column.type.startswith("MAP"))
-
-
 def stored(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.Table:
     """Rows of milliseconds as the table stores them."""
     return pa.Table.from_struct_array(stored_rows(rows, table))
@@ -73,5 +62,12 @@ def stored(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.Table:
 
 def stored_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.StructArray:
     """The same as structs."""
-    times, maps = instants(table), _maps(table)
-    return pa.array([_as_stored(row, times, maps) for row in rows], row_type(table))
+    maps = [column.name for column in table.columns if column.type.startswith("MAP")]
+    if maps:
+        # Arrow takes a map as pairs.
+        rows = [
+            {**row, **{name: list(row[name].items()) for name in maps if isinstance(row.get(name), dict)}}
+            for row in rows
+        ]
+    kinds = [field.with_type(_MILLISECONDS.get(field.type, field.type)) for field in row_type(table)]
+    return pa.array(list(rows), pa.struct(kinds)).cast(row_type(table))

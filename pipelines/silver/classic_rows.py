@@ -12,11 +12,11 @@ from pipelines.silver.generation_rows import generation_row, moved
 from pipelines.silver.generations import Base, Generation, Lives, lives
 from pipelines.silver.group_events import event_row, lifecycle, of_generation, returns
 from pipelines.silver.groups import group_row
-from pipelines.silver.lines import Lines, Story
+from pipelines.silver.lines import Lines
 from pipelines.silver.member_rows import member_rows
 from pipelines.silver.phases import Phase
 from pipelines.silver.stalls import stalls
-from pipelines.silver.stops import work_by_member
+from pipelines.silver.stops import Told, work_by_member
 from pipelines.silver.timeline import Timeline
 from pipelines.silver.triggers import Cause, cause
 from schemas.states import Evidence, GroupEventKind, RebalanceMode, Trigger
@@ -30,13 +30,15 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     starts_anew = timeline.is_alive and base is None
     found = lives(records, base, timeline.incarnation + starts_anew)
     lines = Lines(phase.history.events)
-    told = [(g, lines.story(g)) for g in found.generations]
+    commits = timeline.history.commits
+    told = [Told(g, lines.story(g), work_by_member(g.previous, commits, g.position)) for g in found.generations]
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
     stalls(told, timeline.ownership)
     timeline.bases = settled(found.generations, timeline.ownership.stalls, phase.history.records)
     timeline.out["group_events"] += _lifecycle(phase, found, lines)
-    for (g, story), following in zip_longest(told, found.generations[1:]):
+    for each, following in zip_longest(told, found.generations[1:]):
+        g = each.generation
         if g.previous is None and (base is None or g.position != base.position):
             timeline.last_owner.clear()
         if base is not None and g.position == base.position:
@@ -44,10 +46,10 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
             timeline.out["group_events"] += returns(g)
             timeline.base_completed_at = g.completed_at if base is timeline.base else timeline.base_completed_at
             continue
-        _of_generation(timeline, phase, g, story, following)
+        _of_generation(timeline, phase, each, following)
         if converted is not None and g.previous is not None and g.previous.position == converted.position:
             _after_conversion(timeline.out["generations"][-1], timeline.members, g)
-    timeline.out["groups"] = group_row(timeline.history, found, told, timeline.base)
+    timeline.out["groups"] = group_row(timeline.history, found, timeline.base)
     _hand_on(timeline, found)
 
 
@@ -72,8 +74,8 @@ def _lifecycle(phase: Phase, found: Lives, lines: Lines) -> Iterator[dict[str, A
     yield from lifecycle(found, phase.history.events, unfinished)
 
 
-def _of_generation(timeline: Timeline, phase: Phase, g: Generation, story: Story, following: Generation | None) -> None:
-    done = work_by_member(g.previous, timeline.history.commits, g.position)
+def _of_generation(timeline: Timeline, phase: Phase, told: Told, following: Generation | None) -> None:
+    g, story, done = told
     until = following.joined_at if following and following.incarnation == g.incarnation else None
     if following is None and phase.is_handed_on:
         until = phase.records[-1].at

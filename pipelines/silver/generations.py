@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines.silver.connect import Worker, resources, worker
 from pipelines.silver.history import Position, Record, Resource
@@ -18,8 +18,7 @@ from pipelines.silver.streams import Tasks, tasks
 from schemas.states import RebalanceMode
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class Member(NamedTuple):
     """One member as its generation's record states it; `previous_generation` is None where it states none.
 
     `worker`, `tasks` and `elected` are what only Connect workers, Streams members and registries state.
@@ -54,7 +53,8 @@ class Replacement:
 class Generation:
     """One generation that completed (W2) or ended empty (W4).
 
-    `waiting` is work of Connect workers that are gone, while the others wait for them to come back.
+    `waiting` is work of Connect workers that are gone, while the others wait for them to come back; `owners` says by
+    resource to which member the leader's assignment gave it.
     """
 
     record: Record
@@ -70,6 +70,10 @@ class Generation:
     mode: RebalanceMode = RebalanceMode.UNKNOWN
     waiting: frozenset[Resource] = frozenset()
     replacements: list[Replacement] = field(default_factory=list)
+    owners: dict[Resource, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.owners = {resource: m.member_id for m in self.members.values() for resource in m.assigned}
 
     @property
     def position(self) -> Position:
@@ -102,11 +106,6 @@ class Generation:
             members.pop(change.old)
             members[change.member.member_id] = change.member
         return members
-
-    @property
-    def owners(self) -> dict[Resource, str]:
-        """Resource → the member that the leader's assignment gave it to."""
-        return {resource: m.member_id for m in self.members.values() for resource in m.assigned}
 
     @property
     def workers(self) -> list[Worker]:

@@ -144,7 +144,7 @@ def returns(g: Generation) -> Iterator[dict[str, Any]]:
 
 
 def _arrival(g: Generation, story: Story, member: Member) -> dict[str, Any]:
-    line = next((e for e in story.arrivals if e["member_id"] == member.member_id), None)
+    line = story.arrived.get(member.member_id)
     started_it = story.preparing is not None and story.preparing["member_id"] == member.member_id
     line = line or (story.preparing if started_it else None)
     return event_row(

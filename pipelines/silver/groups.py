@@ -7,7 +7,6 @@ from typing import Any
 from pipelines.silver.generation_rows import group_type
 from pipelines.silver.generations import Base, Generation, Lives
 from pipelines.silver.history import Event, History
-from pipelines.silver.lines import Story
 from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, GroupProtocol, GroupState, GroupType
 
@@ -18,13 +17,11 @@ OTHER_PROTOCOLS = {
 }
 
 
-def group_row(
-    history: History, lives: Lives, told: list[tuple[Generation, Story]], base: Base | None
-) -> list[dict[str, Any]]:
+def group_row(history: History, lives: Lives, base: Base | None) -> list[dict[str, Any]]:
     """At most one row: a group known from log lines alone has none."""
     if not history.records and history.commits.span() is None:
         return []
-    last = told[-1][0] if told else None
+    last = lives.generations[-1] if lives.generations else None
     state, since, evidence, opened = _state(history, last)
     kind, protocol = _kind(history, last)
     return row_of(

@@ -26,8 +26,7 @@ class Point(NamedTuple):
     committed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Segment:
+class Segment(NamedTuple):
     """Commits of one resource between two group records: its first, last-but-one and last, exact at any fold width.
 
     So is `third_last` where the last two commit the same offset; it is None otherwise.
@@ -59,15 +58,16 @@ class Commits:
         for run in runs:
             if run["is_tombstone"]:
                 continue
+            log_epoch, mine = run["log_epoch"], points[run["topic"], run["partition"]]
             if run["topic_id"] is not None:
-                stated = ((run["log_epoch"], run["first_offset"]), run["topic"])
+                stated = ((log_epoch, run["first_offset"]), run["topic"])
                 self._topics[run["topic_id"]] = min(stated, self._topics.get(run["topic_id"], stated))
             # A run of one commit, as batches of seconds have them, has one point.
-            for offset_name, at_name, committed in ENDS[: 1 if run["last_offset"] == run["first_offset"] else None]:
+            for offset_name, at_name, committed in ENDS[:1] if run["last_offset"] == run["first_offset"] else ENDS:
                 offset, at = run[offset_name], run[at_name]
                 if offset is not None and at is not None:
-                    points[run["topic"], run["partition"]].add(Point((run["log_epoch"], offset), at, run[committed]))
-        self._points = {resource: sorted(found) for resource, found in points.items()}
+                    mine.add(Point((log_epoch, offset), at, run[committed]))
+        self._points = {resource: sorted(found) for resource, found in points.items() if found}
 
     def renamed(self, topics: Mapping[str, Iterable[str]]) -> Commits:
         """By other names: those of a name are the first of its `topics` that has commits for the partition."""
@@ -97,11 +97,17 @@ class Commits:
         high = bisect_left(points, (before,), low)
         if low >= high:
             return None
-        known = points[low:high]
-        before_last = known[-2] if len(known) > 1 else None
-        is_repeated = len(known) > 2 and known[-1].committed == known[-2].committed
-        third_last = known[-3] if is_repeated else None
-        return Segment(first=known[0], third_last=third_last, before_last=before_last, last=known[-1])
+        last = points[high - 1]
+        before_last = points[high - 2] if high - low > 1 else None
+        is_repeated = before_last is not None and last.committed == before_last.committed
+        third_last = points[high - 3] if is_repeated and high - low > 2 else None
+        return Segment(points[low], third_last, before_last, last)
+
+    def first(self, resource: Resource, after: Position, before: Position) -> Point | None:
+        """The first commit strictly between two group records."""
+        points = self._points.get(resource, [])
+        low = bisect_left(points, (after, inf))
+        return points[low] if low < len(points) and points[low].position < before else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

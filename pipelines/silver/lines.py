@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Event
@@ -29,7 +30,8 @@ class Story:
 
     `preparing` is the start of this very generation, `first_preparing` that of the first attempt since the generation
     before completed (the same unless attempts in between failed); `attempts` are those failed attempts' generations.
-    `failover` is the load of the group by another coordinator while the rebalance ran.
+    `failover` is the load of the group by another coordinator while the rebalance ran. `departed` and `arrived` are by
+    member, of each the first line that names it.
     """
 
     preparing: Event | None = None
@@ -39,7 +41,8 @@ class Story:
     attempts: tuple[Event, ...] = ()
     failover: Event | None = None
     departures: tuple[Event, ...] = ()
-    arrivals: tuple[Event, ...] = ()
+    departed: Mapping[str, Event] = field(default_factory=dict)
+    arrived: Mapping[str, Event] = field(default_factory=dict)
 
 
 class Lines:
@@ -70,6 +73,7 @@ class Lines:
         own = [e for e in starts if e["generation_id"] == g.number - 1]
         same_broker = [e for e in own if joined is not None and e["broker_id"] == joined["broker_id"]]
         first = next(iter(own if last is None else starts), None)
+        departures = tuple(e for e in lines if e.kind in GONE and e.at <= g.synced_at + 1)
         return Story(
             preparing=next(iter(same_broker or own), None),
             first_preparing=first,
@@ -86,8 +90,9 @@ class Lines:
                 (e for e in before_join if e.kind == EventKind.GROUP_LOADED and first is not None and e.at >= first.at),
                 None,
             ),
-            departures=tuple(e for e in lines if e.kind in GONE and e.at <= g.synced_at + 1),
-            arrivals=tuple(e for e in before_join if e.kind in ARRIVED),
+            departures=departures,
+            departed=_first_by_member(departures),
+            arrived=_first_by_member(e for e in before_join if e.kind in ARRIVED),
         )
 
     def unfinished(self, last: Generation) -> list[Event]:
@@ -97,6 +102,21 @@ class Lines:
         overtaken = max((e.at for e in later if e.kind == EventKind.PREPARING), default=0)
         ended = [e for e in later if e.kind == EventKind.STABILIZED and e["generation_id"] > last.number]
         return [e for e in ended if e["generation_id"] not in synced and e.at < overtaken]
+
+
+def _first_by_member(lines: Iterable[Event]) -> dict[str, Event]:
+    found: dict[str, Event] = {}
+    for line in lines:
+        for member_id in _named(line):
+            found.setdefault(member_id, line)
+    return found
+
+
+def _named(line: Event) -> Iterator[str]:
+    for name in (line["member_id"], line["replaced_member_id"]):
+        if name is not None:
+            yield name
+    yield from line["member_ids"] or ()
 
 
 def _nearest(lines: list[Event], kind: EventKind, number: int, at: int) -> Event | None:

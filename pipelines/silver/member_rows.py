@@ -66,7 +66,7 @@ def resources(of: frozenset[Resource]) -> list[dict[str, Any]]:
 def _rejoined(member_id: str, g: Generation, story: Story, done: dict[str, Work], start: int) -> tuple[int, int]:
     """When the member came into the join phase: the trigger began it; others came after their last commit."""
     line = story.first_preparing
-    arrival = next((e for e in story.arrivals if e["member_id"] == member_id), None)
+    arrival = story.arrived.get(member_id)
     if arrival is not None:
         return arrival.at, min(arrival.until, max(arrival.at, g.joined_at))
     if line is not None and line["member_id"] == member_id:

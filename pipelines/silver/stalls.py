@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from pipelines.silver.generations import Generation, Replacement
 from pipelines.silver.history import Commits, Point, Position, Resource
 from pipelines.silver.lines import Story
-from pipelines.silver.stops import Departure, Stop, Work, departed, departure, halted, replaced, stayed, work_by_member
+from pipelines.silver.stops import (
+    Departure,
+    Stop,
+    Told,
+    Work,
+    departed,
+    departure,
+    halted,
+    replaced,
+    stayed,
+    work_by_member,
+)
 from pipelines.silver.workers import WorkerLog
 from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, RebalanceMode, StallCause
@@ -139,7 +151,7 @@ class Ownership:
         """Resources that `position` handed out; `until` is the next group record and `limit` a time by which a member
         must have had them. `started`: when a member says that it had started its own.
         """
-        firsts = {r: s.first for r in got if (s := self.commits.segment(r, position, until))}
+        firsts = {r: first for r in got if (first := self.commits.first(r, position, until))}
         proof: dict[str, int] = dict(started or {})
         for resource, point in firsts.items():
             proof[got[resource]] = min(point.at, proof.get(got[resource], point.at))
@@ -165,14 +177,14 @@ class Ownership:
             self.open[resource] = stall
 
 
-def stalls(told: list[tuple[Generation, Story]], ownership: Ownership) -> None:
+def stalls(told: Sequence[Told], ownership: Ownership) -> None:
     """Adds every window of these generations, in the order in which the resources stopped."""
-    for index, (g, story) in enumerate(told):
-        following = told[index + 1][0] if index + 1 < len(told) else None
+    for each, after in zip_longest(told, told[1:]):
+        g, following = each.generation, after.generation if after is not None else None
         ownership.begin(g.incarnation)
         if _is_closed(g):
             ownership.forget()
-        _take(ownership, g, story, following)
+        _take(ownership, each, following)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
         _give(ownership, g, ends[0], following)
         for change, end in zip(g.replacements, ends[1:], strict=True):
@@ -185,29 +197,31 @@ def _is_closed(g: Generation) -> bool:
     return g.protocol_type == "connect" and len(g.workers) < len(g.members)
 
 
-def _take(o: Ownership, g: Generation, story: Story, following: Generation | None) -> None:
+def _take(o: Ownership, told: Told, following: Generation | None) -> None:
     """Close what its owner gave up for this generation."""
+    g, story, done = told
     previous = g.previous
     if previous is None:
         return
-    members, owners, config_offset = previous.final_members, g.owners, previous.config_offset
-    done = work_by_member(previous, o.commits, g.position)
-    stops: dict[str, Stop] = {}
+    members, config_offset, position = previous.final_members, previous.config_offset, g.position
+    is_piecemeal = _is_piecemeal(g, previous)
+    gone: dict[str, tuple[Departure, Stop]] = {}
     for resource, held in list(o.held.items()):
-        owner, new = held.owner, owners.get(resource)
-        back = owner in g.members
-        if _goes_on(o, g, previous, resource, new):
+        if is_piecemeal and _goes_on(o, g, previous, resource):
             continue
-        gone = departure(members[owner], story)
-        if back and _is_piecemeal(g, previous):
+        owner = held.owner
+        back = owner in g.members
+        if back and is_piecemeal:
             stop, cause = _revoked(resource, owner, g, following, o.workers), StallCause.MOVED
         else:
-            if owner not in stops:
-                stops[owner] = _stop(owner, gone, done[owner], story, g, o.workers)
-            stop, cause = stops[owner], _cause(g, resource, back=back, gone=gone, done=done[owner])
+            if owner not in gone:
+                how = departure(members[owner], story)
+                gone[owner] = how, _stop(owner, how, done[owner], story, g, o.workers)
+            how, stop = gone[owner]
+            cause = _cause(g, resource, back=back, gone=how, done=done[owner])
         if story.failover is not None and cause in (StallCause.MOVED, StallCause.EAGER_BARRIER):
             cause = StallCause.FAILOVER
-        stall = o.stop(resource, stop, cause, g.position, g.incarnation, g.number)
+        stall = o.stop(resource, stop, cause, position, g.incarnation, g.number)
         stall.config_offset = config_offset
 
 
@@ -218,11 +232,9 @@ def _is_piecemeal(g: Generation, previous: Generation) -> bool:
     )
 
 
-def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource, new: str | None) -> bool:
-    """The resource did not stop for this generation."""
-    owner = o.held[resource].owner
-    if not _is_piecemeal(g, previous):
-        return False
+def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource) -> bool:
+    """The resource did not stop for this generation, whose members go on with what they keep."""
+    owner, new = o.held[resource].owner, g.owners.get(resource)
     if g.mode == RebalanceMode.COOPERATIVE:
         return new == owner and owner in g.members
     if owner not in g.members:
@@ -301,7 +313,7 @@ def _give(o: Ownership, g: Generation, until: Position, following: Generation | 
 
 def _ran_on(stall: Stall, g: Generation) -> None:
     """A Connect worker came back with what was counted as lost: cut off it ran on, frozen it did not; nothing tells."""
-    stall.stop = replace(stall.stop, evidence=Evidence.INFERRED)
+    stall.stop = stall.stop._replace(evidence=Evidence.INFERRED)
     stall.resumed_earliest = stall.stop.earliest
     stall.resumed = stall.resumed_latest = max(g.joined_at, stall.stop.estimate)
 

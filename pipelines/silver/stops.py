@@ -11,7 +11,7 @@ on closing: then only the one before these two is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from pipelines.silver.generations import Generation, Member
 from pipelines.silver.history import ROUND_MS, Commits, Event, Position, Resource, Segment
@@ -28,8 +28,7 @@ DAWDLE_MS = 250
 POLL_TIMEOUT_TEXT = "poll timeout has expired"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
+class Stop(NamedTuple):
     """Milliseconds; `earliest <= estimate <= latest`."""
 
     earliest: int
@@ -44,8 +43,7 @@ class Stop:
         return cls(earliest=earliest, latest=latest, estimate=min(max(estimate, earliest), latest), evidence=evidence)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Work:
+class Work(NamedTuple):
     """What the commits tell of one member between two group records.
 
     `last` and `before` are its last rounds of commits; `explained` is when the progress committed last was made at the
@@ -116,7 +114,7 @@ def _repeated_at(segments: Sequence[Segment]) -> int | None:
 
 def _shortened(segment: Segment) -> Segment:
     assert segment.before_last is not None
-    return replace(segment, third_last=None, before_last=segment.third_last, last=segment.before_last)
+    return segment._replace(third_last=None, before_last=segment.third_last, last=segment.before_last)
 
 
 def work_by_member(previous: Generation | None, commits: Commits, before: Position) -> dict[str, Work]:
@@ -132,8 +130,15 @@ def work_by_member(previous: Generation | None, commits: Commits, before: Positi
     return {m: work(commits, mine, at, after, before) for m, (after, at, mine) in since.items()}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Departure:
+class Told(NamedTuple):
+    """A generation, what the log tells of it, and what each member of the one before did in that, by member id."""
+
+    generation: Generation
+    story: Story
+    done: dict[str, Work]
+
+
+class Departure(NamedTuple):
     """Why a member of the generation before is not in this one; `line` is None where only its absence tells."""
 
     member: Member
@@ -154,12 +159,7 @@ class Departure:
 
 
 def departure(member: Member, story: Story) -> Departure:
-    named = [
-        e
-        for e in story.departures
-        if member.member_id in (e["member_id"], e["replaced_member_id"]) or member.member_id in (e["member_ids"] or ())
-    ]
-    return Departure(member=member, line=named[0] if named else None)
+    return Departure(member=member, line=story.departed.get(member.member_id))
 
 
 def stayed(member_id: str, done: Work, story: Story, g: Generation) -> Stop:

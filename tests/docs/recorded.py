@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 
 from jobs.delta_io import table_path
 from jobs.replay import Batch, Capture, Row, Rows, bronze_of
-from pipelines.arrow_types import as_stored, row_type
+from pipelines.arrow_types import row_type, stored
 from pipelines.gold.rows import Terms, broker, gold_rows
 from pipelines.marks import mark_rows
 from pipelines.reassignments.rows import reassignment_rows
@@ -55,8 +55,7 @@ def rows_of(clusters: Mapping[str, str]) -> Rows:
 def store(warehouse: Path, rows: Rows) -> None:
     for table in TABLES:
         shape = row_type(table)
-        stored = [{name: row.get(name) for name in table.names} for row in rows[table.name]]
-        write_deltalake(table_path(warehouse, table), pa.Table.from_struct_array(pa.array(stored, shape)))
+        write_deltalake(table_path(warehouse, table), pa.Table.from_struct_array(pa.array(rows[table.name], shape)))
 
 
 def _tables(cluster: str, name: str) -> Rows:
@@ -71,9 +70,9 @@ def _tables(cluster: str, name: str) -> Rows:
     }
     moved = reassignment_rows(cluster, *decoded(bronze))
     told = silver | moved | _gold(cluster, silver, broker(capture.meta.get("broker_overrides") or {}))
-    stored = {t.name: [as_stored(row, t) for row in told[t.name]] for t in TABLES if t.name in told}
+    kept = {t.name: stored(told[t.name], t).to_pylist() for t in TABLES if t.name in told}
     said = mark_rows(row for row in bronze["admin_observations"] if row["kind"] == "mark")
-    return stored | {"marks": said} | {table: bronze[table] for table in ("quarantine", "coverage")}
+    return kept | {"marks": said} | {table: bronze[table] for table in ("quarantine", "coverage")}
 
 
 def _gold(cluster: str, silver: Rows, known: Any) -> Rows:

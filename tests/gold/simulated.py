@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench.simulated_group import Instance, Simulated
-from pipelines.arrow_types import as_stored, row_type
+from pipelines.arrow_types import stored
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.tables import Table
 
@@ -42,9 +42,7 @@ def tables(groups: list[Simulated], *, since: int = 0, until: int = 1 << 60) -> 
 
 
 def table_of(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
-    blank = dict.fromkeys(table.names)
-    full = [as_stored(blank | row | {"cluster": CLUSTER}, table) for row in rows]
-    return pa.Table.from_struct_array(pa.array(full, type=row_type(table)))
+    return stored([row | {"cluster": CLUSTER} for row in rows], table)
 
 
 def groups_table(groups: list[Simulated], until: int) -> pa.Table:

@@ -6,7 +6,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -16,7 +15,7 @@ from jobs.beside import Beside
 from jobs.delta_io import table_path
 from jobs.storming import looked
 from jobs.storms import Update, look, memory_path
-from pipelines.arrow_types import as_stored, schema_of, stored
+from pipelines.arrow_types import stored
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from tests.gold.simulated import CLUSTER, DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
@@ -124,10 +123,9 @@ def test_what_was_announced_of_those_hit_alone_tells_them_from_the_rest(kept) ->
         {"marked_at": START + 2 * HOUR - MINUTE - place, "kind": "deploy", "text": text, "group_id": group}
         for place, (group, text) in enumerate(told)
     ]
-    rows = [as_stored({"cluster": CLUSTER, "marked_by": None} | mark, MARKS) for mark in marks]
     kept.goes_on_until(START + 3 * HOUR)
     kept.update()
-    write_deltalake(table_path(kept.folder, MARKS), pa.Table.from_pylist(rows, schema_of(MARKS)))
+    write_deltalake(table_path(kept.folder, MARKS), stored(({"cluster": CLUSTER} | mark for mark in marks), MARKS))
     _, fleet = kept.update()
     by_attribute = {d["attribute"]: d for d in fleet["differences"]}
     assert (by_attribute["mark"]["value"], by_attribute["mark"]["share"]) == ("v2.31", 1.0)

@@ -20,7 +20,7 @@ from jobs.settings import Settings
 from jobs.silver_tasks import Making, silver_by_tasks
 from jobs.standing import Standing
 from jobs.thinned import thinned
-from pipelines.arrow_types import as_stored, row_type
+from pipelines.arrow_types import row_type, stored_rows
 from pipelines.silver.frame import INPUTS, UNUSED
 from pipelines.silver.touched import TOUCHED
 from schemas.silver import GENERATIONS, SILVER
@@ -33,17 +33,16 @@ def stored(tmp_path_factory):
     folder, given = tmp_path_factory.mktemp("standing"), batches("eager_churn", count=4)
     rows = silver_of(given, "eager_churn")
     for table in SILVER:
-        write(folder, table, [as_stored(row, table) for row in rows[table.name]])
+        write(folder, table, stored_rows(rows[table.name], table))
     for batch in given:
         bronze = bronze_of(batch, "kafka", Capture(CAPTURES / "eager_churn").meta)
         for table in INPUTS.values():
-            write(folder, table, bronze[table.name])
+            write(folder, table, pa.array(bronze[table.name], row_type(table)))
     return folder, rows
 
 
 def write(folder, table, rows) -> None:
-    stored = pa.Table.from_struct_array(pa.array(rows, row_type(table)))
-    write_deltalake(table_path(folder, table), stored, mode="append")
+    write_deltalake(table_path(folder, table), pa.Table.from_struct_array(rows), mode="append")
 
 
 def ordered(rows: pa.Table) -> list[str]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from deltalake import write_deltalake
 
-from pipelines.arrow_types import as_stored, row_type
+from pipelines.arrow_types import stored
 from pipelines.gold.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES
@@ -46,9 +45,7 @@ def told(tmp_path_factory, now) -> Iterator[str]:
         "prod-eu", "billing-worker", group.silver(), broker=Broker(), terms=Terms(), since_ms=0, until_ms=START + 1
     )
     for table in (ADVICE, DIAGNOSES):
-        rows = [as_stored(row, table) for row in found[table.name]]
-        stored = pa.Table.from_struct_array(pa.array(rows, type=row_type(table)))
-        write_deltalake(f"{folder}/{table.name}", stored, mode="overwrite")
+        write_deltalake(f"{folder}/{table.name}", stored(found[table.name], table), mode="overwrite")
     with serving(folder) as address:
         yield address
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from dash.development.base_component import Component
 from deltalake import write_deltalake
@@ -13,7 +12,7 @@ from dashboards.gold_store import GoldStore
 from dashboards.pages.advice import render
 from dashboards.store import Store
 from dashboards.urlstate import parse
-from pipelines.arrow_types import as_stored, row_type
+from pipelines.arrow_types import stored
 from pipelines.gold.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE
@@ -39,7 +38,7 @@ def words(part) -> str:
 
 def rows(group_id: str, group: EagerGroup) -> list[dict]:
     known = {"broker": Broker(), "terms": Terms(), "since_ms": 0, "until_ms": START + 1}
-    return [as_stored(row, ADVICE) for row in gold_rows("kafka", group_id, group.silver(), **known)["advice"]]
+    return gold_rows("kafka", group_id, group.silver(), **known)["advice"]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +51,7 @@ def advised(tmp_path_factory) -> Path:
         fast.restarts(index % 3, 100_000 + index * 100_000, 5_000)
     strange = [row for text in HOSTILE for row in rows(text, fast)]
     found = [*rows("a-fast-group", fast), *rows("<b>slow</b>", slow), *strange]
-    write_deltalake(f"{folder}/advice", pa.Table.from_struct_array(pa.array(found, type=row_type(ADVICE))))
+    write_deltalake(f"{folder}/advice", stored(found, ADVICE))
     sample.write(folder, sample.static(START))
     return folder
 

@@ -20,7 +20,7 @@ from dashboards.search import Search
 from dashboards.store import ORDERS, Store
 from dashboards.urlstate import PATHS, Window, parse
 from jobs.spark import FEW_ROWS
-from pipelines.arrow_types import as_stored, row_type
+from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, DIAGNOSES
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from tests.ui import sample
@@ -64,7 +64,7 @@ def gold(table, group: str, now: int) -> dict[str, Any]:
         "cluster": sample.CLUSTER, "group_id": group, "action": "static_membership", "status": "suggested", "cause": "deploy",
         "evidence": "observed", "instances": [group], "settings": {"java": group}, "preconditions": [f"met: {group}"],
     }  # fmt: skip
-    return as_stored({key: value for key, value in (row | more).items() if key in table.names}, table)
+    return row | more
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def folder(tmp_path_factory, now) -> Path:
     sample.write(folder, rows)
     for table in (ADVICE, DIAGNOSES):
         told = [gold(table, group, now - 1000) for group in (*HOSTILE, "billing-worker", "shipping-planner")]
-        write_deltalake(f"{folder}/{table.name}", pa.Table.from_struct_array(pa.array(told, type=row_type(table))))
+        write_deltalake(f"{folder}/{table.name}", stored(told, table))
     return folder
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 from dash.development.base_component import Component
 from deltalake import write_deltalake
@@ -11,7 +10,7 @@ from dashboards.diagnoses import panel
 from dashboards.pages.advice import render
 from dashboards.store import Store
 from dashboards.urlstate import Window, parse
-from pipelines.arrow_types import as_stored, row_type
+from pipelines.arrow_types import stored
 from pipelines.gold.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES
@@ -49,8 +48,7 @@ def store(tmp_path_factory, lake) -> Store:
     known = {"broker": Broker(), "terms": Terms(), "since_ms": 0, "until_ms": START + DAY}
     found = gold_rows("kafka", GROUP, group.silver(), **known)
     for table in (ADVICE, DIAGNOSES):
-        rows = [as_stored(row, table) for row in found[table.name]]
-        write_deltalake(f"{folder}/{table.name}", pa.Table.from_struct_array(pa.array(rows, type=row_type(table))))
+        write_deltalake(f"{folder}/{table.name}", stored(found[table.name], table))
     return Store(lake(folder))
 
 

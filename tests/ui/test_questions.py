@@ -19,7 +19,7 @@ from jobs.alert_links import dashboard_url
 from jobs.delta_io import table_path
 from jobs.settings import Settings
 from jobs.storms import look
-from pipelines.arrow_types import as_stored, stored
+from pipelines.arrow_types import stored
 from pipelines.gold.advice import Worth, advice_rows
 from pipelines.gold.alerts.alert import Alert
 from pipelines.gold.latencies import Broker
@@ -56,10 +56,11 @@ def tried() -> list[dict[str, Any]]:
         group.restarts(at % 4, 100_000 + at * 100_000, 60_000)
     found = advice_rows(group.silver(), Broker(), Worth(), QUIET_MS)
     verified = {"status": "verified", "verified_saving": 912.0}
-    return [
-        as_stored({"cluster": "churn", "group_id": "checkout"} | row | (verified if row["rank"] == 1 else {}), ADVICE)
-        for row in found
+    rows = [
+        {"cluster": "churn", "group_id": "checkout"} | row | (verified if row["rank"] == 1 else {}) for row in found
     ]
+    kept: list[dict[str, Any]] = stored(rows, ADVICE).to_pylist()
+    return kept
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +79,8 @@ def recorded(tmp_path_factory) -> Iterator[Recorded]:
 
 
 def at_of(instant: Any) -> datetime:
-    """Rows as they are stored hold microseconds."""
-    if isinstance(instant, datetime):
-        return instant
-    return datetime.fromtimestamp(instant / (1_000_000 if instant > 10**14 else 1_000), UTC)
+    """Storms hold milliseconds, rows of recorded tables instants."""
+    return instant if isinstance(instant, datetime) else datetime.fromtimestamp(instant / 1_000, UTC)
 
 
 class Asking:

@@ -6,7 +6,6 @@ import json
 from itertools import product
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
@@ -17,7 +16,7 @@ from dashboards.readers import Readers, ReadersLake
 from dashboards.sight import MASKED, WHOLE
 from dashboards.urlstate import PATHS, group_hash
 from jobs.cli import main as regroup
-from pipelines.arrow_types import as_stored, row_type
+from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, ALERTS, DIAGNOSES
 from tests.ui import sample
 
@@ -76,7 +75,7 @@ def shared(tmp_path_factory, now) -> Path:
     about = {"cluster": sample.CLUSTER, "as_of": now, "window_start_at": now - 1, "window_end_at": now}
     for table in (ADVICE, DIAGNOSES, ALERTS):
         told = [_gold(table, team, about) for team in TEAMS]
-        write_deltalake(f"{folder}/{table.name}", pa.Table.from_struct_array(pa.array(told, type=row_type(table))))
+        write_deltalake(f"{folder}/{table.name}", stored(told, table))
     return folder
 
 
@@ -89,7 +88,7 @@ def _gold(table, team: str, about: dict) -> dict:
         "cause": "deploy", "is_normal": False, "instances": [f"{team}-instance"], "evidence": "observed",
         "settings": {"java": f"{team}-setting"}, "preconditions": [f"met: {team}-precondition"],
     }  # fmt: skip
-    return as_stored({k: v for k, v in (numbers | words | times | about | more).items() if k in table.names}, table)
+    return numbers | words | times | about | more
 
 
 @pytest.fixture(scope="module")

@@ -77,7 +77,8 @@ def _take(o: Ownership, move: Taken, lines: MemberLines) -> Exit | None:
     gone = None
     if move.how == How.GONE:
         gone = exit_of(move.seat, at, done, lines.departure(owner, at))
-        _relabel(o, owner, gone)
+        if move.seat.group_instance_id is not None:
+            _relabel(o, owner, gone)
     stop, cause = _stop(move, done, gone)
     for resource in mine:
         o.stop(resource, stop, cause, move.record.position, move.incarnation, move.number, until=before)
@@ -92,8 +93,10 @@ def _work(o: Ownership, mine: list[Resource], before: Position, at: int) -> Work
 
 def _relabel(o: Ownership, owner: str, gone: Exit) -> None:
     """A static member that was away and did not come back in time: the group waited for it in vain."""
+    if gone.trigger == Trigger.MEMBER_LEFT:
+        return
     for stall in o.open.values():
-        if stall.owner == owner and stall.cause == StallCause.STATIC_RESTART and gone.trigger != Trigger.MEMBER_LEFT:
+        if stall.owner == owner and stall.cause == StallCause.STATIC_RESTART:
             stall.cause = StallCause.MEMBER_LOST
 
 

@@ -50,6 +50,7 @@ def _choices(records: Iterable[Record], names: Mapping[str, str]) -> Iterator[di
     regexes: dict[str, tuple[str, ...]] = {}
     matched: dict[str, set[str]] = {}
     targets: dict[str, set[str]] = {}
+    handed_out: set[str] = set()
     for record in records:
         member, value = record.member_id or "", record.value or {}
         if "subscribedTopicNames" in value:
@@ -59,7 +60,9 @@ def _choices(records: Iterable[Record], names: Mapping[str, str]) -> Iterator[di
             matched[record.expression or ""] = set(value["topics"])
         elif record.kind.endswith("TargetAssignmentMember"):
             targets[member] = {t["topicId"] for t in value.get("topicPartitions", ())}
-        elif record.kind.endswith("TargetAssignmentMetadata") and value:
+            handed_out |= targets[member]
+        # Large groups state a target for each of thousands of members, epoch by epoch.
+        elif record.kind.endswith("TargetAssignmentMetadata") and value and handed_out - names.keys():
             choices: dict[str, set[str]] = {}
             for owner, ids in targets.items():
                 known = owner in subscribed and all(r in matched for r in regexes[owner])
