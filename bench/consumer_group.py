@@ -1,9 +1,9 @@
-"""One group of the consumer protocol (KIP-848) that comes and goes member by member: what silver of it takes.
+"""One group of the consumer protocol (KIP-848) that is deployed every day: what silver of its next rebalance takes.
 
-`./regroup bench consumer-group [--members 100 200 400]`. Each member that joins, and each that leaves, makes an epoch
-of its own, and `generation_members` has a row for each member of each epoch. Such a group is rebuilt from its first
-record whenever it rebalances, so this is what its next rebalance takes. The functions that make silver run in this
-process, on one core; no Kafka, no Spark.
+`./regroup bench consumer-group [--members 100] [--days 1 4 16]`. In a deploy each member leaves and another one comes,
+and each of these makes an epoch of its own; `generation_members` has a row for each member of each epoch. The functions
+that make silver run in this process, on one core, over the whole history and from where the group was at rest last; no
+Kafka, no Spark.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from bench.large_group import BEGIN_MS, measured
 from jobs.settings import Settings
@@ -23,36 +24,44 @@ from pipelines.arrow_types import stored
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS
 from schemas.bronze import COORDINATOR_RECORDS
+from schemas.silver import GROUPS, REBALANCES
 
 GROUP, TOPIC, TOPIC_ID = "payments-settlement", "settlement-events", "topicAAAAAAAAAAAAAAAAA1"
-PARTITIONS, APART_MS = 4, 1_000
+PARTITIONS, APART_MS, DAY_MS = 4, 1_000, 86_400_000
 """Of each member; between two epochs."""
 
 Body = tuple[int, str, str | None, dict[str, Any] | None]
 """Time in ms, kind after `ConsumerGroup`, member, value."""
 
 
-def history(members: int) -> Iterator[Body]:
-    """All join one after the other, then leave in the same order; each record as the coordinator writes it."""
-    names = [f"member-{number:05d}" for number in range(members)]
-    for turn, name in enumerate((*names, *names)):
-        at, epoch = BEGIN_MS + turn * APART_MS, turn + 2
-        if turn < members:
-            given = partitions(turn)
+def history(members: int, days: int) -> Iterator[Body]:
+    """All join one after the other; every day each is replaced, in the same order. As the coordinator writes it."""
+    epoch, present = 1, list[str]()
+    for day in range(days + 1):
+        for turn in range(members):
+            at = BEGIN_MS + day * DAY_MS + 2 * turn * APART_MS
+            if day:
+                gone = present.pop(0)
+                epoch += 1
+                for kind in ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata"):
+                    yield at, kind, gone, None
+                yield at, "Metadata", None, {"epoch": epoch, "metadataHash": 1}
+                yield at, "TargetAssignmentMetadata", None, {"assignmentEpoch": epoch}
+                yield from reached(at, epoch, present, turn + 1, members)
+            epoch, name, given, at = epoch + 1, f"member-{day}-{turn:05d}", partitions(turn), at + APART_MS
             yield at, "MemberMetadata", name, seat(name)
             yield at, "Metadata", None, {"epoch": epoch, "metadataHash": 1}
             yield at, "TargetAssignmentMember", name, {"topicPartitions": given}
             yield at, "TargetAssignmentMetadata", None, {"assignmentEpoch": epoch}
             yield at, "CurrentMemberAssignment", name, current(epoch, given)
-            others: Sequence[int] = range(turn)
-        else:
-            for kind in ("CurrentMemberAssignment", "TargetAssignmentMember", "MemberMetadata"):
-                yield at, kind, name, None
-            yield at, "Metadata", None, {"epoch": epoch, "metadataHash": 1}
-            yield at, "TargetAssignmentMetadata", None, {"assignmentEpoch": epoch}
-            others = range(turn - members + 1, members)
-        for number in others:
-            yield at + APART_MS // 2, "CurrentMemberAssignment", names[number], current(epoch, partitions(number))
+            yield from reached(at, epoch, present, turn - len(present), members)
+            present.append(name)
+
+
+def reached(at: int, epoch: int, present: Sequence[str], first: int, members: int) -> Iterator[Body]:
+    """Everybody says that it is at the epoch; `first` is whose partitions the first one has."""
+    for place, name in enumerate(present, first):
+        yield at + APART_MS // 2, "CurrentMemberAssignment", name, current(epoch, partitions(place % members))
 
 
 def partitions(number: int) -> list[dict[str, Any]]:
@@ -77,7 +86,7 @@ def current(epoch: int, given: list[dict[str, Any]]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def records(members: int) -> pa.Table:
+def records(members: int, days: int) -> pa.Table:
     """Rows of `coordinator_records`."""
     return stored(
         (
@@ -86,7 +95,7 @@ def records(members: int) -> pa.Table:
                 "record_at": at, "record_kind": f"ConsumerGroup{kind}", "member_id": member_id,
                 "is_tombstone": value is None, "body": json.dumps({"key": {}, "value": value}),
             }
-            for offset, (at, kind, member_id, value) in enumerate(history(members))
+            for offset, (at, kind, member_id, value) in enumerate(history(members, days))
         ),
         COORDINATOR_RECORDS,
     )  # fmt: skip
@@ -94,13 +103,20 @@ def records(members: int) -> pa.Table:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--members", type=int, nargs="*", default=[100, 200, 400])
+    parser.add_argument("--members", type=int, default=100)
+    parser.add_argument("--days", type=int, nargs="*", default=[1, 4, 16])
+    given = parser.parse_args()
     making = Making(quiet_ms=Settings().quiet_ms, hosts=ClientHosts(), topic_names={})
-    for members in parser.parse_args().members:
-        known = {name: pa.table({}) for name in INPUTS} | {"record": records(members)}
-        what = f"silver of {members:,} members, {known['record'].num_rows:,} records"
-        found = measured(what, partial(making.rows, known, pa.table({})))
-        print("  " + ", ".join(f"{table.name} {rows.num_rows:,}" for table, rows in found.items()))
+    for days in given.days:
+        known = {name: pa.table({}) for name in INPUTS} | {"record": records(given.members, days)}
+        what = f"silver of {days:,} days, {known['record'].num_rows:,} records"
+        whole = measured(what, partial(making.rows, known, pa.table({})))
+        print("  " + ", ".join(f"{table.name} {rows.num_rows:,}" for table, rows in whole.items()))
+        last = whole[REBALANCES].filter(pc.is_valid(whole[REBALANCES]["base_offset"])).sort_by("source_offset")[-1:]
+        point = last.append_column("first_seen_at", whole[GROUPS]["first_seen_at"])
+        since = pc.greater_equal(known["record"]["source_offset"], last["base_offset"][0])
+        known["record"] = known["record"].filter(since)
+        measured(f"  from the last rest, {known['record'].num_rows:,} records", partial(making.rows, known, point))
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ def over(stalls: Iterable[Row], unit: str) -> str:
     mine = [s for s in rows if (s["incarnation"], s["generation_id"]) == newest]
     waiting = [s for s in mine if s["first_commit_at"] is None]
     if waiting:
-        return f" Of {count(len(mine), unit)} stopped last {len(waiting):,} had no commit since."
+        of = f" Of {count(len(mine), unit)} stopped last"
+        return f"{of} {len(waiting):,} had no commit yet, or none within ten minutes."
     last = max(s["first_commit_at"] for s in mine)
     return f" All {count(len(mine), unit)} stopped last committed again by {instant(last)} {zone()}."

@@ -100,7 +100,7 @@ class Standing:
 
     def restarts(self) -> pa.Table:
         """Where the history of each group may be taken up again (`restarts.restarts`)."""
-        touched = self.touched.select([*GROUP, "since_at"])
+        touched = self.touched.select([*GROUP, "since_at", "has_classic", "has_modern"])
         if not self.by_duckdb:
             new = self.spark.createDataFrame(touched)
             return restarts(new, self._read(REBALANCES), self._read(GROUPS)).toArrow()

@@ -115,7 +115,7 @@ STALLS = Table(
         stopped_ms_max         | BIGINT    | Upper bound of the window
         last_commit_at         | TIMESTAMP | Last commit before the window
         last_committed_offset  | BIGINT    | Offset of that commit
-        first_commit_at        | TIMESTAMP | First commit after the window
+        first_commit_at        | TIMESTAMP | First commit after the window; of a group whose coordinator assigns, within ten minutes
         first_committed_offset | BIGINT    | Offset of that commit
         cause                  | STRING    | schemas.states.StallCause
         evidence               | STRING    | observed, bounded or inferred
@@ -196,9 +196,10 @@ REBALANCES = Table(
         source_offset             | BIGINT    | Offset of the first generation's record
         settled_at                | TIMESTAMP | When the first generation had completed
         base_log_epoch            | INT       | Life of the source topic at base_offset
-        base_offset               | BIGINT    | Record of the generation before, from where a rebuild may go on; NULL unless every resource had an owner then
-        base_at                   | TIMESTAMP | When that generation had completed
-        base_rebalance_mode       | STRING    | rebalance_mode of that generation
+        base_offset               | BIGINT    | First record that a rebuild may go on from: that of the generation before or, with base_state, of the write that began this one; NULL unless every resource had an owner then
+        base_at                   | TIMESTAMP | When the generation before had completed; with base_state, time of the last record before base_offset
+        base_rebalance_mode       | STRING    | rebalance_mode of the generation before
+        base_state                | STRING    | Of a group of the consumer protocol, what the records before base_offset tell, as JSON
     """),
 )
 

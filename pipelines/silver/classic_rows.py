@@ -44,7 +44,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
         if base is not None and g.position == base.position:
             moved(g, timeline.last_owner)
             timeline.out["group_events"] += returns(g)
-            timeline.base_completed_at = g.completed_at if base is timeline.base else timeline.base_completed_at
+            timeline.base_at = g.completed_at if base is timeline.base else timeline.base_at
             continue
         _of_generation(timeline, phase, each, following)
         if converted is not None and g.previous is not None and g.previous.position == converted.position:

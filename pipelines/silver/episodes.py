@@ -4,24 +4,35 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Position, Record
 from pipelines.silver.stalls import Stall
-from schemas.states import Evidence, StallCause
+from schemas.states import Evidence, RebalanceMode, StallCause
+
+
+class Foothold(NamedTuple):
+    """Where a rebuild may go on: the first record that it reads, the time up to which rows stand, and what the records
+    from there on do not tell; `state` is that of a group whose coordinator assigns (`modern.snapshot`).
+    """
+
+    position: Position
+    at: int
+    mode: RebalanceMode
+    state: Callable[[], str] | None = None
 
 
 def episodes(
-    generations: list[dict[str, Any]], windows: list[Stall], quiet_ms: int, bases: dict[Position, Generation]
+    generations: list[dict[str, Any]], windows: list[Stall], quiet_ms: int, bases: Mapping[Position, Foothold]
 ) -> list[dict[str, Any]]:
     """One episode ends when no new rebalance begins within `quiet_ms` after one completed.
 
     One that was overtaken before it completed goes on. A start that is only bounded counts at its latest, the end of
-    the join phase: an episode is then rather two than one that hides a pause. `bases` are the generations before, by
-    position, of those that began with nothing open.
+    the join phase: an episode is then rather two than one that hides a pause. `bases` say, by the position of a
+    generation that began with nothing open, where a rebuild may go on.
     """
     by_generation: dict[tuple[int, int], list[Stall]] = defaultdict(list)
     for window in windows:
@@ -66,7 +77,7 @@ def _row(rows: list[dict[str, Any]], by_generation: dict[tuple[int, int], list[S
     }
 
 
-def _base(first: dict[str, Any], bases: dict[Position, Generation]) -> dict[str, Any]:
+def _base(first: dict[str, Any], bases: Mapping[Position, Foothold]) -> dict[str, Any]:
     position = first["log_epoch"], first["source_offset"]
     base = bases.get(position)
     return {
@@ -75,20 +86,19 @@ def _base(first: dict[str, Any], bases: dict[Position, Generation]) -> dict[str,
         "settled_at": first["completed_at"],
         "base_log_epoch": base.position[0] if base else None,
         "base_offset": base.position[1] if base else None,
-        "base_at": base.completed_at if base else None,
+        "base_at": base.at if base else None,
         "base_rebalance_mode": base.mode if base else None,
+        "base_state": base.state() if base and base.state else None,
     }
 
 
-def settled(
-    generations: list[Generation], windows: list[Stall], records: Sequence[Record]
-) -> dict[Position, Generation]:
+def settled(generations: list[Generation], windows: list[Stall], records: Sequence[Record]) -> dict[Position, Foothold]:
     """Generations that began with every resource in somebody's hands, and the one before each in the same life.
 
     From the one before, history alone gives what follows: nothing older is still open. And time alone tells what
     follows: no record after it is older than one before, as where a coordinator's clock is behind its predecessor's.
     """
-    is_in_time = _cuts(records)
+    is_in_time = cuts(records)
     stopped: dict[int, list[Position]] = defaultdict(list)
     resumed: dict[int, list[Position]] = defaultdict(list)
     for w in windows:
@@ -99,13 +109,14 @@ def settled(
         positions.sort()
     out = {}
     for g in generations:
-        before = (bisect_left(side[g.incarnation], g.position) for side in (stopped, resumed))
-        if g.previous is not None and next(before) == next(before) and is_in_time(g.previous.position):
-            out[g.position] = g.previous
+        ends = (bisect_left(side[g.incarnation], g.position) for side in (stopped, resumed))
+        if g.previous is not None and next(ends) == next(ends) and is_in_time(g.previous.position):
+            before = g.previous
+            out[g.position] = Foothold(before.position, before.completed_at, before.mode)
     return out
 
 
-def _cuts(records: Sequence[Record]) -> Callable[[Position], bool]:
+def cuts(records: Sequence[Record]) -> Callable[[Position], bool]:
     """Whether no record before that at a position is younger than it, and none after it older."""
     timed = sorted((r.position, r.at) for r in records if r.at is not None)
     positions, times = [position for position, _ in timed], [at for _, at in timed]

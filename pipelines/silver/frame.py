@@ -115,7 +115,7 @@ def _side(name: str, frame: DataFrame) -> DataFrame:
 
 def _bases(restarts: DataFrame) -> DataFrame:
     """The bases as one more input row of each group that has one."""
-    fields = ["base_log_epoch", "base_offset", "base_rebalance_mode", "incarnation"]
+    fields = ["base_log_epoch", "base_offset", "base_rebalance_mode", "base_state", "incarnation"]
     seen = F.unix_millis("first_seen_at").alias("first_seen_at")
     known = restarts.where(F.col("base_offset").isNotNull())
     return known.select("cluster", "group_id", F.struct(*fields, seen).alias("base"))
@@ -158,4 +158,5 @@ def _base(stated: Row) -> Base:
         incarnation=stated["incarnation"],
         mode=RebalanceMode(stated["base_rebalance_mode"]),
         first_seen_at=stated["first_seen_at"],
+        state=stated["base_state"],
     )

@@ -130,12 +130,16 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Base:
-    """Where a history goes on: the generation at `position`, whose own rows stand, and what it alone does not tell."""
+    """Where a history goes on: the generation at `position`, whose own rows stand, and what it alone does not tell.
+
+    With `state` (`modern.snapshot`) it is the first record of which rows do not stand yet.
+    """
 
     position: Position
     incarnation: int
     mode: RebalanceMode
     first_seen_at: int | None
+    state: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,6 +69,15 @@ class Commits:
                     mine.add(Point((log_epoch, offset), at, run[committed]))
         self._points = {resource: sorted(found) for resource, found in points.items() if found}
 
+    def with_points(self, points: Mapping[Resource, Iterable[Point]]) -> Commits:
+        """With further ones, as of a time before the runs."""
+        out = Commits(())
+        out._topics = self._topics
+        out._points = self._points | {
+            resource: sorted({*self._points.get(resource, ()), *more}) for resource, more in points.items() if more
+        }
+        return out
+
     def renamed(self, topics: Mapping[str, Iterable[str]]) -> Commits:
         """By other names: those of a name are the first of its `topics` that has commits for the partition."""
         out = Commits(())
@@ -80,9 +89,9 @@ class Commits:
                     out._points[name, partition] = self._points[known, partition]
         return out
 
-    def topic_names(self, before: Position) -> dict[str, str]:
-        """Topic id → name, as commits before a position state it."""
-        return {topic_id: name for topic_id, (position, name) in self._topics.items() if position < before}
+    def topic_names(self, before: Position) -> dict[str, tuple[Position, str]]:
+        """Topic id → the first commit before a position that names it, and the name."""
+        return {topic_id: stated for topic_id, stated in self._topics.items() if stated[0] < before}
 
     def span(self) -> tuple[int, int] | None:
         """Time of the first and of the last commit of the group."""

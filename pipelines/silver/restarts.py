@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from pipelines.silver.stalls import FIRST_COMMIT_MS
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS
 from schemas.silver import GROUPS
 from schemas.states import GroupProtocol
@@ -16,6 +17,7 @@ POINT = (
     "base_offset",
     "base_at",
     "base_rebalance_mode",
+    "base_state",
     "log_epoch",
     "source_offset",
     "incarnation",
@@ -43,9 +45,12 @@ FROM {{touched}} touched LEFT JOIN (
     JOIN {{touched}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
     JOIN {{groups}} groups ON known.cluster = groups.cluster AND known.group_id = groups.group_id
     WHERE known.base_offset IS NOT NULL AND known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
+        AND NOT coalesce(CASE WHEN known.base_state IS NULL THEN new.has_modern ELSE new.has_classic END, false)
 ) latest ON touched.cluster = latest.cluster AND touched.group_id = latest.group_id AND latest.nth = 1
 """  # noqa: S608 - our own names
-"""What `restarts` asks, in SQL that Spark and DuckDB both read, of tables named in braces."""
+"""What `restarts` asks, in SQL that Spark and DuckDB both read, of tables named in braces. A group that goes over to
+another protocol is rebuilt from its start (`pipelines.silver.phases`).
+"""
 
 COMMITTING = f"""
 WITH quiet AS (
@@ -64,8 +69,9 @@ WITH quiet AS (
     LEFT JOIN committed ON stalls.cluster = committed.cluster AND stalls.group_id = committed.group_id
         AND stalls.name = committed.name AND stalls.index = committed.index
     WHERE stalls.resumed_at_latest IS NOT NULL AND stalls.first_commit_at IS NULL
-        AND (NOT is_classic OR stalls.incarnation = quiet.incarnation
-            AND stalls.resumed_generation_id = quiet.generation_id)
+        AND CASE WHEN is_classic
+            THEN stalls.incarnation = quiet.incarnation AND stalls.resumed_generation_id = quiet.generation_id
+            ELSE stalls.resumed_at_latest + INTERVAL '{FIRST_COMMIT_MS // 1000}' SECOND >= since_at END
         AND (stalls.resumed_at_latest >= since_at OR committed.cluster IS NOT NULL)
 ), awaiting AS (
     SELECT cluster, group_id FROM waiting WHERE NOT EXISTS (
@@ -103,7 +109,8 @@ WHERE NOT EXISTS (
 def restarts(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) -> DataFrame:
     """The last episode before new input that began with nothing open and whose first generation stands.
 
-    Reads `touched` (cluster, group_id, `since_at`: time of the earliest new input) and two silver tables. Returns one
+    Reads `touched` (cluster, group_id, `since_at`: time of the earliest new input, `has_classic` and `has_modern`:
+    whether records of the classic protocol and of others are among it) and two silver tables. Returns one
     row per touched group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`; all NULL where
     the whole history is needed.
     """
@@ -161,7 +168,10 @@ def _of_later(table: Table) -> str:
         case "group_events":
             return "old.event_at > point.base_at"
         case "stalls":
-            return _not_before("log_epoch", "log_epoch", "stopped_by_offset", "source_offset")
+            classic = _not_before("log_epoch", "log_epoch", "stopped_by_offset", "source_offset")
+            # A member's last record comes before that of the epoch which follows.
+            modern = _not_before("log_epoch", "base_log_epoch", "stopped_by_offset", "base_offset")
+            return f"CASE WHEN point.base_state IS NULL THEN {classic} ELSE {modern} END"
         case _:
             number = "first_generation_id" if table.name == "rebalances" else "generation_id"
             return _not_before("incarnation", "incarnation", number, "first_generation_id")

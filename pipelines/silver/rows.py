@@ -28,7 +28,7 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None, hosts
     when the generation after it began and that this generation began an episode (`restarts`).
     """
     history = hosts.hide(history)
-    timeline = Timeline.of(history, base)
+    timeline = Timeline.of(history, base, quiet_ms)
     parts = phases(history)
     for phase, following in zip(parts, [*parts[1:], None], strict=True):
         if phase.protocol == GroupProtocol.CLASSIC:
@@ -36,12 +36,12 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None, hosts
         else:
             add_modern(timeline, phase, following)
     out, windows = timeline.out, [w for w in timeline.ownership.stalls if not w.is_void]
-    if base is not None and timeline.base_completed_at is not None and out["generations"]:
+    if base is not None and timeline.base_at is not None and out["generations"]:
         first = out["generations"][0]["log_epoch"], out["generations"][0]["source_offset"]
-        windows = [w for w in windows if w.stopped_by >= first]
-        out["group_events"] = [e for e in out["group_events"] if e["event_at"] > timeline.base_completed_at]
+        windows = [w for w in windows if base.state is not None or w.stopped_by >= first]
+        out["group_events"] = [e for e in out["group_events"] if e["event_at"] > timeline.base_at]
     out["stalls"] += [_stall_row(s) for s in windows]
-    # A modern group's records lean on all that came before: it is rebuilt from its first record on.
+    # A group that went over to another protocol is rebuilt from its first record on.
     bases = timeline.bases if len(parts) == 1 else {}
     out["rebalances"] += episodes(out["generations"], windows, quiet_ms, bases)
     out["group_events"] = list({(e["event_at"], e["kind"], e["member_id"]): e for e in out["group_events"]}.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -29,6 +29,10 @@ END: Position = (1 << 31, 1 << 62)
 
 APPEND_MS = 5_000
 """offsets.commit.timeout.ms: an assignment that is not stored and handed out within it fails the rebalance."""
+
+FIRST_COMMIT_MS = 600_000
+"""A consumer has polled, and committed what it did, within its max.poll.interval.ms, 5 minutes by default. Of a group
+whose coordinator assigns, later commits are no first ones after a stop."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,6 +99,7 @@ class Ownership:
         self.open: dict[Resource, Stall] = {}
         self.closed: dict[Resource, Stall] = {}
         self.stalls: list[Stall] = []
+        self.resumed: list[Stall] = []
 
     def begin(self, incarnation: int) -> None:
         """A new incarnation knows nothing of the one before."""
@@ -143,29 +148,36 @@ class Ownership:
         got: dict[Resource, str],
         at: int,
         position: Position,
-        until: Position,
+        firsts: Mapping[Resource, Point],
         limit: int,
         number: int,
         started: dict[str, int] | None = None,
-    ) -> None:
-        """Resources that `position` handed out; `until` is the next group record and `limit` a time by which a member
-        must have had them. `started`: when a member says that it had started its own.
+    ) -> list[Stall]:
+        """Resources that `position` handed out; returns the windows that end so. `firsts` are first commits since,
+        `limit` is a time by which a member must have had them. `started`: when a member says that it had started its
+        own.
         """
-        firsts = {r: first for r in got if (first := self.commits.first(r, position, until))}
         proof: dict[str, int] = dict(started or {})
         for resource, point in firsts.items():
             proof[got[resource]] = min(point.at, proof.get(got[resource], point.at))
+        closed = []
         for resource, owner in got.items():
             self.held[resource] = Held(owner=owner, position=position, at=at)
             stall = self.open.pop(resource, None)
             if stall is None:
                 continue
             self.closed[resource] = stall
+            closed.append(stall)
             stall.resumed_generation, stall.new_owner, stall.first_commit = number, owner, firsts.get(resource)
             stall.resumed_by, stall.resumed_earliest = position, at
             stall.resumed_latest = max(at, min(proof.get(owner, limit), limit))
             if started and owner in started:
                 stall.resumed = stall.resumed_latest
+        return closed
+
+    def firsts(self, resources: Iterable[Resource], after: Position, before: Position) -> dict[Resource, Point]:
+        """The first commits between two records."""
+        return {r: first for r in resources if (first := self.commits.first(r, after, before))}
 
     def never_began(self, resource: Resource) -> None:
         """Its owner did not learn in time that it was given: whoever missed it went on missing it."""
@@ -305,7 +317,7 @@ def _give(o: Ownership, g: Generation, until: Position, following: Generation | 
         limit = min(limit, max(g.synced_at, following.synced_at))
     started = {m: at for m in g.members if (at := o.workers.started(m, g)) is not None}
     back = {r: stall for r in fresh if (stall := o.open.get(r)) and r in _brought(g, fresh[r])}
-    o.give(fresh, g.synced_at, g.position, until, limit, g.number, started)
+    o.give(fresh, g.synced_at, g.position, o.firsts(fresh, g.position, until), limit, g.number, started)
     if g.mode == RebalanceMode.INCREMENTAL:
         for stall in back.values():
             _ran_on(stall, g)
@@ -344,4 +356,5 @@ def _replace(o: Ownership, g: Generation, change: Replacement, until: Position) 
     stop = replaced(work_by_member(g, o.commits, change.record.position)[change.old], at)
     for resource in mine:
         o.stop(resource, stop, StallCause.STATIC_RESTART, change.record.position, g.incarnation, g.number)
-    o.give(dict.fromkeys(mine, change.member.member_id), at, change.record.position, until, at + APPEND_MS, g.number)
+    firsts = o.firsts(mine, change.record.position, until)
+    o.give(dict.fromkeys(mine, change.member.member_id), at, change.record.position, firsts, at + APPEND_MS, g.number)

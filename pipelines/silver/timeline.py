@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.silver.generations import Base, Generation
+from pipelines.silver.episodes import Foothold
+from pipelines.silver.generations import Base
 from pipelines.silver.history import History, Position, Resource
 from pipelines.silver.stalls import Ownership
 from pipelines.silver.workers import WorkerLog
@@ -16,12 +17,13 @@ from schemas.silver import SILVER
 class Timeline:
     """Rows so far, and what a phase hands on to the next: who has what, and where numbers and members stand.
 
-    `base` is where the history goes on. `number` is None while nothing has a number;
-    `members` are those of the last generation or epoch while it lives.
+    `base` is where the history goes on, `base_at` the time up to which rows stand. `number` is None while nothing has a
+    number; `members` are those of the last generation or epoch while it lives.
     """
 
     history: History
     base: Base | None
+    quiet_ms: int
     ownership: Ownership
     out: dict[str, list[dict[str, Any]]]
     incarnation: int = 0
@@ -29,15 +31,16 @@ class Timeline:
     is_alive: bool = False
     members: frozenset[str] = frozenset()
     last_owner: dict[Resource, str] = field(default_factory=dict)
-    bases: dict[Position, Generation] = field(default_factory=dict)
-    base_completed_at: int | None = None
+    bases: dict[Position, Foothold] = field(default_factory=dict)
+    base_at: int | None = None
     has_begun: bool = False
 
     @classmethod
-    def of(cls, history: History, base: Base | None) -> Timeline:
+    def of(cls, history: History, base: Base | None, quiet_ms: int) -> Timeline:
         return cls(
             history=history,
             base=base,
+            quiet_ms=quiet_ms,
             ownership=Ownership(history.commits, WorkerLog(history.worker_lines)),
             out={table.name: [] for table in SILVER},
             incarnation=base.incarnation if base else 0,

@@ -27,6 +27,8 @@ TOUCHED = pa.schema(
         ("last_commit_at", TYPES["TIMESTAMP"]),
         ("committed", TYPES[RESOURCES]),
         ("topic_ids", TYPES["ARRAY<STRING>"]),
+        ("has_classic", TYPES["BOOLEAN"]),
+        ("has_modern", TYPES["BOOLEAN"]),
     ]
 )
 """What `by_group` gives."""
@@ -54,8 +56,8 @@ DUCKDB = Dialect(
 
 
 def touching(table: Table, rows: str, dialect: Dialect) -> str:
-    """A row for each of the `rows` of a bronze table: cluster, group_id, since_at, is_commit, last_commit_at, committed
-    and topic_id (`by_group`).
+    """A row for each of the `rows` of a bronze table: cluster, group_id, since_at, is_commit, last_commit_at,
+    committed, topic_id, has_classic and has_modern (`by_group`).
     """
     told = {
         "group_id": "group_id",
@@ -64,6 +66,8 @@ def touching(table: Table, rows: str, dialect: Dialect) -> str:
         "last_commit_at": "CAST(NULL AS TIMESTAMP)",
         "committed": dialect.no_resource,
         "topic_id": "CAST(NULL AS STRING)",
+        "has_classic": "false",
+        "has_modern": "false",
     }
     chosen = "group_id IS NOT NULL"
     match table.name:
@@ -71,9 +75,8 @@ def touching(table: Table, rows: str, dialect: Dialect) -> str:
             told |= {"group_id": "CAST(NULL AS STRING)", "topic_id": dialect.topic_id}
             chosen = f"kind = '{TOPIC_KIND}' AND {dialect.topic_id} IS NOT NULL"
         case COORDINATOR_RECORDS.name:
-            # A group that uses, or comes to use, another protocol than the classic one is rebuilt from the start too
-            # (`pipelines.silver.phases`).
-            told["since_at"] = f"coalesce(CASE WHEN record_kind = 'GroupMetadata' THEN record_at END, {START})"
+            told["since_at"] = f"coalesce(record_at, {START})"
+            told |= {"has_classic": "record_kind = 'GroupMetadata'", "has_modern": "record_kind <> 'GroupMetadata'"}
         case COORDINATOR_EVENTS.name:
             told["since_at"] = f"coalesce(event_at, {START})"
         case OFFSET_COMMITS.name:
@@ -85,14 +88,16 @@ def touching(table: Table, rows: str, dialect: Dialect) -> str:
 
 def by_group(rows: str) -> str:
     """What `touching` gives, as a row for each group: cluster, group_id, `since_at` (time of the earliest new row), the
-    resources `committed` and, where all new rows are commits, `last_commit_at`. A row of no group has in `topic_ids`
-    the topics that polls named. Where there are none, `committed` and `topic_ids` are NULL.
+    resources `committed` and, where all new rows are commits, `last_commit_at`; whether it has records of the classic
+    protocol, `has_classic`, and of others, `has_modern`. A row of no group has in `topic_ids` the topics that polls
+    named. Where there are none, `committed` and `topic_ids` are NULL.
     """
     return f"""
     SELECT cluster, group_id, min(since_at) AS since_at,
         CASE WHEN bool_and(is_commit) THEN max(last_commit_at) END AS last_commit_at,
         array_agg(DISTINCT committed) FILTER (WHERE committed IS NOT NULL) AS committed,
-        array_agg(DISTINCT topic_id) FILTER (WHERE topic_id IS NOT NULL) AS topic_ids
+        array_agg(DISTINCT topic_id) FILTER (WHERE topic_id IS NOT NULL) AS topic_ids,
+        bool_or(has_classic) AS has_classic, bool_or(has_modern) AS has_modern
     FROM {rows} GROUP BY cluster, group_id
     """  # noqa: S608 - our own names
 

@@ -151,7 +151,16 @@ class Script:
         return self
 
     def rows(self) -> Rows:
-        return silver_rows(History.of("c", "g", self.records, self.runs, self.events, self.topic_names), 10_000)
+        return silver_rows(self.history(), 10_000)
+
+    def history(self) -> History:
+        return History.of("c", "g", self.records, self.runs, self.events, self.topic_names)
+
+    def until(self, ms: int) -> History:
+        """As it was known then."""
+        records = [row for row in self.records if row["record_at"] <= ms]
+        runs = [row for row in self.runs if row["last_commit_at"] <= ms]
+        return History.of("c", "g", records, runs, self.events, self.topic_names)
 
     def _next(self) -> int:
         self._offset += 1

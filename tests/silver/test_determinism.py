@@ -10,6 +10,7 @@ import pytest
 
 from jobs.replay import Capture, split
 from pipelines.silver.generations import Base
+from pipelines.silver.history import Commits, History, Position
 from pipelines.silver.rows import silver_rows
 from schemas.states import RebalanceMode
 from tests.silver.behind import BACK
@@ -76,6 +77,51 @@ def test_a_rebuild_from_before_a_group_began_anew_gives_the_generations_of_a_who
             expected = {"": [row for row in whole if is_after("generations", row, first)]}
             assert comparable(expected) == comparable({"": silver_rows(later, 10_000, base)["generations"]})
     assert restarted
+
+
+@pytest.mark.parametrize("quiet_ms", [10, 1_000, 10_000])
+def test_a_rebuild_of_a_consumer_group_from_any_state_at_rest_gives_the_rows_of_a_whole_rebuild(quiet_ms) -> None:
+    name, restarted = "rolling_restart", 0
+    for history in histories(batches(name), Capture(CAPTURES / name).meta):
+        whole = silver_rows(history, quiet_ms)
+        for episode in whole["rebalances"]:
+            if episode["base_state"] is None:
+                continue
+            base = Base(
+                position=(episode["base_log_epoch"], episode["base_offset"]),
+                incarnation=episode["incarnation"],
+                mode=RebalanceMode(episode["base_rebalance_mode"]),
+                first_seen_at=whole["groups"][0]["first_seen_at"],
+                state=episode["base_state"],
+            )
+            restarted += 1
+            expected = {table: [r for r in rows if stands_not(table, r, episode)] for table, rows in whole.items()}
+            assert comparable(expected) == comparable(silver_rows(since(history, base), quiet_ms, base))
+    assert restarted
+
+
+def since(history: History, base: Base) -> History:
+    """What a rebuild from `base` reads."""
+    return dataclasses.replace(
+        history,
+        records=[r for r in history.records if r.position >= base.position],
+        commits=commits_since(history.commits, base.position),
+    )
+
+
+def commits_since(commits: Commits, position: Position) -> Commits:
+    out = Commits(())
+    out._topics = {i: told for i, told in commits._topics.items() if told[0] >= position}
+    kept = {resource: [p for p in points if p.position >= position] for resource, points in commits._points.items()}
+    out._points = {resource: points for resource, points in kept.items() if points}
+    return out
+
+
+def stands_not(table: str, row: dict[str, Any], episode: dict[str, Any]) -> bool:
+    first = episode | {"generation_id": episode["first_generation_id"]}
+    return is_after(
+        table, row, first | {"source_offset": episode["base_offset"], "log_epoch": episode["base_log_epoch"]}
+    )
 
 
 def test_a_group_that_ever_left_the_classic_protocol_is_rebuilt_from_its_first_record() -> None:

@@ -58,7 +58,7 @@ ROWS = {
     "a record of another protocol": (
         COORDINATOR_RECORDS,
         {**RECORD, "group_id": "g", "record_kind": "ConsumerGroupMetadata", "record_at": AT},
-        START,
+        AT,
     ),
     "a classic record": (
         COORDINATOR_RECORDS,
@@ -91,6 +91,8 @@ def test_of_one_row(spark, name) -> None:
         "last_commit_at": AT if is_commit else None,
         "committed": ["{'name': 't', 'index': 3}"] if is_commit else [],
         "topic_ids": [],
+        "has_classic": name in ("a record without a time", "a classic record"),
+        "has_modern": name == "a record of another protocol",
     }
     assert expected == found["c", "g"]
 

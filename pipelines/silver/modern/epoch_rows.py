@@ -116,16 +116,16 @@ def _slowest(epoch: Epoch) -> tuple[str | None, int | None]:
     return reached[0][1], reached[0][0] - max(reached[1][0], epoch.synced_at or 0)
 
 
-def member_rows(epoch: Epoch, until: int | None, matched: dict[str, frozenset[str]]) -> list[dict[str, Any]]:
-    """Rows of `generation_members`; `matched` are the topics that regular expressions stood for."""
-    return [_member_row(epoch, seat, until, matched) for _, seat in sorted(epoch.seats.items())]
+def member_rows(epoch: Epoch, until: int | None) -> list[dict[str, Any]]:
+    """Rows of `generation_members`."""
+    return [_member_row(epoch, seat, until) for _, seat in sorted(epoch.seats.items())]
 
 
-def _member_row(epoch: Epoch, seat: Seat, until: int | None, matched: dict[str, frozenset[str]]) -> dict[str, Any]:
+def _member_row(epoch: Epoch, seat: Seat, until: int | None) -> dict[str, Any]:
     member_id = seat.member_id
     stood = epoch.owned.get(member_id)
     given = (epoch.target or {}).get(member_id, Given()) if epoch.target is not None else None
-    topics = seat.topics | matched.get(seat.regex or "", frozenset())
+    topics = seat.topics | epoch.matched.get(seat.regex or "", frozenset())
     is_new = member_id not in epoch.before or stood is None
     return {
         "incarnation": epoch.incarnation,

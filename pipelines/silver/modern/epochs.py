@@ -7,6 +7,7 @@ KIP-848 types 3 to 8 and 16, KIP-932 types 10 to 14 and KIP-1071 types 17 to 23 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -97,7 +98,8 @@ class Epoch:
     """One group epoch. `is_repeated` marks the record that repeats a converted generation's number: no row of its own.
 
     `seats` are the members by id while the epoch was the newest, static replacements among them; `began` and `ended`
-    say when an id came or went within it, `stood` the epoch each came from.
+    say when an id came or went within it, `stood` the epoch each came from. `matched` are the topics that regular
+    expressions stood for at its end. `is_base`: a history goes on after it, its own rows stand.
     """
 
     record: Record
@@ -117,6 +119,8 @@ class Epoch:
     overtaken_at: int | None = None
     reconciled: dict[str, int] = field(default_factory=dict)
     waiting: set[str] = field(default_factory=set)
+    matched: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    is_base: bool = False
 
     @property
     def position(self) -> Position:

@@ -6,12 +6,11 @@ shows it gone, what is handed out starts with the record that does so (`CurrentA
 
 from __future__ import annotations
 
-from collections import defaultdict
-
-from pipelines.silver.history import Position, Resource
+from pipelines.silver.history import Point, Position, Resource
 from pipelines.silver.modern.epochs import Begun, Emptied, Got, How, Move, Taken
 from pipelines.silver.modern.exits import Exit, MemberLines, exit_of
-from pipelines.silver.stalls import APPEND_MS, Ownership
+from pipelines.silver.modern.rests import Rest
+from pipelines.silver.stalls import APPEND_MS, FIRST_COMMIT_MS, Ownership, Stall
 from pipelines.silver.stops import Stop, Work, work_of
 from schemas.states import Evidence, StallCause, Trigger
 
@@ -21,10 +20,18 @@ AT_ONCE_MS = 50
 Exits = dict[tuple[Position, str], Exit]
 
 
-def hand_overs(moves: list[Move], ownership: Ownership, lines: MemberLines, end: Position) -> Exits:
-    """Adds the windows of one phase, which ends before `end`; returns why each member that went was gone."""
+def hand_overs(moves: list[Move], rests: list[Rest], ownership: Ownership, lines: MemberLines, end: Position) -> Exits:
+    """Adds the windows of one phase, which ends before `end`; returns why each member that went was gone.
+
+    Tells `rests` who had what.
+    """
     exits: Exits = {}
+    later = iter(rests)
+    rest = next(later, None)
     for move, until in zip(moves, _ends(moves, end), strict=True):
+        while rest is not None and rest.position <= move.record.position:
+            _hold(rest, ownership)
+            rest = next(later, None)
         match move:
             case Begun():
                 ownership.begin(move.incarnation)
@@ -37,7 +44,23 @@ def hand_overs(moves: list[Move], ownership: Ownership, lines: MemberLines, end:
                 found = _take(ownership, move, lines)
                 if found is not None:
                     exits[move.record.position, move.seat.member_id] = found
+    for each in filter(None, (rest, *later)):
+        _hold(each, ownership)
     return exits
+
+
+def _hold(rest: Rest, ownership: Ownership) -> None:
+    """Nothing stands still, and no commit to come is the first one after a stop."""
+    ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, rest)]
+    if not ownership.open and not ownership.resumed:
+        rest.held = dict(ownership.held)
+
+
+def _may_await(stall: Stall, rest: Rest) -> bool:
+    """The time for a first commit is not over, and there is none of before the rest's end."""
+    first, since = stall.first_commit, stall.resumed_earliest
+    is_over = since is None or since + FIRST_COMMIT_MS < rest.next_at
+    return not is_over and (first is None or first.position >= rest.position)
 
 
 def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
@@ -54,7 +77,8 @@ def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
 def _give(o: Ownership, move: Got, ends: dict[Resource, Position]) -> None:
     at = move.record.at or 0
     o.begin(move.incarnation)
-    by_end: dict[Position, dict[Resource, str]] = defaultdict(dict)
+    got: dict[Resource, str] = {}
+    firsts: dict[Resource, Point] = {}
     for resource in sorted(move.resources):
         held = o.held.get(resource)
         if held is not None and held.owner == move.member_id:
@@ -63,9 +87,11 @@ def _give(o: Ownership, move: Got, ends: dict[Resource, Position]) -> None:
             done = _work(o, [resource], move.record.position, at)
             stop = Stop.within(done.surely, at, at, Evidence.INFERRED)
             o.stop(resource, stop, StallCause.MOVED, move.record.position, move.incarnation, move.number)
-        by_end[ends[resource]][resource] = move.member_id
-    for until, got in by_end.items():
-        o.give(got, at, move.record.position, until, at + APPEND_MS, move.number)
+        got[resource] = move.member_id
+        first = o.commits.first(resource, move.record.position, ends[resource])
+        if first is not None and first.at <= at + FIRST_COMMIT_MS:
+            firsts[resource] = first
+    o.resumed += o.give(got, at, move.record.position, firsts, at + APPEND_MS, move.number)
 
 
 def _take(o: Ownership, move: Taken, lines: MemberLines) -> Exit | None:

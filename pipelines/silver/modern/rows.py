@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
+from pipelines.silver.episodes import cuts
 from pipelines.silver.group_events import lifecycle_lines
 from pipelines.silver.groups import row_of
-from pipelines.silver.history import Record
 from pipelines.silver.modern.course import Walk
 from pipelines.silver.modern.epoch_events import epoch_events
 from pipelines.silver.modern.epoch_rows import TYPES, EpochLines, assignor, epoch_row, member_rows, moved, rename
@@ -15,6 +15,8 @@ from pipelines.silver.modern.epoch_triggers import epoch_cause
 from pipelines.silver.modern.epochs import Course, Epoch, What
 from pipelines.silver.modern.exits import MemberLines
 from pipelines.silver.modern.hand_overs import hand_overs
+from pipelines.silver.modern.rests import before, foothold, go_on
+from pipelines.silver.modern.snapshot import from_json
 from pipelines.silver.modern.tasks import tasks_commits
 from pipelines.silver.modern.topics import TopicNames
 from pipelines.silver.phases import Phase
@@ -27,20 +29,30 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
     """Adds the phase's rows."""
     events = phase.history.events
     end = following.records[0].position if following is not None else END
-    names = TopicNames(timeline.history, end)
-    course = Walk(phase, names, timeline, _survivors(phase, following)).run()
+    known = from_json(timeline.base.state) if timeline.base is not None and timeline.base.state is not None else None
+    if known is not None:
+        go_on(timeline, known)
+    names = TopicNames(timeline.history, end, known)
+    walk = Walk(phase, names, timeline, _survivors(phase, following), known)
+    course = walk.run()
     if phase.protocol == GroupProtocol.STREAMS:
         timeline.ownership.commits = tasks_commits(timeline.history.commits, phase.records)
-    exits = hand_overs(course.moves, timeline.ownership, MemberLines(events), end)
-    timeline.ownership.commits = timeline.history.commits
+    exits = hand_overs(course.moves, walk.rests, timeline.ownership, MemberLines(events), end)
+    if phase.protocol == GroupProtocol.STREAMS:
+        timeline.ownership.commits = timeline.history.commits
     timeline.out["group_events"] += epoch_events(course, exits)
     timeline.out["group_events"] += lifecycle_lines(events, _incarnations(course))
-    lines, matched = EpochLines(events), _matched(phase.records)
+    lines, rests = EpochLines(events), {rest.next: rest for rest in walk.rests if rest.held is not None}
+    is_in_time = cuts(timeline.history.records)
     returned = [h for h in course.happenings if h.what == What.RETURNED]
     ends_at = phase.records[-1].at if phase.is_handed_on else None
     for epoch, after in zip_longest(course.epochs, course.epochs[1:]):
         while returned and returned[0].record.position < epoch.position:
             rename(timeline.last_owner, returned.pop(0))
+        if epoch.is_base:
+            continue
+        if (rest := rests.get(epoch.position)) is not None and is_in_time(before(rest.position)):
+            timeline.bases[epoch.position] = foothold(rest, timeline.ownership.commits, timeline.last_owner)
         if epoch.previous is None and not epoch.is_repeated:
             timeline.last_owner.clear()
         change = moved(epoch, timeline.last_owner)
@@ -49,7 +61,7 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
         until = after.joined_at if after is not None and after.incarnation == epoch.incarnation else ends_at
         row = epoch_row(epoch, phase.protocol, epoch_cause(epoch, exits), lines, change)
         timeline.out["generations"].append(row)
-        timeline.out["generation_members"] += member_rows(epoch, until, matched)
+        timeline.out["generation_members"] += member_rows(epoch, until)
     timeline.out["groups"] = _group(timeline, phase, course)
     _hand_on(timeline, course)
 
@@ -61,10 +73,6 @@ def _survivors(phase: Phase, following: Phase | None) -> frozenset[str]:
     first = next((r for r in following.records if r.value is not None), None)
     members = first.value.get("members", ()) if first is not None and first.value is not None else ()
     return frozenset(m["memberId"] for m in members)
-
-
-def _matched(records: list[Record]) -> dict[str, frozenset[str]]:
-    return {r.expression: frozenset(r.value["topics"]) for r in records if r.expression and r.value is not None}
 
 
 def _incarnations(course: Course) -> list[tuple[int, int]]:

@@ -2,36 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
-from pipelines.silver.modern.epochs import Given
+from pipelines.silver.modern.epochs import Current, Epoch, Given, Seat, Taken
 from schemas.states import GroupProtocol, GroupState
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Stand:
-    """Where a group stands: its newest epoch, the one its target assignment is for, and the members not there yet.
+    """Where a group stands, as its coordinator has it in memory: what was written last of each member, by member id.
 
-    The topology's epoch and the one that was validated are Streams'; 4.1 does not write the latter.
+    `number` is its newest epoch, `assigned_epoch` the one its target assignment is for, which names the topics in
+    `target_ids`. `behind` are the members that are not there yet, `owed` the epochs that a member has not reached, and
+    `revoking` what it was told to give up. The topology's epoch and the one that was validated are Streams'; 4.1 does
+    not write the latter.
     """
 
-    members: Collection[str]
-    epoch: int
-    assigned_epoch: int
-    behind: Collection[str]
-    targets: Mapping[str, Given]
-    topology: int | None
-    validated: int | None
+    seats: dict[str, Seat] = field(default_factory=dict)
+    targets: dict[str, Given] = field(default_factory=dict)
+    target_ids: dict[str, list[str]] = field(default_factory=dict)
+    currents: dict[str, Current] = field(default_factory=dict)
+    behind: set[str] = field(default_factory=set)
+    owed: dict[str, list[Epoch]] = field(default_factory=dict)
+    revoking: dict[str, list[Taken]] = field(default_factory=dict)
+    number: int | None = None
+    assigned_epoch: int | None = None
+    metadata_hash: int | None = None
+    topology: int | None = None
+    validated: int | None = None
+
+    def cleared(self) -> Stand:
+        """Of a group that is gone, whose number may be given again."""
+        return Stand(number=self.number)
+
+    def at_rest(self) -> Stand:
+        """As it is now; nobody owes or gives up anything."""
+        return replace(
+            self,
+            seats=dict(self.seats),
+            targets=dict(self.targets),
+            target_ids=dict(self.target_ids),
+            currents=dict(self.currents),
+            behind=set(),
+            owed={},
+            revoking={},
+        )
 
     def state(self, protocol: GroupProtocol) -> GroupState:
-        if not self.members:
+        if not self.seats:
             return GroupState.EMPTY
         if protocol == GroupProtocol.SHARE:
             return GroupState.STABLE
         if protocol == GroupProtocol.STREAMS and not self._is_ready:
             return GroupState.NOT_READY
-        if self.epoch > self.assigned_epoch:
+        if (self.number or 0) > (self.assigned_epoch or 0):
             return GroupState.ASSIGNING
         return GroupState.RECONCILING if self.behind else GroupState.STABLE
 

@@ -9,78 +9,128 @@ same topic.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines.silver.history import History, Position, Record, Resource
+from pipelines.silver.modern.snapshot import Snapshot
 
 STATING = ("topics", "initializingTopics", "initializedTopics", "deletingTopics")
+BEFORE: Position = (-1, -1)
+
+
+class Told(NamedTuple):
+    """A statement of a topic's name, and where it is."""
+
+    position: Position
+    topic_id: str
+    name: str
 
 
 class TopicNames:
-    """Topic id → name, the id itself where nothing tells the name.
+    """Topic id → name, the id itself where nothing tells the name. `asked` are the ids that were.
 
     Commits count up to `end`, where the group left the protocol: later ones rebuild nothing (`restarts.committing`).
     """
 
-    def __init__(self, history: History, end: Position) -> None:
-        self._names = dict(history.topic_names) | history.commits.topic_names(end)
-        for topic in _stated(history.records):
-            self._names[topic["topicId"]] = topic["topicName"]
-        for choices in _choices(history.records, self._names):
-            _eliminate(choices, self._names)
+    def __init__(self, history: History, end: Position, known: Snapshot | None) -> None:
+        self.asked: set[str] = set()
+        told = [Told(position, i, name) for i, (position, name) in history.commits.topic_names(end).items()]
+        told += _stated(history.records)
+        if known is not None:
+            told += [Told(BEFORE, i, name) for i, name in known.names.items()]
+        told.sort()
+        self._names = dict(history.topic_names)
+        self._names.update((each.topic_id, each.name) for each in told)
+        for _ in _eliminations(history.records, self._names, (), known):
+            pass
+        self._since: dict[str, Told] = {}
+        in_order: dict[str, str] = {}
+        for each in _eliminations(history.records, in_order, told, known):
+            self._since.setdefault(each.topic_id, each)
 
     def __getitem__(self, topic_id: str) -> str:
+        self.asked.add(topic_id)
         return self._names.get(topic_id, topic_id)
 
     def resources(self, stated: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
         """Topic partitions as a record lists them."""
         return frozenset((self[t["topicId"]], index) for t in stated for index in t["partitions"])
 
+    def before(self, position: Position) -> dict[str, str]:
+        """What the history before a position tells by itself, whatever polls and later records know."""
+        return {i: told.name for i, told in self._since.items() if told.position < position}
 
-def _stated(records: Iterable[Record]) -> Iterator[Mapping[str, Any]]:
+
+def _stated(records: Iterable[Record]) -> Iterator[Told]:
     for record in records:
         if record.value is not None and record.kind.endswith("PartitionMetadata"):
             for name in STATING:
-                yield from record.value.get(name, ())
+                for topic in record.value.get(name, ()):
+                    yield Told(record.position, topic["topicId"], topic["topicName"])
 
 
-def _choices(records: Iterable[Record], names: Mapping[str, str]) -> Iterator[dict[str, set[str]]]:
-    """Of each target assignment with an id that has no name yet: every id and the topics it can be."""
-    subscribed: dict[str, set[str]] = {}
+def _eliminations(
+    records: Iterable[Record], names: dict[str, str], told: Iterable[Told], known: Snapshot | None
+) -> Iterator[Told]:
+    """Adds to `names` what is told, when it is, and every id for which one topic is left; yields what it adds."""
+    subscribed: dict[str, frozenset[str]] = {}
     regexes: dict[str, tuple[str, ...]] = {}
-    matched: dict[str, set[str]] = {}
-    targets: dict[str, set[str]] = {}
-    handed_out: set[str] = set()
+    matched: dict[str, frozenset[str]] = {}
+    targets: dict[str, frozenset[str]] = {}
+    if known is not None:
+        subscribed = {member: seat.topics for member, seat in known.stand.seats.items()}
+        regexes = {member: tuple(filter(None, (seat.regex,))) for member, seat in known.stand.seats.items()}
+        matched = dict(known.matched)
+        targets = {member: frozenset(ids) for member, ids in known.stand.target_ids.items()}
+    handed_out = set().union(*targets.values())
+    statements = iter(told)
+    following = next(statements, None)
     for record in records:
+        while following is not None and following.position <= record.position:
+            names[following.topic_id] = following.name
+            yield following
+            following = next(statements, None)
         member, value = record.member_id or "", record.value or {}
         if "subscribedTopicNames" in value:
-            subscribed[member] = set(value["subscribedTopicNames"])
+            subscribed[member] = frozenset(value["subscribedTopicNames"])
             regexes[member] = tuple(filter(None, (value.get("subscribedTopicRegex"),)))
         elif record.kind.endswith("RegularExpression") and value:
-            matched[record.expression or ""] = set(value["topics"])
+            matched[record.expression or ""] = frozenset(value["topics"])
         elif record.kind.endswith("TargetAssignmentMember"):
-            targets[member] = {t["topicId"] for t in value.get("topicPartitions", ())}
+            targets[member] = frozenset(t["topicId"] for t in value.get("topicPartitions", ()))
             handed_out |= targets[member]
         # Large groups state a target for each of thousands of members, epoch by epoch.
         elif record.kind.endswith("TargetAssignmentMetadata") and value and handed_out - names.keys():
-            choices: dict[str, set[str]] = {}
-            for owner, ids in targets.items():
-                known = owner in subscribed and all(r in matched for r in regexes[owner])
-                if known:
-                    topics = subscribed[owner].union(*(matched[r] for r in regexes[owner]))
-                    for topic_id in ids:
-                        choices[topic_id] = choices.get(topic_id, topics) & topics
-            if choices.keys() - names.keys():
-                yield choices
+            choices = _choices(subscribed, regexes, matched, targets)
+            for topic_id, name in _eliminated(choices, names):
+                names[topic_id] = name
+                yield Told(record.position, topic_id, name)
 
 
-def _eliminate(choices: dict[str, set[str]], names: dict[str, str]) -> None:
-    """Name every id for which one topic is left."""
-    left = dict(choices)
+def _choices(
+    subscribed: Mapping[str, frozenset[str]],
+    regexes: Mapping[str, tuple[str, ...]],
+    matched: Mapping[str, frozenset[str]],
+    targets: Mapping[str, frozenset[str]],
+) -> dict[str, frozenset[str]]:
+    """Every id that is handed out to members of which it is known what they consume, and the topics it can be."""
+    choices: dict[str, frozenset[str]] = {}
+    for owner, ids in targets.items():
+        if owner in subscribed and all(r in matched for r in regexes[owner]):
+            topics = subscribed[owner].union(*(matched[r] for r in regexes[owner]))
+            for topic_id in ids:
+                choices[topic_id] = choices.get(topic_id, topics) & topics
+    return choices
+
+
+def _eliminated(choices: Mapping[str, frozenset[str]], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Every id for which one topic is left."""
+    known = {topic_id: names[topic_id] for topic_id in choices if topic_id in names}
     while True:
-        taken = {names[topic_id] for topic_id in choices if topic_id in names}
-        found = {i: topics - taken for i, topics in left.items() if i not in names and len(topics - taken) == 1}
+        taken = set(known.values())
+        found = {i: topics - taken for i, topics in choices.items() if i not in known and len(topics - taken) == 1}
         if not found:
             return
-        topic_id, topics = next(iter(sorted(found.items())))
-        names[topic_id] = topics.pop()
+        topic_id, (name,) = next(iter(sorted(found.items())))
+        known[topic_id] = name
+        yield topic_id, name

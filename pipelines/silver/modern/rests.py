@@ -1,0 +1,99 @@
+"""Where a rebuild of a consumer group may go on: a group that was at rest, and what is kept of it (`snapshot`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from pipelines.silver.episodes import Foothold
+from pipelines.silver.history import Commits, Position, Record, Resource
+from pipelines.silver.modern.epochs import Epoch
+from pipelines.silver.modern.snapshot import Snapshot, points_of, to_json
+from pipelines.silver.modern.state import Stand
+from pipelines.silver.stalls import Held
+from pipelines.silver.timeline import Timeline
+from schemas.states import RebalanceMode
+
+
+@dataclass(slots=True, kw_only=True)
+class Rest:
+    """The group was at rest before the write that begins at `position` and began the epoch at `next`.
+
+    The fields are those of `snapshot.Snapshot`. `held`, who had what then, is None while it is not known and where
+    something stood still.
+    """
+
+    position: Position
+    next: Position
+    at: int
+    next_at: int
+    epoch: Epoch
+    since: int | None
+    stand: Stand
+    names: dict[str, str]
+    matched: dict[str, frozenset[str]]
+    held: dict[Resource, Held] | None = None
+
+
+def foothold(rest: Rest, commits: Commits, last_owner: dict[Resource, str]) -> Foothold:
+    """`last_owner` says to whom each resource was assigned last."""
+    return Foothold(
+        position=rest.position,
+        at=rest.at,
+        mode=RebalanceMode.INCREMENTAL,
+        state=partial(_state, rest, commits, dict(last_owner)),
+    )
+
+
+def _state(rest: Rest, commits: Commits, last_owner: dict[Resource, str]) -> str:
+    epoch, held = rest.epoch, rest.held or {}
+    assert epoch.completed_at is not None
+    return to_json(
+        Snapshot(
+            position=rest.position,
+            at=rest.at,
+            incarnation=epoch.incarnation,
+            joined_at=epoch.joined_at,
+            synced_at=epoch.synced_at,
+            completed_at=epoch.completed_at,
+            since=rest.since,
+            stand=rest.stand,
+            names=rest.names,
+            matched=rest.matched,
+            held=held,
+            last_owner=last_owner,
+            points=points_of(commits, held, rest.position),
+        )
+    )
+
+
+def before(position: Position) -> Position:
+    """Anything that comes earlier."""
+    return position[0], position[1] - 1
+
+
+def go_on(timeline: Timeline, known: Snapshot) -> None:
+    """Who had what, and who had it last, as it was then."""
+    timeline.base_at = known.at
+    timeline.last_owner.update(known.last_owner)
+    timeline.ownership.begin(known.incarnation)
+    timeline.ownership.held.update(known.held)
+    timeline.ownership.commits = timeline.history.commits.with_points(known.points)
+
+
+def base_epoch(known: Snapshot) -> Epoch:
+    """The epoch that stood then, as far as the next one asks for it."""
+    return Epoch(
+        record=Record(position=known.position, partition=0, at=known.joined_at, kind="", member_id=None, value=None),
+        incarnation=known.incarnation,
+        number=known.stand.number or 0,
+        previous=None,
+        is_repeated=False,
+        seats=dict(known.stand.seats),
+        owned={},
+        why=[],
+        before={},
+        synced_at=known.synced_at,
+        completed_at=known.completed_at,
+        is_base=True,
+    )
