@@ -12,16 +12,20 @@ from contextlib import suppress
 from functools import partial
 from itertools import pairwise
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import jobs.build
 import jobs.silver_tasks
 import jobs.standing
+from jobs.build import rebuild_all
 from jobs.create_tables import create_tables
 from jobs.ingest import start
 from jobs.replay import Batch, Capture, replay, split
 from jobs.settings import Settings
 from jobs.silver_tasks import silver_by_tasks
+from jobs.standing import Standing
 from pipelines.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER
@@ -56,6 +60,25 @@ def test_batches_of_commits_alone_change_what_a_rebuild_would(spark, warehouse, 
         replay(spark, settings, CLUSTER, capture.meta, Batch(records=sorted(part, key=lambda r: r[:2])))
     found = silver(warehouse)
     assert differing(rebuilt(spark, warehouse), found) == {}
+
+
+def test_consumer_groups_go_on_from_where_they_were_at_rest(spark, warehouse, monkeypatch) -> None:
+    capture, settings = Capture(CAPTURES / "rolling_restart"), Settings(warehouse=warehouse, quiet_ms=1_000)
+    create_tables(spark, warehouse, (*BRONZE, *SILVER))
+    gone_on, restarts = [], Standing.restarts
+
+    def counted(standing: Standing) -> pa.Table:
+        points = restarts(standing)
+        gone_on.append(pc.sum(pc.is_valid(points["base_state"])).as_py() or 0)
+        return points
+
+    monkeypatch.setattr(Standing, "restarts", counted)
+    for batch in split(capture, ("offsets", "log"), 15, None):
+        replay(spark, settings, CLUSTER, capture.meta, batch)
+    found = silver(warehouse)
+    assert sum(gone_on) > 5
+    rebuild_all(spark, settings)
+    assert differing(silver(warehouse), found) == {}
 
 
 def test_the_live_path_gives_the_tables_of_a_replay(spark, expected, recorded, warehouse) -> None:
