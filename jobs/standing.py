@@ -42,7 +42,7 @@ FEW_GROUPS = 5_000
 """Up to so many, their rows fit into the driver, which finds them sooner than Spark plans to."""
 
 FEW_ROWS = 200_000
-"""So many rows of bronze are rebuilt in the driver, in 30 us each, not a long history that is read for the first time.
+"""So many rows of bronze are rebuilt in the driver, in 25 us each, not a long history that is read for the first time.
 Spark takes seconds before it begins, the most where a batch is late already and therefore large.
 """
 
