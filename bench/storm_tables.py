@@ -18,7 +18,7 @@ from deltalake import write_deltalake
 from bench.simulated_days import DAY, HOUR, SECOND, START, Cluster
 from jobs.delta_io import table_path
 from jobs.storms import look, memory_path
-from pipelines.arrow_types import as_stored, row_type, stored
+from pipelines.arrow_types import stored
 from schemas.gold import STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.tables import Table
@@ -28,9 +28,7 @@ CLUSTER = "kafka"
 
 def table_of(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
     """Rows with NULL where the simulation says nothing."""
-    blank = dict.fromkeys(table.names)
-    full = [as_stored(blank | row | {"cluster": CLUSTER}, table) for row in rows]
-    return pa.Table.from_struct_array(pa.array(full, type=row_type(table)))
+    return stored((row | {"cluster": CLUSTER} for row in rows), table)
 
 
 class Warehouse:
