@@ -6,13 +6,9 @@ from random import Random
 
 import pytest
 
-from pipelines.silver.generations import Base
-from pipelines.silver.history import History
-from pipelines.silver.modern.snapshot import from_json, to_json
 from pipelines.silver.rows import silver_rows
-from schemas.states import RebalanceMode
 from tests.silver.group_records import T1, T2, Body, Script, current, epoch, gone, member, regex, target, target_epoch
-from tests.silver.test_determinism import comparable, since, stands_not
+from tests.silver.test_determinism import comparable, gone_on_from_each_rest, stands_not
 
 QUIET_MS = 60_000
 TOPICS = {T1: "orders", T2: "refunds"}
@@ -128,14 +124,7 @@ class Group:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_from_wherever_a_group_was_at_rest_the_rows_are_those_of_a_whole_rebuild(seed) -> None:
-    history = Group(seed).run(60).history()
-    whole = silver_rows(history, QUIET_MS)
-    for episode in whole["rebalances"]:
-        if (state := episode["base_state"]) is not None:
-            assert to_json(from_json(state)) == state
-            base = base_of(episode, history)
-            expected = {table: [r for r in rows if stands_not(table, r, episode)] for table, rows in whole.items()}
-            assert comparable(expected) == comparable(silver_rows(since(history, base), QUIET_MS, base))
+    gone_on_from_each_rest(Group(seed).run(60).history(), QUIET_MS)
 
 
 def test_what_comes_later_changes_no_row_of_before() -> None:
@@ -155,14 +144,3 @@ def test_what_comes_later_changes_no_row_of_before() -> None:
             ]
             assert comparable(before[0]) == comparable(before[1])
     assert gone_on > 60
-
-
-def base_of(episode: dict, history: History) -> Base:
-    times = [r.at for r in history.records if r.at is not None] + list(history.commits.span() or ())
-    return Base(
-        position=(episode["base_log_epoch"], episode["base_offset"]),
-        incarnation=episode["incarnation"],
-        mode=RebalanceMode(episode["base_rebalance_mode"]),
-        first_seen_at=min(times),
-        state=episode["base_state"],
-    )

@@ -398,14 +398,12 @@ class Walk:
             or self._now.revoking
         ):
             return None
-        begun = next((r for r in batch if r.kind == f"{self._prefix}Metadata" and r.value is not None), None)
+        kind, number = f"{self._prefix}Metadata", self._now.number
+        begun = next((r for r in batch if r.kind == kind and r.value is not None and r.value["epoch"] != number), None)
+        if begun is None:
+            return None
         names = self._names.before(batch[0].position)
-        if (
-            begun is None
-            or begun.value is None
-            or begun.value["epoch"] == self._now.number
-            or self._names.asked - names.keys()
-        ):
+        if self._names.asked - names.keys():
             return None
         return Rest(
             position=batch[0].position,

@@ -15,7 +15,7 @@ from pipelines.silver.modern.epoch_triggers import epoch_cause
 from pipelines.silver.modern.epochs import Course, Epoch, What
 from pipelines.silver.modern.exits import MemberLines
 from pipelines.silver.modern.hand_overs import hand_overs
-from pipelines.silver.modern.rests import before, foothold, go_on
+from pipelines.silver.modern.rests import Rest, before, foothold, go_on
 from pipelines.silver.modern.snapshot import from_json
 from pipelines.silver.modern.tasks import tasks_commits
 from pipelines.silver.modern.topics import TopicNames
@@ -42,8 +42,7 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
         timeline.ownership.commits = timeline.history.commits
     timeline.out["group_events"] += epoch_events(course, exits)
     timeline.out["group_events"] += lifecycle_lines(events, _incarnations(course))
-    lines, rests = EpochLines(events), {rest.next: rest for rest in walk.rests if rest.held is not None}
-    is_in_time = cuts(timeline.history.records)
+    lines, rests = EpochLines(events), {rest.next: rest for rest in _to_go_on_from(walk.rests, timeline)}
     returned = [h for h in course.happenings if h.what == What.RETURNED]
     ends_at = phase.records[-1].at if phase.is_handed_on else None
     for epoch, after in zip_longest(course.epochs, course.epochs[1:]):
@@ -51,7 +50,7 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
             rename(timeline.last_owner, returned.pop(0))
         if epoch.is_base:
             continue
-        if (rest := rests.get(epoch.position)) is not None and is_in_time(before(rest.position)):
+        if (rest := rests.get(epoch.position)) is not None:
             timeline.bases[epoch.position] = foothold(rest, timeline.ownership.commits, timeline.last_owner)
         if epoch.previous is None and not epoch.is_repeated:
             timeline.last_owner.clear()
@@ -64,6 +63,14 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
         timeline.out["generation_members"] += member_rows(epoch, until)
     timeline.out["groups"] = _group(timeline, phase, course)
     _hand_on(timeline, course)
+
+
+def _to_go_on_from(rests: list[Rest], timeline: Timeline) -> list[Rest]:
+    """Those at which nothing stood still, and whose records are in the order of their times."""
+    if not rests:
+        return []
+    is_in_time = cuts(timeline.history.records)
+    return [rest for rest in rests if rest.held is not None and is_in_time(before(rest.position))]
 
 
 def _survivors(phase: Phase, following: Phase | None) -> frozenset[str]:

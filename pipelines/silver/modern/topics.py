@@ -9,6 +9,7 @@ same topic.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from pipelines.silver.history import History, Position, Record, Resource
@@ -18,7 +19,7 @@ STATING = ("topics", "initializingTopics", "initializedTopics", "deletingTopics"
 BEFORE: Position = (-1, -1)
 
 
-class Told(NamedTuple):
+class Named(NamedTuple):
     """A statement of a topic's name, and where it is."""
 
     position: Position
@@ -34,19 +35,16 @@ class TopicNames:
 
     def __init__(self, history: History, end: Position, known: Snapshot | None) -> None:
         self.asked: set[str] = set()
-        told = [Told(position, i, name) for i, (position, name) in history.commits.topic_names(end).items()]
+        self._records, self._known = history.records, known
+        told = [Named(position, i, name) for i, (position, name) in history.commits.topic_names(end).items()]
         told += _stated(history.records)
         if known is not None:
-            told += [Told(BEFORE, i, name) for i, name in known.names.items()]
-        told.sort()
+            told += [Named(BEFORE, i, name) for i, name in known.names.items()]
+        self._told = sorted(told)
         self._names = dict(history.topic_names)
-        self._names.update((each.topic_id, each.name) for each in told)
-        for _ in _eliminations(history.records, self._names, (), known):
+        self._names.update((each.topic_id, each.name) for each in self._told)
+        for _ in _eliminations(self._records, self._names, (), known):
             pass
-        self._since: dict[str, Told] = {}
-        in_order: dict[str, str] = {}
-        for each in _eliminations(history.records, in_order, told, known):
-            self._since.setdefault(each.topic_id, each)
 
     def __getitem__(self, topic_id: str) -> str:
         self.asked.add(topic_id)
@@ -58,20 +56,28 @@ class TopicNames:
 
     def before(self, position: Position) -> dict[str, str]:
         """What the history before a position tells by itself, whatever polls and later records know."""
-        return {i: told.name for i, told in self._since.items() if told.position < position}
+        return {i: named.name for i, named in self._since.items() if named.position < position}
+
+    @cached_property
+    def _since(self) -> dict[str, Named]:
+        """By topic id the first that names it, each told or found out when it is. Groups that never rest do not ask."""
+        found: dict[str, Named] = {}
+        for each in _eliminations(self._records, {}, self._told, self._known):
+            found.setdefault(each.topic_id, each)
+        return found
 
 
-def _stated(records: Iterable[Record]) -> Iterator[Told]:
+def _stated(records: Iterable[Record]) -> Iterator[Named]:
     for record in records:
         if record.value is not None and record.kind.endswith("PartitionMetadata"):
             for name in STATING:
                 for topic in record.value.get(name, ()):
-                    yield Told(record.position, topic["topicId"], topic["topicName"])
+                    yield Named(record.position, topic["topicId"], topic["topicName"])
 
 
 def _eliminations(
-    records: Iterable[Record], names: dict[str, str], told: Iterable[Told], known: Snapshot | None
-) -> Iterator[Told]:
+    records: Iterable[Record], names: dict[str, str], told: Iterable[Named], known: Snapshot | None
+) -> Iterator[Named]:
     """Adds to `names` what is told, when it is, and every id for which one topic is left; yields what it adds."""
     subscribed: dict[str, frozenset[str]] = {}
     regexes: dict[str, tuple[str, ...]] = {}
@@ -104,7 +110,7 @@ def _eliminations(
             choices = _choices(subscribed, regexes, matched, targets)
             for topic_id, name in _eliminated(choices, names):
                 names[topic_id] = name
-                yield Told(record.position, topic_id, name)
+                yield Named(record.position, topic_id, name)
 
 
 def _choices(
