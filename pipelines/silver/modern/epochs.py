@@ -139,6 +139,11 @@ class Epoch:
         """Members at its end."""
         return {m: seat for m, seat in self.seats.items() if m not in self.ended}
 
+    def complete(self, record: Record) -> None:
+        """At this record, if all members have reached it and none had to before."""
+        if self.target is not None and not self.waiting and self.completed_at is None:
+            self.completed_at = record.at or self.joined_at
+
     @property
     def owners(self) -> dict[Resource, str]:
         """Resource → the member that the target assignment gives it to."""

@@ -10,9 +10,10 @@ from pipelines.silver.history import Commits, Position, Record, Resource
 from pipelines.silver.modern.epochs import Epoch
 from pipelines.silver.modern.snapshot import Snapshot, points_of, to_json
 from pipelines.silver.modern.state import Stand
+from pipelines.silver.modern.walk import Walk
 from pipelines.silver.stalls import Held
 from pipelines.silver.timeline import Timeline
-from schemas.states import RebalanceMode
+from schemas.states import GroupProtocol, GroupState, RebalanceMode
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +34,42 @@ class Rest:
     names: dict[str, str]
     matched: dict[str, frozenset[str]]
     held: dict[Resource, Held] | None = None
+
+
+def rest_before(walk: Walk) -> Rest | None:
+    """Before a write that begins an epoch: all members had reached the one before, and for a while."""
+    newest, stand, batch = walk.newest, walk.stand, walk.batch
+    at = batch[0].at
+    if (
+        newest is None
+        or newest.completed_at is None
+        or at is None
+        or walk.at is None
+        or at - newest.completed_at <= walk.timeline.quiet_ms
+        or walk.phase.protocol != GroupProtocol.CONSUMER
+        or walk.course.state != GroupState.STABLE
+        or any(stand.owed.values())
+        or stand.revoking
+    ):
+        return None
+    kind = f"{walk.prefix}Metadata"
+    begun = next((r for r in batch if r.kind == kind and r.value and r.value["epoch"] != stand.number), None)
+    if begun is None:
+        return None
+    names = walk.names.before(batch[0].position)
+    if walk.names.asked - names.keys():
+        return None
+    return Rest(
+        position=batch[0].position,
+        next=begun.position,
+        at=walk.at,
+        next_at=at,
+        epoch=newest,
+        since=walk.course.state_since,
+        stand=stand.at_rest(),
+        names=names,
+        matched=walk.matched,
+    )
 
 
 def foothold(rest: Rest, commits: Commits, last_owner: dict[Resource, str]) -> Foothold:

@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.silver.episodes import cuts
 from pipelines.silver.group_events import lifecycle_lines
 from pipelines.silver.groups import row_of
-from pipelines.silver.modern.course import Walk
+from pipelines.silver.modern.course import walked
 from pipelines.silver.modern.epoch_events import epoch_events
 from pipelines.silver.modern.epoch_rows import TYPES, EpochLines, assignor, epoch_row, member_rows, moved, rename
 from pipelines.silver.modern.epoch_triggers import epoch_cause
@@ -33,16 +33,15 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
     if known is not None:
         go_on(timeline, known)
     names = TopicNames(timeline.history, end, known)
-    walk = Walk(phase, names, timeline, _survivors(phase, following), known)
-    course = walk.run()
+    course, at_rest = walked(phase, names, timeline, _survivors(phase, following), known)
     if phase.protocol == GroupProtocol.STREAMS:
         timeline.ownership.commits = tasks_commits(timeline.history.commits, phase.records)
-    exits = hand_overs(course.moves, walk.rests, timeline.ownership, MemberLines(events), end)
+    exits = hand_overs(course.moves, at_rest, timeline.ownership, MemberLines(events), end)
     if phase.protocol == GroupProtocol.STREAMS:
         timeline.ownership.commits = timeline.history.commits
     timeline.out["group_events"] += epoch_events(course, exits)
     timeline.out["group_events"] += lifecycle_lines(events, _incarnations(course))
-    lines, rests = EpochLines(events), {rest.next: rest for rest in _to_go_on_from(walk.rests, timeline)}
+    lines, rests = EpochLines(events), {rest.next: rest for rest in _to_go_on_from(at_rest, timeline)}
     returned = [h for h in course.happenings if h.what == What.RETURNED]
     ends_at = phase.records[-1].at if phase.is_handed_on else None
     for epoch, after in zip_longest(course.epochs, course.epochs[1:]):
