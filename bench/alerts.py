@@ -13,7 +13,9 @@ import threading
 import time
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 from deltalake import write_deltalake
@@ -33,7 +35,12 @@ from tests.alerts.until_killed import POINTS
 from tests.waiting import wait_until
 
 HOURS = 72
-ALWAYS = {"flapping_members": 0, "rebalances": 1, "lost_resource_seconds": 0.2, "owned_resource_seconds": 36_000.0}
+ALWAYS: dict[str, Any] = {
+    "flapping_members": 0,
+    "rebalances": 1,
+    "lost_resource_seconds": 0.2,
+    "owned_resource_seconds": 36_000.0,
+}
 
 
 def fill(warehouse: Path, groups: int) -> None:
@@ -52,7 +59,7 @@ def fill(warehouse: Path, groups: int) -> None:
         _multiply(warehouse, table, row, groups, times)
 
 
-def _multiply(warehouse: Path, table: Table, row: dict, groups: int, times: int) -> None:
+def _multiply(warehouse: Path, table: Table, row: dict[str, Any], groups: int, times: int) -> None:
     """The row for every group and hour, its instants and numbers moved back by so much."""
     write(warehouse, table, [row])
     with duckdb.connect() as engine:
@@ -72,9 +79,13 @@ def _multiply(warehouse: Path, table: Table, row: dict, groups: int, times: int)
     write_deltalake(path, rows, mode="overwrite")
 
 
-def storms(warehouse: Path, *rows: dict) -> None:
+def storms(warehouse: Path, *rows: dict[str, Any]) -> None:
     write(warehouse, COVERAGE, [coverage(upto=now(), at=now())])
     write(warehouse, STORMS, list(rows))
+
+
+def is_told(alertmanager: Alertmanager, storm_id: str) -> bool:
+    return storm_id in str(alertmanager.alerts())
 
 
 def latency(settings: Settings, alertmanager: Alertmanager, times: int) -> None:
@@ -89,7 +100,7 @@ def latency(settings: Settings, alertmanager: Alertmanager, times: int) -> None:
         storms(settings.warehouse, *rows)
         began = time.monotonic()
         notifying.wake()
-        wait_until(lambda name=f"storm-{n}": name in str(alertmanager.alerts()), 60)
+        wait_until(partial(is_told, alertmanager, f"storm-{n}"), 60)
         took.append(time.monotonic() - began)
     stopped.set()
     took.sort()

@@ -66,11 +66,12 @@ def group_record() -> tuple[bytes, bytes]:
     return b"\x00\x02" + text("orders-loader"), head + struct.pack(">qi", 1_795_246_067_091, MEMBERS) + members
 
 
-def cached(keys: list[bytes]) -> None:
+def cached(keys: list[bytes]) -> dict[bytes, object]:
     known: dict[bytes, object] = {}
     for key in keys:
         if key not in known:
             known[key] = decode_commit_key(key)
+    return known
 
 
 def repeated(key: bytes, value: bytes, *, times: int) -> None:

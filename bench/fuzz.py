@@ -79,7 +79,7 @@ def _of_messages(records: Records) -> Counter[str]:
     return told + Counter({"decoded": len(set(events) - refused) + others, "ignored": span.skipped})
 
 
-def _run(count: int, inputs: Iterator[tuple[Any, bytes]], read: Callable[[Records], Counter[str]]) -> Findings:
+def _run(count: int, inputs: Iterator[tuple[Any, Any]], read: Callable[[Records], Counter[str]]) -> Findings:
     found = Findings()
     with suppress(Exception):
         read(_columns(list(islice(inputs, AT_ONCE))))  # loads what is changed, and compiles what reads it

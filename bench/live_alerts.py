@@ -87,7 +87,7 @@ def main() -> None:
             )
         )
         warehouse = folder / "warehouse"
-        command = [sys.executable, "-m", "jobs.cli", "up", "--config", settings, "--warehouse", warehouse]
+        command = [sys.executable, "-m", "jobs.cli", "up", "--config", str(settings), "--warehouse", str(warehouse)]
         began = time.time()
         with (folder / "up.log").open("wb") as log:
             up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log)

@@ -27,7 +27,7 @@ VALUES_ONLY = 0.1
 """So many ask what pages ask, with values that they do not have."""
 
 VALUES = {"pathname": "/group", "search": "?cluster=prod-eu&group=billing-worker", "n_intervals": 3}
-STRANGE = (
+STRANGE: tuple[Any, ...] = (
     None, True, -1, 0, 2**63, -(2**80), 1e308, float("nan"), "", "x" * 5_000, "\u0000", "\ud800", "../../etc/passwd",
     "<script>alert(1)</script>", "__proto__", [], {}, [[]], {"id": {"type": ["figure"]}}, {"points": [{"y": 10**9}]},
 )  # fmt: skip

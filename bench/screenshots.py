@@ -7,14 +7,14 @@ import tempfile
 from pathlib import Path
 from shutil import which
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import ViewportSize, sync_playwright
 
 from tests.docs.recorded import rows_of, store
 from tests.ui.conftest import BROWSER, serving
 
 CLUSTERS = {"churn": "eager_churn"}
 PICTURES = {"group": "/group?cluster=churn&group=imports-joiner&from=all"}
-SIZE = {"width": 1280, "height": 860}
+SIZE = ViewportSize(width=1280, height=860)
 
 
 def main() -> None:

@@ -223,7 +223,7 @@ def main() -> None:
             f'driver_memory = "{arguments.driver_memory}"\nmaintain_seconds = {arguments.maintain_seconds}\n'
             f'[clusters.kafka]\nbootstrap_servers = "{servers}"\n'
         )
-        command = [sys.executable, "-m", "jobs.cli", "up", "--config", config, "--warehouse", warehouse]
+        command = [sys.executable, "-m", "jobs.cli", "up", "--config", str(config), "--warehouse", str(warehouse)]
         said = arguments.log or folder / "up.log"
         with said.open("wb") as log:
             up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log)
