@@ -51,7 +51,7 @@ COLUMNS: list[dict[str, Any]] = [
         **CONTAINS,
     },
     {"headerName": "Cluster", "field": "cluster", "minWidth": 90, "flex": 1},
-    {"headerName": "State now", "field": "state", "minWidth": 150, "flex": 2, "cellRenderer": "RegroupState"},
+    {"headerName": "State now", "field": "state", "minWidth": 190, "flex": 2, "cellRenderer": "RegroupState"},
     {
         "headerName": "Rebalances",
         "field": "rebalances",
@@ -64,7 +64,7 @@ COLUMNS: list[dict[str, Any]] = [
         **AT_LEAST,
         "headerName": "Lost partition-seconds",
         "field": "lost",
-        "minWidth": 180,
+        "minWidth": 215,
         "flex": 2,
         "type": "rightAligned",
         "cellRenderer": "RegroupText",
