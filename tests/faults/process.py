@@ -52,21 +52,34 @@ class Job:
                 cwd=ROOT,
             )
 
-    def until(self, holds: Callable[[], object]) -> bool:
-        """Wait for a condition; False where the job ended before it held."""
+    def until(self, holds: Callable[[], object], *, in_steps: bool = False) -> bool:
+        """Wait for a condition; False where the job ended before it held.
+
+        `in_steps` lets the job run a millisecond at a time and looks while it stands still, where it is left: what
+        lasts shorter than a look would be missed.
+        """
         deadline = time.monotonic() + LONGEST_S
-        while not holds():
+        while True:
+            if in_steps:
+                self._tell(signal.SIGSTOP)
+            if holds():
+                return True
+            if in_steps:
+                self._tell(signal.SIGCONT)
             if self.process.poll() is not None:
                 return False
             assert time.monotonic() < deadline, f"neither done nor there within {LONGEST_S} s: {self.tail()}"
             time.sleep(0.001)
-        return True
+
+    def _tell(self, number: signal.Signals) -> None:
+        """To the job and its JVM at one instant."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
 
     def kill(self) -> None:
         """As when the machine loses power."""
-        # The job and its JVM at one instant; to look for the others takes as long as a batch to end.
-        with suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+        # To look for the others takes as long as a batch to end.
+        self._tell(signal.SIGKILL)
         # Spark's Python workers are a process group apart, in the same session.
         for pid in _session(self.process.pid):
             with suppress(ProcessLookupError):

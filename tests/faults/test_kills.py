@@ -32,6 +32,7 @@ FILES = 12
 """More than `maintain` leaves alone."""
 ORPHANS = 3_000
 """Files that no version has: enough to be killed between two of them."""
+ROUNDS = 2
 VACUUM = "maintain: some of the old files removed"
 DAY_S = 86_400
 
@@ -51,7 +52,7 @@ def test_a_life_with_a_kill_at_every_point_ends_in_the_same_tables(
         trials[name].is_hit = killed("ingest", warehouse, cluster, INGEST[name])
         if at % 2 and builds:
             build = builds.pop()
-            trials[build].is_hit = killed("build", warehouse, cluster, BUILDING[build])
+            trials[build].is_hit = killed("build", warehouse, cluster, BUILDING[build], in_steps=True)
     tell(trials, (*BEGINNING, *INGEST), finished("ingest", warehouse, cluster), bronze(undisturbed, warehouse))
     took = finished("build", warehouse, cluster)
     quiet = silver_again(warehouse)
@@ -69,6 +70,21 @@ def test_a_life_with_a_kill_at_every_point_ends_in_the_same_tables(
     found = bronze(undisturbed, warehouse)
     assert compared(quiet, silver(warehouse)).is_identical
     tell(trials, (*MAINTAIN, VACUUM), took, found)
+
+
+def test_builds_killed_in_a_row_end_in_the_same_silver(matrix, warehouse, recorded, number) -> None:
+    cluster = replace(recorded, max_offsets_per_trigger=RECORDS_A_BATCH)
+    kills: list[Trial] = []
+    for name in shuffled(BUILDING, random.Random(number)) * ROUNDS:
+        killed("ingest", warehouse, cluster, INGEST["commits file written"])
+        kills.append(matrix(f"kill -9: {name}", Trial()))
+        kills[-1].is_hit = killed("build", warehouse, cluster, BUILDING[name], in_steps=True)
+    finished("ingest", warehouse, cluster)
+    took = finished("build", warehouse, cluster)
+    found = compared(silver_again(warehouse), silver(warehouse))
+    for trial in kills:
+        trial.seconds, trial.found = took, found
+    assert found.is_identical, found
 
 
 def shuffled(points: dict, order: random.Random) -> list[str]:
