@@ -32,7 +32,7 @@ FILES = 12
 """More than `maintain` leaves alone."""
 ORPHANS = 3_000
 """Files that no version has: enough to be killed between two of them."""
-ROUNDS = 2
+ROUNDS = 3
 VACUUM = "maintain: some of the old files removed"
 DAY_S = 86_400
 
