@@ -28,6 +28,36 @@
     );
   }
 
+  function component(type, props) {
+    return { type: type, namespace: "dash_html_components", props: props };
+  }
+
+  function rowOf(cells) {
+    return component("Tr", {
+      children: cells.map(function (cell) {
+        return component("Td", { children: unfolded(cell), className: typeof cell === "number" ? "number" : "" });
+      }),
+    });
+  }
+
+  // What a table was sent as: rows of bare cells (`data-rows`), which become elements like all others.
+  function unfolded(node) {
+    if (Array.isArray(node)) {
+      return node.map(unfolded);
+    }
+    if (!isObject(node) || !isObject(node.props)) {
+      return node;
+    }
+    var props = Object.assign({}, node.props);
+    if (props["data-rows"]) {
+      props.children = props["data-rows"].map(rowOf);
+      delete props["data-rows"];
+    } else if ("children" in props) {
+      props.children = unfolded(props.children);
+    }
+    return Object.assign({}, node, { props: props });
+  }
+
   // How many components `node` is, or nothing if one of them does more than to show.
   function still(node) {
     if (Array.isArray(node)) {
@@ -115,6 +145,7 @@
 
   regroup.isObject = isObject;
   regroup.same = same;
+  regroup.unfolded = unfolded;
   regroup.still = still;
   regroup.fill = function (place, old, next) {
     turnAll(place, old ? [old] : [], [next]);

@@ -109,7 +109,7 @@
       return;
     }
     stills = [];
-    var page = { type: "Main", namespace: "", props: { children: framed(made, stills) } };
+    var page = { type: "Main", namespace: "", props: { children: framed(regroup.unfolded(made), stills) } };
     var path = pathOf("page");
     var changes = [];
     if (shown && place === window.location.pathname) {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dash.development.base_component import Component
 from deltalake import write_deltalake
 
 from dashboards.gold_store import GoldStore
@@ -19,6 +18,7 @@ from schemas.gold import ADVICE
 from tests.gold.histories import START, EagerGroup
 from tests.ui import sample
 from tests.ui.conftest import Watched, serving
+from tests.ui.reading import words
 from tests.ui.test_browser import CLEAN, FOREIGN
 
 HOSTILE = [
@@ -28,12 +28,6 @@ HOSTILE = [
     "\u202egnp.exe\x00",
     "x" * 600,
 ]
-
-
-def words(part) -> str:
-    if isinstance(part, list | tuple):
-        return " | ".join(words(each) for each in part)
-    return words(part.children) if isinstance(part, Component) and hasattr(part, "children") else str(part or "")
 
 
 def rows(group_id: str, group: EagerGroup) -> list[dict]:

@@ -17,15 +17,7 @@ from dashboards.pages.fleet import block
 from dashboards.store import Store
 from dashboards.urlstate import parse
 from tests.ui import sample
-
-
-def words(component):
-    """All text of a component tree."""
-    if isinstance(component, list | tuple):
-        return " ".join(words(c) for c in component)
-    if hasattr(component, "children"):
-        return words(component.children)
-    return component if isinstance(component, str) else ""
+from tests.ui.reading import words
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from dashboards.store import Store
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from tests.ui import sample
 from tests.ui.databricks import Databricks, DuckEngine
-from tests.ui.test_advice import words
+from tests.ui.reading import words
 
 GROUPS = "SELECT cluster, group_id FROM groups ORDER BY group_id LIMIT $cap"
 SECRET = "a secret of some length"

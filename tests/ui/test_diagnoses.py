@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from dash.development.base_component import Component
 from deltalake import write_deltalake
 
 from dashboards.diagnoses import panel
@@ -15,24 +14,16 @@ from pipelines.gold.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES
 from tests.gold.histories import START, EagerGroup
+from tests.ui.reading import parts, words
 
 DAY = 86_400_000
 GROUP = "orders-<b>app</b>"
 
 
-def words(part) -> str:
-    if isinstance(part, list | tuple):
-        return "".join(words(each) for each in part)
-    return words(part.children) if isinstance(part, Component) and hasattr(part, "children") else str(part or "")
-
-
 def evidence(part) -> list[str]:
     """The looks of the grades shown."""
-    if isinstance(part, list | tuple):
-        return [look for each in part for look in evidence(each)]
-    here = getattr(part, "className", "") or ""
-    more = evidence(part.children) if isinstance(part, Component) and hasattr(part, "children") else []
-    return [here, *more] if here.startswith("evidence") else more
+    looks = [getattr(each, "className", "") or "" for each in parts(part)]
+    return [look for look in looks if look.startswith("evidence")]
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from dashboards.urlstate import parse
 from jobs import small_table
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS, QUALITY_RESULTS
 from tests.ui import sample
-from tests.ui.test_reassignments import words
+from tests.ui.reading import words
 
 MINUTE = 60_000
 

@@ -36,7 +36,7 @@ def parts(node: Any) -> Iterator[dict[str, Any]]:
             yield from parts(each)
     elif isinstance(node, dict) and "props" in node:
         yield node
-        yield from parts(node["props"].get("children"))
+        yield from parts(node["props"].get("data-rows", node["props"].get("children")))
 
 
 def strings(node: Any) -> Iterator[str]:

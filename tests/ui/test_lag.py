@@ -9,7 +9,7 @@ from dashboards.pages import group, rebalance
 from dashboards.store import Store
 from dashboards.urlstate import parse
 from tests.ui import sample
-from tests.ui.test_advice import words
+from tests.ui.reading import words
 
 T = 1_800_000_000_000
 

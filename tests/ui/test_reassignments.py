@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from dash.development.base_component import Component
 
 from dashboards.pages.reassignments import render, size
 from dashboards.store import Store
 from dashboards.urlstate import Window, parse
 from tests.ui import sample
+from tests.ui.reading import words
 
 HOUR = 3_600_000
-
-
-def words(part) -> str:
-    if isinstance(part, list | tuple):
-        return " | ".join(words(each) for each in part)
-    return words(part.children) if isinstance(part, Component) and hasattr(part, "children") else str(part or "")
 
 
 @pytest.fixture

@@ -105,6 +105,21 @@ def test_neither_scripts_nor_other_sites_get_into_a_still_part(fleet, props) -> 
     assert "<a>&lt;b&gt;x&lt;/b&gt;</a>" == html
 
 
+def test_rows_that_were_sent_as_bare_cells_become_a_tables_elements(fleet) -> None:
+    link = {"type": "Link", "namespace": "dash_core_components", "props": {"children": "b", "href": "/group"}}
+    table = node("Table", [node("Thead"), node("Tbody", **{"data-rows": [["a", 7], [link, None]]})])
+    html = fleet.evaluate(
+        """table => {
+            const place = document.createElement("div");
+            regroup.fill(place, null, regroup.unfolded(table));
+            return place.innerHTML;
+        }""",
+        table,
+    )
+    rows = '<tr><td>a</td><td class="number">7</td></tr><tr><td><a href="/group">b</a></td><td></td></tr>'
+    assert f"<table><thead></thead><tbody>{rows}</tbody></table>" == html.replace(' class=""', "")
+
+
 def test_parts_that_do_more_than_show_are_left_to_dash(fleet) -> None:
     count = "node => regroup.still(node)"
     graph = {"type": "Graph", "namespace": "dash_core_components", "props": {}}

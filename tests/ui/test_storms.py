@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from dash.development.base_component import Component
 
 from dashboards import marks
 from dashboards.pages.storms import render
@@ -13,30 +12,15 @@ from dashboards.store import Store
 from dashboards.urlstate import Window, parse
 from tests.ui import sample
 from tests.ui.conftest import Watched, serving
+from tests.ui.reading import links, parts, words
 from tests.ui.test_browser import CLEAN, FOREIGN, PLOT
 
 HOUR = 3_600_000
 HOSTILE = ["<img src=x onerror=alert(1)>", "$x^2$</script>", "\u202egnp.exe\x00", "x" * 600, "%{customdata[1]}"]
 
 
-def words(part) -> str:
-    if isinstance(part, list | tuple):
-        return " | ".join(words(each) for each in part)
-    return words(part.children) if isinstance(part, Component) and hasattr(part, "children") else str(part or "")
-
-
-def links(part) -> list[str]:
-    if isinstance(part, list | tuple):
-        return [href for each in part for href in links(each)]
-    inner = links(getattr(part, "children", None)) if isinstance(part, Component) else []
-    return [*([part.href] if hasattr(part, "href") else []), *inner]
-
-
 def figures(part) -> list:
-    if isinstance(part, list | tuple):
-        return [figure for each in part for figure in figures(each)]
-    inner = figures(getattr(part, "children", None)) if isinstance(part, Component) else []
-    return [*([part.figure] if hasattr(part, "figure") else []), *inner]
+    return [each.figure for each in parts(part) if hasattr(each, "figure")]
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from dashboards.text import clock, instant, zoned
 from dashboards.urlstate import LATEST, parse
 from dashboards.zone import told_in, zone
 from tests.ui import sample
-from tests.ui.test_app import words
+from tests.ui.reading import words
 
 HOUR = 3_600_000
 

@@ -30,7 +30,7 @@ from schemas.silver import GROUPS
 from schemas.tables import schema_version
 from tests.jobs.conftest import CLUSTER, differing, silver
 from tests.silver.rebuilding import CAPTURES
-from tests.ui.test_app import words
+from tests.ui.reading import words
 
 GROUP = "payments-eager"
 NOW = 1_795_312_800_000
