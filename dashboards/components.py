@@ -71,7 +71,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "
     cells: Any = {"data-rows": [list(row) for row in rows]}
     if not cells["data-rows"]:
         return html.P(empty, className="quiet")
-    header = html.Thead(html.Tr([html.Th(zoned(h), scope="col") for h in head]))
+    right = {at for row in cells["data-rows"] for at, cell in enumerate(row) if isinstance(cell, int)}
+    names = [html.Th(zoned(h), scope="col", className="number" if at in right else "") for at, h in enumerate(head)]
+    header = html.Thead(html.Tr(names))
     return html.Div(html.Table([header, html.Tbody(**cells)]), className="scroll", tabIndex=0)
 
 
