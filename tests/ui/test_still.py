@@ -120,6 +120,16 @@ def test_rows_that_were_sent_as_bare_cells_become_a_tables_elements(fleet) -> No
     assert f"<table><thead></thead><tbody>{rows}</tbody></table>" == html.replace(' class=""', "")
 
 
+def test_a_long_number_stays_in_its_tile(reader) -> None:
+    page = reader.open("/health", ".tile .value")
+    page.set_viewport_size({"width": 1280, "height": 900})
+    wide = """value => {
+        value.textContent = "5,000,000,000";
+        return value.scrollWidth > value.clientWidth;
+    }"""
+    assert not any(value.evaluate(wide) for value in page.locator(".tile .value").all())
+
+
 def test_parts_that_do_more_than_show_are_left_to_dash(fleet) -> None:
     count = "node => regroup.still(node)"
     graph = {"type": "Graph", "namespace": "dash_core_components", "props": {}}
