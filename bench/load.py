@@ -1,8 +1,8 @@
 """Load in Kafka's own record formats, written straight to `__consumer_offsets` of a loopback broker.
 
 Each group of 3 members commits the 10 partitions of its topic in rounds, as OffsetCommit requests do; every 20th round
-a GroupMetadata record announces its next generation, a twentieth of the groups each time, which makes 0.5 % of all
-records. The broker must run with `OVERRIDES`, or the history is compacted away while it is written.
+(or every so many) a GroupMetadata record announces its next generation, a twentieth of the groups each time, which
+makes 0.5 % of all records. The broker must run with `OVERRIDES`, or the history is compacted away while it is written.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 TOPIC = "__consumer_offsets"
 MEMBERS = 3
 PARTITIONS_PER_GROUP = 10
-ROUNDS_PER_GENERATION = 20
 # A broker with these keeps every record of the load.
 OVERRIDES = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
 
@@ -37,6 +36,13 @@ class Load:
     groups: int = 1_200
     partitions: int = 50
     records_per_s: int = 2_000
+    rounds_per_generation: int = 20
+
+    def announced(self, turn: int, group: int) -> int | None:
+        """The generation that the group numbered so begins in this round, if it does."""
+        shifted = turn + group % self.rounds_per_generation
+        begins = not turn or not shifted % self.rounds_per_generation
+        return shifted // self.rounds_per_generation + 1 if begins else None
 
 
 def write(bootstrap_servers: str, load: Load, *, processes: int = 2) -> None:
@@ -108,16 +114,10 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
     for turn in range(rounds):
         for number in groups:
             at_ms = start_ms + (turn * load.groups + number) * PARTITIONS_PER_GROUP * 1000 // load.records_per_s
-            if generation := announced(turn, number):
+            if generation := load.announced(turn, number):
                 yield homes[number], at_ms, _key(2, names[number]), group_metadata(names[number], generation, at_ms)
             for partition, key in enumerate(commit_keys[number]):
                 yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, turn * 100 + partition, 7, 1, at_ms, 0)
-
-
-def announced(turn: int, group: int) -> int | None:
-    """The generation that the group numbered so begins in this round, if it does."""
-    shifted = turn + group % ROUNDS_PER_GENERATION
-    return None if turn and shifted % ROUNDS_PER_GENERATION else shifted // ROUNDS_PER_GENERATION + 1
 
 
 def java_hash(text: str) -> int:

@@ -1,12 +1,13 @@
 """Hours of steady load on `./regroup up`: freshness of silver, gold, memory, open files and files of each table.
 
 `./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 300]
-[--driver-memory 2g] [--history-minutes 0] [--log FILE]`: a broker of its own, whose `__consumer_offsets` gets records
-at that rate, each with the time it is written; every group rebalances once in 20 rounds of commits. A row of
-`generations` is visible in the first version of the table that has it, which is looked for twice a second. Memory is
-proportional set size (Pss) of `up` and of all that it started; `stolen` is the part of the cores' time that a host gave
-to somebody else. With a history, records of that many minutes are there before, and what is measured begins once they
-are in silver: what grows with history shows within minutes. What `up` says goes to the log.
+[--rounds-per-generation 20] [--driver-memory 2g] [--history-minutes 0] [--log FILE]`: a broker of its own, whose
+`__consumer_offsets` gets records at that rate, each with the time it is written; every group rebalances once in 20 (or
+so many) rounds of commits, which keeps all of them in one storm: of 200 rounds, each rests for a quarter of an hour. A
+row of `generations` is visible in the first version of the table that has it, which is looked for twice a second.
+Memory is proportional set size (Pss) of `up` and of all that it started; `stolen` is the part of the cores' time that a
+host gave to somebody else. With a history, records of that many minutes are there before, and what is measured begins
+once they are in silver: what grows with history shows within minutes. What `up` says goes to the log.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from bench.load import OVERRIDES, PARTITIONS_PER_GROUP, Load, announced, create_offsets_topic, produce
+from bench.load import OVERRIDES, PARTITIONS_PER_GROUP, Load, create_offsets_topic, produce
 from jobs.delta_io import table_path
 from jobs.lab.broker import Broker
 from schemas.bronze import BRONZE
@@ -49,7 +50,7 @@ def due(load: Load, begin: timedelta, end: timedelta) -> int:
     """Generations that begin so long after the load's first record."""
     per_s = load.records_per_s / PARTITIONS_PER_GROUP
     rounds = range(int(begin.total_seconds() * per_s), int(end.total_seconds() * per_s))
-    return sum(announced(*divmod(at, load.groups)) is not None for at in rounds)
+    return sum(load.announced(*divmod(at, load.groups)) is not None for at in rounds)
 
 
 @dataclass
@@ -201,6 +202,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--records-per-s", type=int, default=2_000)
     parser.add_argument("--groups", type=int, default=1_000)
     parser.add_argument("--maintain-seconds", type=float, default=300)
+    parser.add_argument("--rounds-per-generation", type=int, default=20)
     parser.add_argument("--driver-memory", default="2g")
     parser.add_argument("--history-minutes", type=int, default=0)
     parser.add_argument("--log", type=Path)
@@ -212,7 +214,12 @@ def main() -> None:
     rate, minutes, history = arguments.records_per_s, arguments.minutes, timedelta(minutes=arguments.history_minutes)
     # Beside the minutes measured there is what is written while the history is caught up with.
     written = rate * round(60 * minutes + 1.5 * history.total_seconds())
-    load = Load(records=written, groups=arguments.groups, records_per_s=rate)
+    load = Load(
+        records=written,
+        groups=arguments.groups,
+        records_per_s=rate,
+        rounds_per_generation=arguments.rounds_per_generation,
+    )
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(ignore_cleanup_errors=True)))
         servers = stack.enter_context(Broker(folder / "broker", overrides=OVERRIDES)).bootstrap_servers
