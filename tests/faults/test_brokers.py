@@ -42,7 +42,7 @@ def clock(behind_s: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if behind_s:
             if LIBRARY is None:
-                pytest.skip("another clock takes Debian's package libfaketime")
+                pytest.skip("another clock takes Debian's package faketime")
             for name, value in (("LD_PRELOAD", LIBRARY), ("FAKETIME", f"-{behind_s}s"), ("DONT_FAKE_MONOTONIC", 1)):
                 patch.setenv(name, str(value))
         yield

@@ -109,6 +109,14 @@ def test_a_program_that_cannot_be_installed_is_named(clone, needed):
     assert f"The {needed}" in start(clone, "test").stderr
 
 
+def test_another_clock_is_installed_for_the_fault_trials_alone(clone):
+    make_ready(clone, "requirements-dev.lock")
+    needed = "The clock tests need faketime, which could not be installed"
+    assert [True, True, False] == [
+        needed in start(clone, "test", *arguments).stderr for arguments in (["--faults"], ["-x", "--faults=3"], ["-x"])
+    ]
+
+
 def test_a_program_that_is_there_is_not_installed(clone):
     make_ready(clone, "requirements-dev.lock")
     for program in ("chromium", "alertmanager"):
