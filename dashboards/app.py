@@ -38,6 +38,7 @@ from dashboards.store import Span, Store
 from dashboards.text import duration, instant, visible
 from dashboards.without_pandas import without_pandas
 from dashboards.zone import told_in, zone
+from schemas.visible import visible_stream
 
 LOG = logging.getLogger(__name__)
 PAGES = {
@@ -360,6 +361,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--groups-header", default=GROUPS_HEADER, help="where they say of which groups (default: %(default)s)"
     )
     parser.add_argument("--readers", type=Path, metavar="FILE", help="TOML file with [readers]: who sees which groups")
+    sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     args = parser.parse_args(arguments)
     try:
         access = Access.of(

@@ -17,6 +17,7 @@ from dashboards.app import serve
 from dashboards.databricks_connection import lake
 from dashboards.databricks_warehouse import Warehouse
 from dashboards.lake import LakeError
+from schemas.visible import visible_stream
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - where the platform's proxy asks
 ANY_NETWORK = "0.0.0.0/0, ::/0"
@@ -66,6 +67,7 @@ def access(environment: Mapping[str, str]) -> Access:
 
 def main() -> int:
     """Serve until the platform ends the App; 2, and why on stderr, where it cannot start."""
+    sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     try:
         port = int(os.environ.get("DATABRICKS_APP_PORT", "8000"))
         return serve(lake(warehouse(os.environ)), host=EVERYWHERE, port=port, access=access(os.environ))

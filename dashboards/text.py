@@ -6,12 +6,10 @@ of HTML and, in `$…$`, MathJax out of every string it draws, so whatever goes 
 
 from __future__ import annotations
 
-import unicodedata
-
 from dashboards.zone import local, zone
+from schemas.visible import visible_text
 
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
-HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 LONGEST = 512
 ABSENT = "\N{EN DASH}"
 
@@ -22,14 +20,7 @@ def visible(text: str | None, limit: int = LONGEST) -> str:
         return ABSENT
     if text == "":
         return "(empty)"
-    return shorten("".join(_shown(c) for c in text[: 2 * LONGEST]), limit)
-
-
-def _shown(character: str) -> str:
-    if unicodedata.category(character) not in HIDDEN:
-        return character
-    code = ord(character)
-    return chr(0x2400 + code) if code < 0x20 else f"⟨{code:X}⟩"
+    return shorten(visible_text(text[: 2 * LONGEST]), limit)
 
 
 def shorten(text: str, limit: int) -> str:

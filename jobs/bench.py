@@ -10,6 +10,7 @@ from pathlib import Path
 
 from jobs.errors import UserError
 from jobs.settings import Settings
+from jobs.terminal import say
 
 FOLDER = Path(__file__).parent.parent / "bench"
 
@@ -25,7 +26,7 @@ def run(_: Settings, args: argparse.Namespace) -> int:
         raise UserError(f"There is no folder {FOLDER}: run the benches from a checkout of the repository.")
     if args.name is None:
         for name, text in there.items():
-            print(f"{name:15} {text}")
+            say(f"{name:15} {text}")
         return 0
     name = args.name.replace("-", "_")
     if name not in there:

@@ -38,6 +38,7 @@ from jobs.settings import Settings
 from jobs.silver_tasks import Making, silver_by_tasks
 from jobs.spark import for_few_rows, session
 from jobs.standing import FEW_GROUPS, Frames, Standing
+from jobs.terminal import say
 from jobs.topic_names import with_named
 from pipelines.rows_of_tables import rows_of, table_of
 from pipelines.silver.frame import silver
@@ -232,7 +233,7 @@ def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
     if args.quarantine:
         # What comes where `maintain` merges runs would be lost.
         with hold(settings.warehouse, "maintain"):
-            print(f"{release(spark, settings.warehouse):,} records of the quarantine can be read now", flush=True)
+            say(f"{release(spark, settings.warehouse):,} records of the quarantine can be read now")
     rebuild_all(spark, settings)
     rebuild_all_reassignments(spark, settings.warehouse)
     rebuild_all_marks(spark, settings.warehouse)

@@ -16,6 +16,7 @@ from jobs.admin_poll import MOVING_S, Poller
 from jobs.errors import UserError
 from jobs.kafka_client import admin, topic_ends, unreachable
 from jobs.kafka_read import Range, RangeReader
+from jobs.terminal import say
 from pipelines.bronze_batch import TOPIC
 from pipelines.log_envelopes import Observation, unwrap
 
@@ -52,18 +53,18 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         raise UserError(f"The folder {folder} is not empty: give a new one with --out.")
     started_ms = _now_ms()
     _ends(cluster)
-    print(f"recording {cluster.name} for {args.duration:.0f} s", flush=True)
+    say(f"recording {cluster.name} for {args.duration:.0f} s")
     folder.mkdir(parents=True, exist_ok=True)
     try:
         _poll(cluster, folder / "admin.jsonl", args.duration)
     except KeyboardInterrupt:
-        print("ended early", flush=True)
+        say("ended early")
     marks = _add_marks(cluster, folder / "admin.jsonl")
     ends = _ends(cluster)
     records, gaps = _write(cluster, ends, folder / "offsets.parquet")
     meta = _meta(cluster, ends, started_ms=started_ms, records=records, complete=not gaps)
     (folder / "meta.json").write_text(json.dumps(meta, indent=1), encoding="utf-8")
-    print(f"{records} records and {marks} marks in {folder}")
+    say(f"{records} records and {marks} marks in {folder}")
     return 0
 
 
@@ -86,7 +87,7 @@ def _add_marks(cluster: Cluster, path: Path) -> int:
     try:
         marks = sorted(_said(cluster))
     except UserError as error:
-        print(f"going on without marks: {error}", flush=True)
+        say(f"going on without marks: {error}")
         return 0
     if marks:
         merged = path.with_suffix(".new")

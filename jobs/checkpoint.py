@@ -15,6 +15,7 @@ import deltalake
 from jobs.delta_io import table_path
 from jobs.errors import UserError
 from jobs.held import locked
+from jobs.terminal import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +43,7 @@ def start_over_unless(path: Path, tables: Sequence[str]) -> None:
         why = "it was stopped for longer than the tables' logs reach back"
     else:
         return
-    print(f"{path.name}: bronze is looked through from its beginning, since {why}.")
+    say(f"{path.name}: bronze is looked through from its beginning, since {why}.")
     shutil.rmtree(path)
 
 

@@ -7,7 +7,6 @@ import atexit
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -15,7 +14,9 @@ from jobs.errors import UserError
 from jobs.full_disk import full_disk_named
 from jobs.jvm_death import jvm_death_named
 from jobs.settings import Settings
+from jobs.terminal import guard_streams, warn
 from schemas.states import JobOutcome, MarkKind
+from schemas.visible import visible_stream
 
 Command = Callable[[Settings, argparse.Namespace], int]
 
@@ -47,15 +48,16 @@ FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms"
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code (0 done, 2 a mistake or missing thing that the one sentence names)."""
-    args = parser().parse_args(arguments)
-    try:
-        flags = {name: getattr(args, name, None) for name in FLAGS}
-        return _run(Settings.load(args.config, flags=flags), args)
-    except UserError as error:
-        print(f"regroup {args.command}: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    with guard_streams():
+        args = parser().parse_args(arguments)
+        try:
+            flags = {name: getattr(args, name, None) for name in FLAGS}
+            return _run(Settings.load(args.config, flags=flags), args)
+        except UserError as error:
+            warn(f"regroup {args.command}: {error}")
+            return 2
+        except KeyboardInterrupt:
+            return 130
 
 
 def program() -> None:
@@ -65,6 +67,8 @@ def program() -> None:
     """
     # Arrow's own pool keeps what other threads gave up: 270 MB after an hour of `up`, of which 7 were in use.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+    # Not put back: a traceback is printed after `main` has ended.
+    sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     code = main()
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         if code:
@@ -86,8 +90,7 @@ def _run(settings: Settings, args: argparse.Namespace) -> int:
         return command(settings, args)
     # Like the command itself, imported on use.
     runs = import_module("jobs.runs")
-    say = partial(print, file=sys.stderr, flush=True)
-    recorded = runs.Runs(warehouse=settings.warehouse, job=args.command, say=say, secrets=settings.secrets())
+    recorded = runs.Runs(warehouse=settings.warehouse, job=args.command, say=warn, secrets=settings.secrets())
     with recorded, recorded.until_terminated():
         code = command(settings, args)
         if code:

@@ -22,6 +22,7 @@ from deltalake.exceptions import DeltaError
 from jobs.conflicts import is_local, turn
 from jobs.delta_io import WRITERS, table_path
 from jobs.errors import UserError
+from jobs.terminal import say
 from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
 
@@ -128,7 +129,7 @@ def _missing_columns(stored: deltalake.DeltaTable, table: Table) -> list[Column]
     missing = [column for column in table.columns if column.name not in known]
     if missing:
         names = ", ".join(column.name for column in missing)
-        print(f"The table {table.name} is of an earlier Regroup and gains the columns {names}.", flush=True)
+        say(f"The table {table.name} is of an earlier Regroup and gains the columns {names}.")
     return missing
 
 

@@ -21,6 +21,7 @@ from jobs.jars import jars
 from jobs.java import java_home
 from jobs.power_loss import refuse_torn
 from jobs.settings import Cluster, Settings
+from jobs.terminal import say
 from schemas.bronze import BRONZE
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
@@ -44,12 +45,12 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     findings = []
     for finding in checks(settings, args.cluster):
         mark = {True: "ok      ", None: "optional", False: "MISSING "}[finding.is_ok]
-        print(f"{mark}  {finding.subject}: {finding.found}")
+        say(f"{mark}  {finding.subject}: {finding.found}")
         if finding.advice:
-            print(f"          -> {finding.advice}")
+            say(f"          -> {finding.advice}")
         findings.append(finding)
     missing = sum(finding.is_ok is False for finding in findings)
-    print(f"{missing} required thing(s) missing" if missing else "everything required is there")
+    say(f"{missing} required thing(s) missing" if missing else "everything required is there")
     return 1 if missing else 0
 
 

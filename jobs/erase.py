@@ -34,6 +34,7 @@ from jobs.maintain import there, vacuum
 from jobs.settings import Settings
 from jobs.spark import for_few_rows, session
 from jobs.storms import memory_path
+from jobs.terminal import say
 from schemas.bronze import QUARANTINE
 from schemas.gold import DIFFERENCES
 from schemas.tables import Table
@@ -129,8 +130,9 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     path = settings.warehouse / "_receipts" / f"erase-{receipt['erased_at'].replace(':', '')}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text + "\n", encoding="utf-8")
-    print(text)
-    print(f"Receipt: {path}")
+    for line in text.splitlines():
+        say(line)
+    say(f"Receipt: {path}")
     if receipt["still_named_in"]:
         raise UserError(
             f"Other jobs go on writing the name ({', '.join(receipt['still_named_in'])}): stop them and erase again."

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from schemas.visible import visible_text
+
 ERROR_LENGTH = 300
 
 RAISED = re.compile(r"^(?:py4j\S*: )?((?:\w+\.)*\w*(?:Error|Exception|Interrupt): .+)$", re.MULTILINE)
@@ -31,5 +33,5 @@ def wrapped(error: BaseException) -> str | None:
 
 
 def one_line(error: BaseException) -> str:
-    """What an error of others says, as one line of at most `ERROR_LENGTH` characters."""
-    return (wrapped(error) or (str(error) or type(error).__name__).splitlines()[0])[:ERROR_LENGTH]
+    """Return the first line of an error, without hidden characters, at most `ERROR_LENGTH` of them."""
+    return visible_text((wrapped(error) or (str(error) or type(error).__name__).split("\n", 1)[0])[:ERROR_LENGTH])

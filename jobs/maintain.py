@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
@@ -32,6 +31,7 @@ from jobs.merge_runs import merge_runs
 from jobs.retention import DAY_MS, expire, kept_days
 from jobs.settings import Settings
 from jobs.spark import session
+from jobs.terminal import say
 from schemas.bronze import BRONZE, OFFSET_COMMITS
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
@@ -62,7 +62,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         )
     spark = session("regroup maintain", cores=settings.cores, driver_memory=settings.driver_memory)
     with Beside(together) as beside:
-        maintenance = Maintenance(spark=spark, settings=settings, say=partial(print, flush=True), beside=beside)
+        maintenance = Maintenance(spark=spark, settings=settings, say=say, beside=beside)
         while True:
             with hold(settings.warehouse, "maintain"):
                 maintenance.round()

@@ -24,6 +24,7 @@ from jobs.errors import UserError, one_line
 from jobs.held import hold
 from jobs.metrics import MetricsServer, metrics
 from jobs.settings import Settings
+from jobs.terminal import say
 from jobs.topic_watch import TopicWatch
 from pipelines.gold.alerts.alert import Facts, Limits
 from pipelines.gold.alerts.incidents import carried, key_of
@@ -52,7 +53,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             f"The warehouse {settings.warehouse} has no table {GROUPS.name} yet: run `./regroup build` or "
             "`./regroup up` first, or name another with --warehouse."
         )
-    notifier = Notifier(settings, say=partial(print, flush=True), is_single=args.once)
+    notifier = Notifier(settings, say=say, is_single=args.once)
     with hold(settings.warehouse, "notify"):
         if args.once:
             for watched in notifier.watched:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs import terminal
 from jobs.admin_poll import PERMISSIONS, Poller
 from jobs.append import Once, append
 from jobs.build_reassignments import rebuild_touched_reassignments
@@ -57,11 +58,11 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     spark = session("regroup poll", cores=settings.cores, driver_memory=settings.driver_memory)
     create_tables(spark, settings.warehouse, (*BRONZE, *REASSIGNMENT_TABLES))
     if args.once:
-        for following in _follow(spark, settings, print, threading.Lock()):
+        for following in _follow(spark, settings, terminal.say, threading.Lock()):
             following.once()
         return 0
     stopped = threading.Event()
-    followed = start(spark, settings, stopped, say=print, building=threading.Lock())
+    followed = start(spark, settings, stopped, say=terminal.say, building=threading.Lock())
     try:
         while not stopped.wait(1):
             for following in followed:

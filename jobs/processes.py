@@ -97,7 +97,8 @@ def _supervise(grace_s: float, nicer: int, command: Sequence[str]) -> None:
         os.killpg(child.pid, signal.SIGKILL)
 
     signal.signal(signal.SIGTERM, end_child)
-    print(child.pid, flush=True)
+    sys.stdout.write(f"{child.pid}\n")
+    sys.stdout.flush()
     threading.Thread(target=leave_with_child).start()
     while os.read(0, 4096):
         pass

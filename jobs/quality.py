@@ -25,6 +25,7 @@ from jobs.quality_docs import Looked, escaped, write_docs
 from jobs.quality_rows import Version, batches, engine, lone
 from jobs.quality_suite import Suite
 from jobs.settings import Settings
+from jobs.terminal import say
 from schemas.operations import QUALITY_RESULTS
 from schemas.rules import CHECKED, Kind, Rule, rules_of
 from schemas.states import RuleSeverity
@@ -43,14 +44,14 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     Raises:
         UserError: there is nothing to check.
     """
-    quality = Quality(warehouse=settings.warehouse, say=print)
+    quality = Quality(warehouse=settings.warehouse, say=say)
     if not quality.there():
         raise UserError(
             f"The warehouse {settings.warehouse} has no table of silver or gold yet: run `./regroup build` or "
             "`./regroup replay` first, or name another with --warehouse."
         )
     if args.data_docs is not None:
-        print(f"Data docs: {quality.docs(args.data_docs)}")
+        say(f"Data docs: {quality.docs(args.data_docs)}")
     while True:
         quality.round()
         if args.once:

@@ -48,6 +48,7 @@ TOP = {
     "worth_ratio": "part of what is lost that advice must save to be worth following",
     "cores": "threads of the local Spark",
     "driver_memory": "memory of the local Spark",
+    "capture_mb": "memory that the content of a capture may take in `replay`, in MB; a larger capture is refused",
     "host": "address the pages listen on; other than loopback needs `pages_token` or `trusted_proxies`",
     "port": "port the pages listen on",
     "pages_token": "token that readers of the pages must know, by reference",

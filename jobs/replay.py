@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from jobs.analyze import analyze
@@ -26,31 +21,25 @@ from jobs.create_tables import create_tables
 from jobs.delta_io import claim
 from jobs.errors import UserError
 from jobs.new_rows import NewRows
+from jobs.recording import Capture, Line
 from jobs.settings import DEFAULT_CLUSTER, Settings
 from jobs.spark import session
+from jobs.terminal import say
 from pipelines.bronze_batch import SourceRecord, bronze_rows
 from pipelines.coordinator_events import Unreadable
-from pipelines.log_layouts import layout
+from pipelines.log_layouts import layout, zone
 from pipelines.log_lines import PlacedLine, line_rows
 from pipelines.marks import mark
+from pipelines.observations import Refused
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, QUARANTINE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.states import QuarantineReason
 
 SOURCES = ("offsets", "log", "admin")
 T = TypeVar("T")
 Row = dict[str, Any]
 Rows = dict[str, list[Row]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
-    """One line of a broker's, controller's or Connect worker's log."""
-
-    file: str
-    number: int
-    text: str
-    broker_id: int | None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -59,64 +48,7 @@ class Batch:
 
     records: list[SourceRecord] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
-    observations: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
-
-
-class Capture:
-    """A capture folder, format 1.
-
-    Raises:
-        UserError: the folder, or its meta.json or offsets.parquet, is missing or of another format.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.meta = self._meta()
-
-    def _meta(self) -> dict[str, Any]:
-        try:
-            meta: dict[str, Any] = json.loads((self.folder / "meta.json").read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise UserError(f"{self.folder} is no capture folder: it has no meta.json.") from None
-        except (json.JSONDecodeError, UnicodeDecodeError):
-            raise UserError(f"The file {self.folder / 'meta.json'} is not JSON: record the capture again.") from None
-        if meta.get("format") != 1:
-            raise UserError(f"{self.folder} has capture format {meta.get('format')}; this Regroup reads format 1.")
-        return meta
-
-    def records(self) -> list[SourceRecord]:
-        """Every record, ordered by partition and offset."""
-        path = self.folder / "offsets.parquet"
-        try:
-            table = pq.read_table(path)
-        except FileNotFoundError:
-            raise UserError(f"The capture {self.folder} has no offsets.parquet: record it again.") from None
-        except pa.ArrowInvalid:
-            raise UserError(f"The file {path} is not Parquet: record the capture again.") from None
-        rows = (table[name].to_pylist() for name in ("partition", "offset", "timestamp_ms", "key", "value"))
-        return sorted((SourceRecord(*row) for row in zip(*rows, strict=True)), key=lambda r: (r.partition, r.offset))
-
-    def lines(self) -> Iterator[Line]:
-        """Lines of the brokers', controllers' and Connect workers' logs."""
-        for kind in ("broker", "controller", "connect-worker"):
-            for path in sorted(self.folder.glob(f"{kind}-*.log*")):
-                number = path.name.removeprefix(f"{kind}-").split(".", 1)[0]
-                broker_id = int(number) if kind != "connect-worker" and number.isdigit() else None
-                with _open(path) as text:
-                    for at, line in enumerate(text, 1):
-                        yield Line(file=path.name, number=at, text=line.rstrip("\r\n"), broker_id=broker_id)
-
-    def observations(self) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Line number and object of admin.jsonl."""
-        for path in sorted(self.folder.glob("admin.jsonl*")):
-            with _open(path) as text:
-                yield from ((number, json.loads(line)) for number, line in enumerate(text, 1))
-
-
-def _open(path: Path) -> Any:
-    if path.suffix == ".gz":
-        return gzip.open(path, "rt", encoding="utf-8", errors="replace")
-    return path.open(encoding="utf-8", errors="replace")
+    observations: list[tuple[int, dict[str, Any] | Refused]] = field(default_factory=list)
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
@@ -133,11 +65,11 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)
     create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     for number, batch in enumerate(batches, 1):
-        print(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines", flush=True)
+        say(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines")
         replay(spark, settings, cluster, capture.meta, batch)
     tell_settings(spark, settings, cluster, capture.meta)
     analyze(spark, settings)
-    print(f"done: {settings.warehouse}")
+    say(f"done: {settings.warehouse}")
     return 0
 
 
@@ -145,7 +77,7 @@ def tell_settings(spark: SparkSession, settings: Settings, cluster: str, meta: d
     """The broker settings that the capture states, as a poll of the cluster would have observed them."""
     stated = meta.get("broker_overrides") or {}
     seen = {
-        "observed_at_ms": meta.get("started_ms", 0),
+        "observed_at_ms": meta.get("started_ms") or 0,
         "source": "capture",
         "kind": "broker_settings",
         "settings": stated,
@@ -202,9 +134,9 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
 def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any]) -> Rows:
     """The batch as bronze rows by table name."""
     rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0))
-    zone, reader = ZoneInfo(meta.get("log_time_zone", "UTC")), layout(meta.get("log_pattern", "default"))
-    lines = (PlacedLine(line.file, line.number, line.text, line.broker_id) for line in batch.lines)
-    events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=zone)
+    place, reader = zone(meta.get("log_time_zone") or "UTC"), layout(meta.get("log_pattern") or "default")
+    lines = (PlacedLine(e.file, e.number, e.text, e.broker_id, e.is_oversized) for e in batch.lines)
+    events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=place)
     rows[COORDINATOR_EVENTS.name] = events
     seen, unreadable = _observations(cluster, batch.observations)
     rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable]
@@ -212,19 +144,33 @@ def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any]) -> Rows:
     return rows
 
 
-def _observations(cluster: str, told: list[tuple[int, dict[str, Any]]]) -> tuple[list[Row], list[Row]]:
-    """Rows of `admin_observations`, and of `quarantine` for marks that say nothing."""
+def _observations(cluster: str, lines: list[tuple[int, dict[str, Any] | Refused]]) -> tuple[list[Row], list[Row]]:
+    """Rows of `admin_observations`, and of `quarantine` for lines and marks that cannot be used."""
     seen, refused = [], []
-    for number, body in told:
+    for number, body in lines:
+        if isinstance(body, Refused):
+            refused.append(_quarantined(cluster, number, *body))
+            continue
         row = _observation(cluster, number, body)
         found = mark(body, row["observed_at"]) if row["kind"] == "mark" else None
         if isinstance(found, Unreadable):
-            place = {"source": "admin.jsonl", "log_epoch": 0, "source_partition": -1, "source_offset": number}
-            told_of = {"reason": found.reason, "detail": found.detail, "raw_value": row["body"].encode()}
-            refused.append({"cluster": cluster} | place | told_of)
+            refused.append(_quarantined(cluster, number, found.reason, found.detail, row["body"]))
         else:
             seen.append(row | {"observed_at": found.marked_at} if found else row)
     return seen, refused
+
+
+def _quarantined(cluster: str, number: int, reason: QuarantineReason, detail: str, raw: str) -> Row:
+    return {
+        "cluster": cluster,
+        "source": "admin.jsonl",
+        "log_epoch": 0,
+        "source_partition": -1,
+        "source_offset": number,
+        "reason": reason,
+        "detail": detail,
+        "raw_value": raw.encode("utf-8", "replace"),
+    }
 
 
 def _observation(cluster: str, number: int, seen: dict[str, Any]) -> dict[str, Any]:
@@ -232,8 +178,8 @@ def _observation(cluster: str, number: int, seen: dict[str, Any]) -> dict[str, A
     return {
         "cluster": cluster,
         "observed_at": datetime.fromtimestamp(seen.get("observed_at_ms", 0) / 1000, UTC),
-        "source": seen.get("source", ""),
-        "kind": seen.get("kind", ""),
+        "source": seen.get("source") or "",
+        "kind": seen.get("kind") or "",
         "subject": f"{subject}#{number}",
         "body": json.dumps(seen, separators=(",", ":")),
     }

@@ -26,6 +26,7 @@ from jobs import small_table
 from jobs.errors import ERROR_LENGTH, UserError, one_line, wrapped
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS
 from schemas.states import JobOutcome
+from schemas.visible import visible_text
 
 FIRST_SECONDS = 5.0
 """A job may make the warehouse itself: as long as there is none, it is looked for again after so long."""
@@ -169,7 +170,7 @@ class Runs:
             text = wrapped(error) or f"{type(error).__name__}: {error}".rstrip(": ")
         for secret in self.secrets:
             text = text.replace(secret, "(secret)")
-        return text.split("\n", 1)[0][:ERROR_LENGTH]
+        return visible_text(text.split("\n", 1)[0][:ERROR_LENGTH])
 
 
 def _row(word: _Word, told_at: int) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from dashboards.databricks_warehouse import Warehouse
+from jobs.capture_files import DEFAULT_MB
 from jobs.errors import UserError
 from jobs.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
 from jobs.stated import all_typed, refuse_unknown, secret, typed
@@ -89,6 +90,7 @@ class Settings:
     worth_ratio: float = 0.1
     cores: int = 2
     driver_memory: str = "2g"
+    capture_mb: int = DEFAULT_MB
     host: str = "127.0.0.1"
     port: int = 8050
     pages_token: str = field(default="", repr=False)

@@ -16,6 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.errors import PassingError, UserError, one_line
+from jobs.terminal import say
 
 RESTS_S = (1.0, 10.0, 60.0)
 """Before each further start; then it is given up, but for what may pass by itself, for which the last one stands."""
@@ -32,7 +33,7 @@ OnFailure = Callable[[Exception], None]
 
 def tell(error: Exception) -> None:
     """A line of it."""
-    print(f"Reading failed, and is started again: {one_line(error)}", flush=True)
+    say(f"Reading failed, and is started again: {one_line(error)}")
 
 
 @dataclass(slots=True)

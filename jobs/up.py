@@ -37,6 +37,7 @@ from jobs.runs import Runs
 from jobs.settings import Cluster, Settings
 from jobs.spark import session
 from jobs.storming import Storming
+from jobs.terminal import say
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE
 from schemas.gold import GROUP_TABLES, MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
@@ -211,7 +212,7 @@ class _Stages:
         self._began = time.monotonic()
 
     def __call__(self, text: str) -> None:
-        print(f"{time.monotonic() - self._began:6.1f} s  {text}", flush=True)
+        say(f"{time.monotonic() - self._began:6.1f} s  {text}")
 
 
 def _embedded(settings: Settings, names: str, stack: ExitStack, say: _Stages) -> Settings:

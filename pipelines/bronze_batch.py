@@ -84,12 +84,13 @@ def bronze_rows(records: Iterable[SourceRecord], *, cluster: str, log_epoch: int
     """
     read = Records.of(records, log_epoch)
     rows = {name: array.to_pylist() for name, array in bronze(read, cluster=cluster).items()}
-    spans = {}
-    for partition in np.unique(read.partition).tolist():
-        offsets = read.offset[read.partition == partition]
-        spans[partition] = Span(
-            partition=partition, log_epoch=log_epoch, from_offset=int(offsets[0]), to_offset=int(offsets[-1]) + 1
-        )
+    partitions, first = np.unique(read.partition, return_index=True)
+    last = len(read.partition) - 1 - np.unique(read.partition[::-1], return_index=True)[1]
+    ends = (partitions, read.offset[first], read.offset[last])
+    spans = {
+        partition: Span(partition=partition, log_epoch=log_epoch, from_offset=start, to_offset=end + 1)
+        for partition, start, end in zip(*(column.tolist() for column in ends), strict=True)
+    }
     count(spans, read, (row["source_partition"] for row in rows[QUARANTINE.name]))
     return rows | {COVERAGE.name: [span.row(cluster, TOPIC) for span in spans.values()]}
 

@@ -22,6 +22,10 @@ WORKER_LAYOUTS = (layout("default"), layout("connect"))
 """What Connect workers use, whatever the brokers whose lines come the same way were told to use."""
 
 
+WORDS = ("oordinator", "GroupMetadata", "DistributedHerder", "eplica")
+"""A line without any of them is none of ours."""
+
+
 class Event(NamedTuple):
     """A row of `coordinator_events` without where the line came from."""
 
@@ -71,7 +75,7 @@ def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable 
     is theirs, and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`. A
     worker's line may also have the layout that Kafka ships for workers.
     """
-    if not any(word in line for word in ("oordinator", "GroupMetadata", "DistributedHerder", "eplica")):
+    if not any(word in line for word in WORDS):
         return None
     used = [layout, *WORKER_LAYOUTS] if WORKER_MARK in line else [layout]
     parts = next((found for known in used if (found := known.pattern.match(line))), None)

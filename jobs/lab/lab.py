@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import signal
-import sys
 import tempfile
 import threading
 from contextlib import ExitStack
@@ -21,6 +20,7 @@ from jobs.lab.cluster import Cluster
 from jobs.lab.members import Group, GroupPlan
 from jobs.lab.other_members import JavaPlan
 from jobs.lab.scenarios import Scenario, chosen
+from jobs.terminal import say
 
 if TYPE_CHECKING:
     import argparse
@@ -156,5 +156,4 @@ def without_compiler(left_out: list[str]) -> str:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(f"{datetime.now(UTC):%H:%M:%S} {text}\n")
-    sys.stdout.flush()
+    say(f"{datetime.now(UTC):%H:%M:%S} {text}")

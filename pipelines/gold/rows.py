@@ -91,13 +91,14 @@ def _manageable(silver: Silver, end_ms: int) -> int:
 
 
 def broker(observed: Mapping[str, Any]) -> Broker:
-    """From broker settings by name, as observed last; what is absent or no number is unknown."""
+    """From broker settings by name, as observed last; a setting that is absent or no int32 is unknown."""
 
     def stated(name: str) -> int | None:
         try:
-            return int(observed[name])
-        except (KeyError, TypeError, ValueError):
+            found = int(observed[name])
+        except (KeyError, TypeError, ValueError, OverflowError):
             return None
+        return found if 0 <= found < 2**31 else None
 
     return Broker(
         heartbeat_ms=stated("group.consumer.heartbeat.interval.ms"),

@@ -1,0 +1,40 @@
+"""What commands print. Names, log lines and library messages are untrusted: they may hold control sequences."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from typing import TextIO
+
+from schemas.visible import visible_stream, visible_text
+
+LONGEST = 4_000
+"""Characters of one line; the rest is cut off."""
+
+
+def say(text: str, file: TextIO | None = None) -> None:
+    """Print one line, at once. A line break inside `text` is shown as a sign, so no name can forge a second line."""
+    print(one_visible_line(text), file=file or sys.stdout, flush=True)
+
+
+def warn(text: str) -> None:
+    """Print one line to stderr."""
+    say(text, sys.stderr)
+
+
+def one_visible_line(text: str, longest: int = LONGEST) -> str:
+    """Return the text without hidden characters, at most `longest` characters of it."""
+    shown = visible_text(text[:longest])
+    return shown if len(shown) <= longest and len(text) <= longest else f"{shown[: longest - 1]}…"
+
+
+def guard_streams() -> ExitStack:
+    """Let everything that this process prints pass `visible_stream`, libraries and tracebacks included.
+
+    Returns:
+        A context that puts the streams back at its end.
+    """
+    guarded = ExitStack()
+    guarded.enter_context(redirect_stdout(visible_stream(sys.stdout)))
+    guarded.enter_context(redirect_stderr(visible_stream(sys.stderr)))
+    return guarded
