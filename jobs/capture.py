@@ -49,6 +49,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         UserError: the folder is in use, the cluster does not answer, or the topic does not exist.
     """
     cluster, folder = settings.only(args.cluster), args.out
+    if not args.duration >= 0:  # NaN is neither
+        raise UserError(f"The --duration must be seconds from 0 on, but is {args.duration}.")
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"The folder {folder} is not empty: give a new one with --out.")
     started_ms = _now_ms()

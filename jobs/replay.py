@@ -22,7 +22,7 @@ from jobs.delta_io import claim
 from jobs.errors import UserError
 from jobs.new_rows import NewRows
 from jobs.recording import Capture, Line
-from jobs.settings import DEFAULT_CLUSTER, Settings
+from jobs.settings import DEFAULT_CLUSTER, Settings, cluster_name
 from jobs.spark import session
 from jobs.terminal import say
 from pipelines.bronze_batch import SourceRecord, bronze_rows
@@ -36,6 +36,7 @@ from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import QuarantineReason
 
+MOST_BATCHES = 10_000
 SOURCES = ("offsets", "log", "admin")
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -58,8 +59,10 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     if unknown:
         raise UserError(f"Unknown source {unknown[0]!r} in --sources: known are {', '.join(SOURCES)}.")
     settings.hosts()  # A missing key is told before anything is written.
-    capture = Capture(args.capture)
-    cluster = args.cluster or DEFAULT_CLUSTER
+    if not 1 <= args.batches <= MOST_BATCHES:
+        raise UserError(f"The number of --batches must be from 1 to {MOST_BATCHES:,}, but is {args.batches}.")
+    capture = Capture(args.capture, settings.capture_mb, {each.events_layout for each in settings.clusters})
+    cluster = cluster_name(args.cluster or DEFAULT_CLUSTER)
     batches = split(capture, sources, args.batches, args.seed)
     claim(settings.warehouse, cluster, f"capture {capture.meta.get('scenario', '')} {capture.meta.get('started_ms')}")
     spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)

@@ -13,17 +13,20 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 from dashboards.databricks_warehouse import Warehouse
 from jobs.capture_files import DEFAULT_MB
 from jobs.errors import UserError
 from jobs.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
-from jobs.stated import all_typed, refuse_unknown, secret, typed
+from jobs.stated import all_typed, hints_of, refuse_unknown, secret, shown, table, text, typed
 from pipelines.log_layouts import layout, zone
 from pipelines.silver.client_hosts import ClientHosts, HostPolicy
 
 DEFAULT_CLUSTER = "kafka"
+LONGEST_FILE, LONGEST_NAME = 1_000_000, 100
+LONGEST_OPTION = 100_000
+"""Characters of a Kafka option, which may hold certificates."""
 TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks")
 SECRET = re.compile(r"password|secret|token|jaas|pem$")
 """Keys that are tables of the file, and neither flags nor environment variables."""
@@ -122,22 +125,32 @@ class Settings:
         environment = os.environ if environment is None else environment
         given = {key: value for key, value in (flags or {}).items() if value is not None}
         stated = _file(file) if file else {}
-        clusters = tuple(_cluster(name, table) for name, table in stated.pop("clusters", {}).items())
+        named = table("clusters", stated.pop("clusters", {}))
+        clusters = tuple(_cluster(name, content) for name, content in named.items())
         managers, hooks = alertmanagers(stated.pop("alertmanagers", [])), webhooks(stated.pop("webhooks", []))
         refuse_same_names((*managers, *hooks))
-        readers, databricks = stated.pop("readers", {}), _databricks(stated.pop("databricks", None))
+        readers = table("readers", stated.pop("readers", {}))
+        databricks = _databricks(stated.pop("databricks", None))
         known = {f.name for f in fields(cls)} - set(TABLES)
         refuse_unknown(stated, known | set(TABLES), f"the settings file {file}")
         values = stated | {key: environment[name] for key in known if (name := f"REGROUP_{key.upper()}") in environment}
         bootstrap = given.pop("bootstrap_servers", None) or environment.get("REGROUP_BOOTSTRAP_SERVERS")
         values |= {key: value for key, value in given.items() if key in known}
+        if (wanted := given.get("cluster")) is not None:
+            cluster_name(wanted)
         if bootstrap:
-            clusters = _one(clusters, given.get("cluster"), bootstrap)
-        given = {key: typed(key, value, get_type_hints(cls)[key]) for key, value in values.items()}
+            clusters = _one(clusters, wanted, text("The bootstrap servers", bootstrap))
+        hints = hints_of(cls)
+        given = {key: typed(key, value, hints[key]) for key, value in values.items()}
         _refuse_impossible(given)
         # Spark and Delta take a relative path for a table's name.
         warehouse = given.pop("warehouse", Path(".regroup/warehouse")).absolute()
-        told = {"alertmanagers": managers, "webhooks": hooks, "readers": readers, "databricks": databricks}
+        told: dict[str, Any] = {
+            "alertmanagers": managers,
+            "webhooks": hooks,
+            "readers": readers,
+            "databricks": databricks,
+        }
         return cls(clusters=clusters, warehouse=warehouse, **told, **given)
 
     def secrets(self) -> tuple[str, ...]:
@@ -184,11 +197,17 @@ class Settings:
 
 def _file(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        with path.open(encoding="utf-8") as file:
+            content = file.read(LONGEST_FILE + 1)
+        if len(content) > LONGEST_FILE:
+            raise UserError(f"The settings file {path} has more than {LONGEST_FILE:,} characters: name the right one.")
+        return tomllib.loads(content)
     except FileNotFoundError:
         raise UserError(f"There is no settings file {path}: give an existing one with --config.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UserError(f"The settings file {path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise UserError(f"The settings file {path} is nested too deeply: write flat tables.") from None
     except OSError as error:
         raise UserError(f"The settings file {path} cannot be read: {error.strerror}.") from None
 
@@ -214,17 +233,44 @@ def _refuse_impossible(given: Mapping[str, Any]) -> None:
 
 def _cluster(name: str, stated: Any) -> Cluster:
     place = f"[clusters.{name}]"
-    if not isinstance(stated, dict):
-        raise UserError(f"clusters.{name} must be a table: write {place} on a line of its own.")
-    stated = dict(stated)
-    kafka = {key: str(value) for key, value in stated.pop("kafka", {}).items()}
+    cluster_name(name)
+    stated = dict(table(f"clusters.{name}", stated))
+    options = table(f"clusters.{name}.kafka", stated.pop("kafka", {}))
+    kafka = {key: _option(f"The Kafka option {key} in {place}", value) for key, value in options.items()}
     refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
     if "bootstrap_servers" not in stated:
         raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
-    logs = tuple(_log(f"[[clusters.{name}.logs]]", each) for each in stated.pop("logs", []))
+    logs = tuple(_log(f"[[clusters.{name}.logs]]", each) for each in _tables(f"clusters.{name}.logs", stated))
     cluster = Cluster(name=name, kafka=kafka, logs=logs, **all_typed(Cluster, stated, place))
     _readable(place, cluster.events_layout, cluster.events_zone)
     return cluster
+
+
+def cluster_name(name: str) -> str:
+    """Return the name of a cluster, which is also a file's name in the warehouse.
+
+    Raises:
+        UserError: it cannot be both.
+    """
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or set("/\\") & set(name) or name in (".", ".."):
+        raise UserError(
+            f"The cluster name {name[:LONGEST_NAME]!r} cannot be used: take 1 to {LONGEST_NAME} printable characters "
+            "other than slashes."
+        )
+    return name
+
+
+def _option(what: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return text(what, str(value) if isinstance(value, int | float) else value, LONGEST_OPTION)
+
+
+def _tables(key: str, stated: dict[str, Any]) -> list[Any]:
+    found = stated.pop(key.rpartition(".")[2], [])
+    if not isinstance(found, list):
+        raise UserError(f"{key} must be a list of tables: write [[{key}]] on a line of its own.")
+    return found
 
 
 def _databricks(stated: Any) -> Warehouse | None:
@@ -238,7 +284,7 @@ def _databricks(stated: Any) -> Warehouse | None:
         if not stated.get(key):
             raise UserError(f'{place} has no {key}: add {key} = "{such_as}".')
     if "/" not in str(stated["tables"]) and str(stated["tables"]).count(".") != 1:
-        raise UserError(f"In {place}, tables must be catalog.schema or a folder, but is {stated['tables']!r}.")
+        raise UserError(f"In {place}, tables must be catalog.schema or a folder, but is {shown(stated['tables'])}.")
     if tuple(bool(stated.get(key)) for key in ("token", "client_id", "client_secret")) not in WAYS_IN:
         raise UserError(f'{place} needs token = "env:NAME", or client_id and client_secret of a service principal.')
     return Warehouse(**all_typed(Warehouse, stated, place))
@@ -259,6 +305,8 @@ def _readable(place: str, wanted: str, zone_name: str) -> None:
         zone(zone_name)
     except ValueError as error:
         raise UserError(f"In {place}: {error}") from None
+    except (OverflowError, RecursionError):
+        raise UserError(f"In {place}, the log layout is too large or nested too deeply: shorten it.") from None
 
 
 def _one(clusters: tuple[Cluster, ...], name: str | None, bootstrap: str) -> tuple[Cluster, ...]:

@@ -33,6 +33,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         UserError: a file, the broker, the topic or the permission is missing.
     """
     cluster = settings.only(args.cluster)
+    if args.broker_id is not None and not 0 <= args.broker_id < 2**31:
+        raise UserError(f"No broker has the id {args.broker_id}: give its own with --broker-id.")
     shipper = Shipper(cluster, args.topic or cluster.events_topic, args.files, broker_id=args.broker_id)
     try:
         while shipper.ship() or args.follow:

@@ -5,10 +5,28 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
 from jobs.errors import UserError
+
+LONGEST_SHOWN = 100
+LONGEST_SECRET = 65_536
+LONGEST_TEXT = 1_000
+MOST = 2**31 - 1
+PORTS = (0, 65_535)
+LIMITS = {
+    "port": PORTS,
+    "metrics_port": PORTS,
+    "cores": (1, 1_024),
+    "capture_mb": (1, 1_000_000),
+    "max_offsets_per_trigger": (1, MOST),
+}
+"""Least and highest value of a number; of every other 0 and `MOST`."""
+
+
+hints_of = cache(get_type_hints)
 
 
 def all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, Any]:
@@ -17,29 +35,92 @@ def all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, An
     Raises:
         UserError: one is of another type.
     """
-    hints = get_type_hints(kind)
+    hints = hints_of(kind)
     return {key: typed(f"{key} in {place}", value, hints[key]) for key, value in stated.items()}
 
 
 def typed(key: str, value: Any, wanted: Any) -> Any:
-    """The value as the setting's type: the file has types, the environment only text."""
+    """Return the value as the setting's type: the file has types, the environment only text.
+
+    Raises:
+        UserError: it is of another type, out of range, or text that UTF-8 cannot hold.
+    """
     if wanted is Path:
-        return Path(value).expanduser()
+        return _path(key, value)
     if wanted is bool:
         if isinstance(value, bool):
             return value
-        raise UserError(f"The setting {key} must be true or false, but is {value!r}.")
-    kind = wanted if wanted in (int, float, str) else int
+        raise UserError(f"The setting {key} must be true or false, but is {shown(value)}.")
+    if wanted is str:
+        return text(f"The setting {key}", value)
+    kind = float if wanted is float else int
     try:
-        return kind(value)
-    except (TypeError, ValueError):
-        raise UserError(f"The setting {key} must be {kind.__name__}, but is {value!r}.") from None
+        # `int` would cut a fraction off without a word.
+        is_cut = isinstance(value, float) and kind(value) != value
+        number = None if is_cut else kind(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(value, bool):
+        raise UserError(f"The setting {key} must be {kind.__name__}, but is {shown(value)}.")
+    least, most = LIMITS.get(key.partition(" ")[0], (0, MOST))
+    if not least <= number <= most:
+        raise UserError(f"The setting {key} must be {kind.__name__} from {least} to {most}, but is {shown(value)}.")
+    return number
+
+
+def text(what: str, value: Any, longest: int = LONGEST_TEXT) -> str:
+    """Return the value if it is text of at most `longest` characters, without NUL, that UTF-8 can hold.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not isinstance(value, str):
+        raise UserError(f'{what} must be str (text in "quotes"), but is {shown(value)}.')
+    if "\0" in value or not _is_utf8(value):
+        raise UserError(f"{what} holds a character that is no text: write it anew.")
+    if len(value) > longest:
+        raise UserError(f"{what} has more than {longest:,} characters: shorten it.")
+    return value
+
+
+def shown(value: Any) -> str:
+    """Return a value as a message may quote it; a table or list only by its kind, since it may be deep or long."""
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    return repr(value if not isinstance(value, str) else value[:LONGEST_SHOWN])
+
+
+def table(what: str, value: Any) -> dict[str, Any]:
+    """Return the value if it is a table.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not isinstance(value, dict):
+        raise UserError(f"{what} must be a table: write [{what}] on a line of its own.")
+    return value
+
+
+def _is_utf8(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _path(key: str, value: Any) -> Path:
+    try:
+        return Path(text(f"The setting {key}", str(value) if isinstance(value, Path) else value)).expanduser()
+    except RuntimeError:
+        raise UserError(f"The setting {key} names the home of a user who does not exist: {shown(value)}.") from None
 
 
 def refuse_unknown(stated: Mapping[str, Any], known: set[str], place: str) -> None:
     """Name an unknown key with the nearest valid one."""
-    for key in stated:
-        if key not in known:
+    for each in stated:
+        if each not in known:
+            key = each[:LONGEST_SHOWN]
             near = get_close_matches(key, known, n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}."
             raise UserError(f"Unknown setting {key!r} in {place}: {hint}")
@@ -54,7 +135,10 @@ def secret(what: str, value: str) -> str:
         return os.environ[reference]
     if kind == "file":
         try:
-            return Path(reference).read_text(encoding="utf-8").strip()
+            with Path(reference).open(encoding="utf-8") as file:
+                return file.read(LONGEST_SECRET).strip()
         except OSError as error:
             raise UserError(f"{what} refers to the file {reference}: {error.strerror}.") from None
+        except ValueError:
+            raise UserError(f"{what} refers to the file {reference}, which holds no text in UTF-8.") from None
     return value

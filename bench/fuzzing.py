@@ -1,0 +1,83 @@
+"""Random inputs, one by one, to a function that must read each or refuse it in one sentence."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import resource
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from jobs.errors import UserError
+
+T = TypeVar("T")
+STUCK_S = 120.0
+WARM_UP = 200
+WATCHED_TOGETHER = 100
+HANG_S = 1.0
+LONGEST_SENTENCE = 5_000
+
+
+@dataclass(slots=True)
+class Findings:
+    """How a run went. `counts` has each input once, by its outcome."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    crashes: list[str] = field(default_factory=list)
+    slowest_s: float = 0.0
+    seconds: float = 0.0
+    extra_mb: float = 0.0
+
+    @property
+    def is_good(self) -> bool:
+        return not self.crashes and self.slowest_s < HANG_S
+
+
+def fuzzed(count: int, inputs: Iterator[T], read: Callable[[T], str]) -> Findings:
+    """Read `count` inputs; `read` returns the outcome in a few words, or raises `UserError`."""
+    for _ in range(min(count, WARM_UP)):
+        _outcome(next(inputs), read, Findings())
+    found, before, began = Findings(), _peak_mb(), time.monotonic()
+    for number in range(count):
+        if number % WATCHED_TOGETHER == 0:
+            faulthandler.dump_traceback_later(STUCK_S, exit=True)
+        each, at = next(inputs), time.thread_time()
+        found.counts[_outcome(each, read, found)] += 1
+        found.slowest_s = max(found.slowest_s, time.thread_time() - at)
+    faulthandler.cancel_dump_traceback_later()
+    found.seconds, found.extra_mb = time.monotonic() - began, _peak_mb() - before
+    return found
+
+
+def _outcome(each: T, read: Callable[[T], str], found: Findings) -> str:
+    try:
+        return read(each)
+    except UserError as error:
+        if "\n" not in str(error) and len(str(error)) < LONGEST_SENTENCE and str(error).endswith((".", "?")):
+            return "refused in one sentence"
+        found.crashes.append(f"no sentence: {str(error)!r:.500}: {each!r:.2000}")
+    except Exception as error:  # noqa: BLE001 - what the run looks for
+        found.crashes.append(f"{error!r:.300}: {each!r:.2000}")
+    return "crashed"
+
+
+def _peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def memory_folder() -> str | None:
+    """Where files that change a thousand times a second belong; None: the default place."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+
+
+def report(name: str, found: Findings) -> None:
+    """Print the outcomes, crashes, time and memory of a run."""
+    print(f"{found.counts.total():,} {name}")
+    for outcome, count in found.counts.most_common():
+        print(f"  {count:>9,} {count / max(1, found.counts.total()):7.2%}  {outcome}")
+    slowest = f"slowest {found.slowest_s:.3f} s"
+    print(f"  {len(found.crashes)} crashed, {slowest}, {found.seconds:.0f} s, {found.extra_mb:.0f} MB more at the peak")
+    print(*found.crashes[:5], sep="\n")
