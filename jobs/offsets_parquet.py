@@ -6,13 +6,18 @@ Parquet can describe gigabytes in a few bytes: a page of zeros, one large dictio
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from contextlib import suppress
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from jobs.capture_files import Budget
 from jobs.errors import UserError
 from pipelines.bronze_batch import SourceRecord
 from pipelines.parquet_pages import DELTA_BYTE_ARRAY, DICTIONARY, pages
@@ -46,7 +51,7 @@ TOO_OLD = re.compile(r"\s*parquet-cpp(?!-arrow)", re.IGNORECASE)
 """Writers whose column sizes are known to be wrong (PARQUET-816), so that pages could hide behind a column's end."""
 
 
-def read_records(files: CaptureFiles) -> list[SourceRecord]:
+def read_records(files: CaptureFiles, *, is_probed: bool = False) -> list[SourceRecord]:
     """Return every record, ordered by partition and offset.
 
     Raises:
@@ -58,10 +63,10 @@ def read_records(files: CaptureFiles) -> list[SourceRecord]:
         raw = files.read(NAME, ACCOUNT)
     except FileNotFoundError:
         raise UserError(f"The capture {files.folder} has no {NAME}: record it again.") from None
+    if is_probed:
+        _probe(raw, files)
     try:
-        file = _opened(raw)
-        _check_pages(files, raw, file.metadata)
-        found = list(_records(files, file))
+        found = list(_checked_records(raw, files.budget))
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         why = str(error).split("\n", 1)[0][:200]
         raise UserError(
@@ -75,6 +80,28 @@ def read_records(files: CaptureFiles) -> list[SourceRecord]:
                 "capture again."
             )
     return found
+
+
+def _probe(raw: bytes, files: CaptureFiles) -> None:
+    """Read the file in a process of its own first: some broken metadata makes Arrow abort the process, without an
+    exception.
+
+    Raises:
+        UserError: that process was ended by a signal.
+    """
+    command = [sys.executable, "-P", "-m", "jobs.offsets_parquet", str(files.budget.limit_mb)]
+    ended = subprocess.run(command, input=raw, capture_output=True, check=False)
+    if ended.returncode < 0:
+        raise UserError(
+            f"The file {files.folder / NAME} is not Parquet as a capture has it (Arrow cannot read its metadata): "
+            "record the capture again."
+        )
+
+
+def _checked_records(raw: bytes, budget: Budget) -> Iterator[SourceRecord]:
+    file = _opened(raw)
+    _check_pages(budget, raw, file.metadata)
+    yield from _records(budget, file)
 
 
 def _opened(raw: bytes) -> pq.ParquetFile:
@@ -96,14 +123,14 @@ def _opened(raw: bytes) -> pq.ParquetFile:
     return pq.ParquetFile(pa.BufferReader(raw), read_dictionary=["key", "value"], **options, **limits)
 
 
-def _check_pages(files: CaptureFiles, raw: bytes, metadata: pq.FileMetaData) -> None:
+def _check_pages(budget: Budget, raw: bytes, metadata: pq.FileMetaData) -> None:
     """Charge what reading will unpack.
 
     Raises:
         ValueError: a page claims what cannot be.
         UserError: it is too much.
     """
-    spend = files.budget.spend
+    spend = budget.spend
     wanted = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
@@ -125,7 +152,7 @@ def _check_pages(files: CaptureFiles, raw: bytes, metadata: pq.FileMetaData) -> 
                     raise ValueError("the encoding DELTA_BYTE_ARRAY is not supported")
 
 
-def _records(files: CaptureFiles, file: pq.ParquetFile) -> Iterator[SourceRecord]:
+def _records(budget: Budget, file: pq.ParquetFile) -> Iterator[SourceRecord]:
     left = file.metadata.num_rows
     for batch in file.iter_batches(columns=list(COLUMNS), use_threads=False):
         if (left := left - len(batch)) < 0:
@@ -139,13 +166,20 @@ def _records(files: CaptureFiles, file: pq.ParquetFile) -> Iterator[SourceRecord
             if len(batch) and not 0 <= found["min"] <= found["max"] <= last:
                 raise ValueError(f"the column {name} has a value that Kafka never writes")
         values = [columns[name].to_pylist() for name in NUMBERS]
-        values += [_blobs(files, columns[name]) for name in ("key", "value")]
+        values += [_blobs(budget, columns[name]) for name in ("key", "value")]
         yield from map(SourceRecord._make, zip(*values, strict=True))
 
 
-def _blobs(files: CaptureFiles, column: pa.DictionaryArray) -> list[bytes | None]:
+def _blobs(budget: Budget, column: pa.DictionaryArray) -> list[bytes | None]:
     """The values, once their size is charged; equal ones are one object."""
     sizes = pc.fill_null(pc.take(pc.binary_length(column.dictionary), column.indices), 0)
-    files.budget.spend(ACCOUNT, pc.sum(pc.cast(sizes, pa.int64())).as_py() or 0, NAME)
+    budget.spend(ACCOUNT, pc.sum(pc.cast(sizes, pa.int64())).as_py() or 0, NAME)
     values = column.dictionary.to_pylist()
     return [None if at is None else values[at] for at in column.indices.to_pylist()]
+
+
+if __name__ == "__main__":
+    # Whatever is an exception here is one in the parent too, which says it. Only an abort ends this process early.
+    with suppress(Exception):
+        for _ in _checked_records(sys.stdin.buffer.read(), Budget(Path(NAME), int(sys.argv[1]))):
+            pass

@@ -54,13 +54,16 @@ class Capture:
         folder: the folder itself, no symbolic link to it.
         limit_mb: memory that the content may take.
         layouts: log layouts that its `meta.json` may state beside the known ones.
+        is_probed: read the records in another process first, which may crash.
 
     Raises:
         UserError: the folder or a file is missing, broken, no regular file, or larger than the limit.
     """
 
-    def __init__(self, folder: Path, limit_mb: int = DEFAULT_MB, layouts: Collection[str] = ()) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: Path, limit_mb: int = DEFAULT_MB, layouts: Collection[str] = (), *, is_probed: bool = False
+    ) -> None:
+        self.folder, self._is_probed = folder, is_probed
         self._files = CaptureFiles(folder, limit_mb)
         self.meta = self._meta({*LAYOUTS, *LAYOUTS.values(), *layouts})
 
@@ -87,7 +90,7 @@ class Capture:
 
     def records(self) -> list[SourceRecord]:
         """Return every record, ordered by partition and offset."""
-        return read_records(self._files)
+        return read_records(self._files, is_probed=self._is_probed)
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines of the brokers', controllers' and Connect workers' logs."""

@@ -61,7 +61,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     settings.hosts()  # A missing key is told before anything is written.
     if not 1 <= args.batches <= MOST_BATCHES:
         raise UserError(f"The number of --batches must be from 1 to {MOST_BATCHES:,}, but is {args.batches}.")
-    capture = Capture(args.capture, settings.capture_mb, {each.events_layout for each in settings.clusters})
+    layouts = {each.events_layout for each in settings.clusters}
+    capture = Capture(args.capture, settings.capture_mb, layouts, is_probed=True)
     cluster = cluster_name(args.cluster or DEFAULT_CLUSTER)
     batches = split(capture, sources, args.batches, args.seed)
     claim(settings.warehouse, cluster, f"capture {capture.meta.get('scenario', '')} {capture.meta.get('started_ms')}")

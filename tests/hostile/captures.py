@@ -177,6 +177,20 @@ REFUSED = {
     "prefixes that multiply": (prefix_encoded, "DELTA_BYTE_ARRAY is not supported"),
 }
 
+
+def fatal(folder: Path) -> None:
+    """A footer whose size statistics contradict the schema: Arrow 26 ends the process."""
+    table = pq.read_table(RECORDED / "offsets.parquet")
+    pq.write_table(table, folder / "offsets.parquet", row_group_size=1_000)
+    raw = (folder / "offsets.parquet").read_bytes()
+    size = int.from_bytes(raw[-8:-4], "little") + 8
+    # Each column is optional; as required ones they would have no levels to count.
+    footer = raw[-size:].replace(b"\x25\x02\x18\x03key", b"\x25\x00\x18\x03key")
+    (folder / "offsets.parquet").write_bytes(raw[:-size] + footer)
+
+
+REFUSED["a footer that is fatal to Arrow"] = (fatal, "Arrow cannot read its metadata")
+
 READ = {
     "a byte order mark and CRLF": (
         content("meta.json", b"\xef\xbb\xbf" + json.dumps(META, indent=1).replace("\n", "\r\n").encode()),
