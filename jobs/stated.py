@@ -79,7 +79,7 @@ def text(what: str, value: Any, longest: int = LONGEST_TEXT) -> str:
     """
     if not isinstance(value, str):
         raise UserError(f'{what} must be str (text in "quotes"), but is {shown(value)}.')
-    if "\0" in value or not _is_utf8(value):
+    if "\0" in value or (longest == LONGEST_TEXT and "\n" in value) or not _is_utf8(value):
         raise UserError(f"{what} holds a character that is no text: write it anew.")
     if len(value) > longest:
         raise UserError(f"{what} has more than {longest:,} characters: shorten it.")
