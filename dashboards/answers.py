@@ -8,14 +8,31 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import Any, NamedTuple
 
+import pyarrow as pa
+
 Row = dict[str, Any]
+
+ANSWER_BYTES = 16 << 20
+"""Bytes of one answer as Arrow holds it; as Python's values it takes up to 15 times as much."""
+
+CELL_BYTES = 16
+"""Bytes of an ordinary cell as Arrow holds it: a longer one counts as several."""
 
 
 class Rows(NamedTuple):
-    """An answer; `is_capped` when there would have been more rows."""
+    """An answer; `is_capped` when there would have been more rows. `size`: bytes of the rows as Arrow holds them."""
 
     rows: list[Row]
     is_capped: bool
+    size: int = 0
+
+
+def rows_of(found: pa.Table, cap: int) -> Rows:
+    """The first `cap` rows, and fewer if they have more than `ANSWER_BYTES`: clients choose the lengths of names."""
+    kept = found.slice(0, cap)
+    while kept.nbytes > ANSWER_BYTES:
+        kept = kept.slice(0, kept.num_rows // 2)
+    return Rows(kept.to_pylist(), is_capped=kept.num_rows < found.num_rows, size=kept.nbytes)
 
 
 class Answers:
@@ -62,4 +79,5 @@ class Answers:
 
 
 def _cells(answer: Rows) -> int:
-    return 1 + len(answer.rows) * len(answer.rows[0]) if answer.rows else 1
+    cells = len(answer.rows) * len(answer.rows[0]) if answer.rows else 0
+    return 1 + max(cells, answer.size // CELL_BYTES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dashboards.answers import Answers
+from dashboards.answers import Answers, rows_of
 from dashboards.databricks_connection import Connections, connect, is_answer
 from dashboards.databricks_sql import bound, statement
 from dashboards.databricks_versions import Version, Versions
@@ -83,6 +83,6 @@ class DatabricksLake:
             numbers = {name: version.number for name, version in of.items()}
             text = statement(sql, numbers, self._place, parameters, prefixes)
             found = milliseconds(self._connections.ask(text, bound(text, {**parameters, "cap": cap + 1}, prefixes)))
-            return Rows(found.slice(0, cap).to_pylist(), is_capped=found.num_rows > cap)
+            return rows_of(found, cap)
 
         return self._answers.get(key, answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dashboards.gold_store import moment
-from dashboards.lake import Lake, Row, Rows
+from dashboards.lake import Lake, LakeError, Row, Rows
 
 SOURCE_ROWS = 500
 GAP_ROWS = 200
@@ -14,6 +14,7 @@ REFUSAL_ROWS = 50
 RUN_ROWS = 200
 RUN_DAYS = 90
 RULE_ROWS = 5_000
+LIMIT_ROWS = 200
 DAY_MS = 86_400_000
 
 SOURCES = """
@@ -66,6 +67,19 @@ JOIN (SELECT table_name, max(checked_at) AS checked_at FROM quality_results GROU
 ORDER BY r.table_name, r.rule LIMIT $cap
 """
 
+LIMITS = """
+SELECT cluster, limit_name, allowed, groups, example, reached_at FROM (
+    SELECT *, row_number() OVER (PARTITION BY cluster, limit_name ORDER BY reached_at DESC) AS newest
+    FROM limits_reached
+) found WHERE newest = 1 ORDER BY cluster, limit_name LIMIT $cap
+"""
+
+NOT_COSTED = """
+SELECT cluster, not_costed, count(*) AS generations, count(DISTINCT group_id) AS groups, max(joined_at) AS last_at,
+       max_by(group_id, joined_at) AS example
+FROM generations WHERE not_costed IS NOT NULL GROUP BY cluster, not_costed ORDER BY cluster, not_costed LIMIT $cap
+"""
+
 # A replayed capture leaves what its log and its polls told, and no spans of theirs.
 TOLD = {
     "log": ("coordinator_events", "SELECT 1 AS told FROM coordinator_events LIMIT $cap"),
@@ -95,6 +109,18 @@ class HealthStore:
     def quarantine(self) -> list[Row]:
         """What could not be read, by reason: `records`, `last_at` and the `detail` of the last one."""
         return self._lake.query(REASONS, ("quarantine",), REASON_ROWS, {}).rows
+
+    def limits(self) -> list[Row]:
+        """Groups that a limit keeps out of silver, as the newest rows of `limits_reached` say."""
+        return self._lake.query(LIMITS, ("limits_reached",), LIMIT_ROWS, {}).rows
+
+    def not_costed(self) -> list[Row]:
+        """Generations that were not costed, by cluster and reason: `generations`, `groups`, `last_at`, `example`."""
+        try:
+            return self._lake.query(NOT_COSTED, ("generations",), LIMIT_ROWS, {}).rows
+        except LakeError:
+            # A table of an earlier Regroup has no such column until a job starts.
+            return []
 
     def refusals(self) -> list[Row]:
         """Calls that failed or were refused, each with when that was told last."""

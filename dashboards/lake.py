@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from dashboards.answers import Answers, Row, Rows
+from dashboards.answers import Answers, Row, Rows, rows_of
 from dashboards.delta_files import DeltaFiles, Source
 from dashboards.sight import seen
 from dashboards.zones import ALWAYS, SPANS, Between, Zones
@@ -144,6 +144,10 @@ class LocalLake:
             return self._asked(question)
         except duckdb.BinderException as error:
             raise self._older(question, str(error)) or error from None
+        except duckdb.OutOfMemoryException:
+            raise LakeError(
+                "This page asks for more than the pages' memory holds: choose a shorter range, or one group."
+            ) from None
         except duckdb.IOException:
             # Files of the version that was open are gone: there is a newer one.
             with self._lock:
@@ -178,8 +182,7 @@ class LocalLake:
                 prefixes = question.prefixes
                 cursor.register(name, whole if prefixes is None else seen(cursor, name, whole, prefixes))
             asked = cursor.sql(question.sql, params={**question.parameters, "cap": question.cap + 1})
-            found = milliseconds(asked.to_arrow_table())
-        return Rows(found.slice(0, question.cap).to_pylist(), is_capped=found.num_rows > question.cap)
+            return rows_of(milliseconds(asked.to_arrow_table()), question.cap)
 
     def _needed(self, cursor: DuckDBPyConnection, name: str, source: Source, question: Question) -> Sequence[str]:
         """Files that can have rows of the group that is asked for, if it is one."""

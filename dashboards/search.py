@@ -21,7 +21,8 @@ KEPT = 8
 LOOKED_AT = 512
 """Of longer ids only the beginning is searched: Kafka allows 32 KiB."""
 
-IDS = "SELECT cluster, group_id FROM groups ORDER BY cluster, group_id LIMIT $cap"
+IDS = "SELECT cluster, group_id FROM groups ORDER BY length(group_id), cluster, group_id LIMIT $cap"
+"""Short ids first: they are the ones that people type, and an answer holds so many bytes (`answers.ANSWER_BYTES`)."""
 
 
 class Hit(NamedTuple):

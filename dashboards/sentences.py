@@ -10,7 +10,7 @@ from dashboards.text import ABSENT, amount, between, bounded, clock, count, dura
 from dashboards.theme import LOOKS, look_of
 from dashboards.timeline import Segment
 from dashboards.zone import zone
-from schemas.states import DiagnosisCause, Evidence, GroupProtocol, GroupType, StallCause, Trigger
+from schemas.states import DiagnosisCause, Evidence, GroupProtocol, GroupType, NotCosted, StallCause, Trigger
 
 TRIGGERS = {
     Trigger.FIRST_MEMBER: "{} was the first to join",
@@ -135,10 +135,36 @@ def rebalance(found: Rebalance) -> str:
     elif stood:
         parts.append(f"{count(stood, word)} stopped")
     idle = any(s["cause"] == StallCause.NO_MEMBER for s in found.stopped)
-    parts.append("the last member went: nobody is there to lose anything" if idle else cost(found.stopped, word))
+    reason = not_costed(g)
+    if reason is not None:
+        parts.append(reason)
+    if is_costed(g):
+        parts.append("the last member went: nobody is there to lose anything" if idle else cost(found.stopped, word))
     if found.restarted:
         parts.append(f"later, static members that came back: {cost(found.restarted, word)}")
     return "; ".join(parts) + "."
+
+
+def is_costed(generation: Row) -> bool:
+    """Whether the cost of a row of `generations` is known, but for partitions that do not exist."""
+    return generation.get("not_costed") in (None, NotCosted.NO_SUCH_PARTITION)
+
+
+def not_costed(generation: Row) -> str | None:
+    """Why resources of a row of `generations` were not costed; None if all were, or if an earlier Regroup wrote it."""
+    known = generation.get("resources_not_costed")
+    number = "resources" if known is None else count(known, "resource")
+    match generation.get("not_costed"):
+        case None:
+            return None
+        case NotCosted.TOO_LARGE:
+            return f"not costed: its record lists {number}, more than the setting max_resources allows"
+        case NotCosted.UNKNOWN_BEFORE:
+            return "not costed: what members had before is not known"
+        case NotCosted.NO_SUCH_PARTITION:
+            return f"{number} not costed: the leader assigned partitions that polls say do not exist"
+        case _:
+            return "not costed: an assignment could not be decoded"
 
 
 def cost(stalls: Sequence[Row], word: str) -> str:
@@ -163,10 +189,11 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
     word = unit(generations[0]["group_type"])
     longest = max(generations, key=lambda g: g["rebalance_ms"] or g["rebalance_ms_max"] or 0)
     when = f"{clock(longest['joined_at'])} {zone()} ({longest['trigger'].replace('_', ' ')})"
-    return (
-        f"{now}. {count(len(generations), 'rebalance')}, {bounded(estimate, low, high)} {word}-seconds lost; "
-        f"the longest took {took(longest)} at {when}."
-    )
+    left_out = sum(not_costed(g) is not None for g in generations)
+    lost = f"{bounded(estimate, low, high)} {word}-seconds lost"
+    if left_out:
+        lost += f" (of {left_out:,} of them some or all is not costed)"
+    return f"{now}. {count(len(generations), 'rebalance')}, {lost}; the longest took {took(longest)} at {when}."
 
 
 def waited(delays: Sequence[Segment]) -> str:

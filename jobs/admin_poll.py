@@ -13,6 +13,7 @@ from base64 import urlsafe_b64encode
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from confluent_kafka import KafkaException
@@ -22,6 +23,8 @@ from jobs.admin_client import Client, attempt, connect, refused
 from jobs.end_offsets import KIND as END_OFFSETS
 from jobs.end_offsets import EndOffsets
 from jobs.kafka_client import ANSWER_WITHIN_S, admin
+from pipelines.limits import DEFAULT_LIMITS, Limits
+from pipelines.long_names import shortened
 from pipelines.reassignments.statements import RULES_MS
 
 if TYPE_CHECKING:
@@ -44,6 +47,12 @@ PERMISSIONS = {
 }
 """Call to what it needs and what it is for."""
 
+NAMED_TOPICS = 500
+"""Topics asked for by name in one look."""
+
+NO_SUCH_TOPIC = (3, 17)
+"""UNKNOWN_TOPIC_OR_PARTITION and INVALID_TOPIC_EXCEPTION (`org.apache.kafka.common.protocol.Errors`)."""
+
 SETTINGS = (
     "group.consumer.assignment.interval.ms",
     "group.consumer.heartbeat.interval.ms",
@@ -59,17 +68,20 @@ SETTINGS = (
 
 
 class Poller:
-    """Looks at one cluster, again and again. `errors`: what failed in the last look, by call.
+    """Looks at one cluster, again and again. `errors`: what failed in the last look, by call. Groups beyond `limits`
+    are left out, and counted in the observation `group_list`.
 
     Raises:
         UserError: an option has no counterpart, or no broker answers at the start.
     """
 
-    def __init__(self, options: Mapping[str, str]) -> None:
+    def __init__(self, options: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
+        self._limits = limits
         self._client: Client = connect(options)
         self._groups: AdminClient = admin(options)
         self._ends = EndOffsets(self._groups)
-        self._told: dict[tuple[str, str], str] = {}
+        self._told: dict[tuple[str, str], bytes] = {}
+        self._assigned: set[str] = set()
         self._moving: dict[str, list[int]] = {}
         self._ended: dict[str, float] = {}
         self._seen: list[Observation] = []
@@ -109,6 +121,7 @@ class Poller:
             self._topics(None)
             self._settings()
             self._list_groups()
+            self._missing_topics()
             self._end_offsets()
         for kind, name in [told for told in self._told if told[0] == "error" and told[1] not in self.errors]:
             del self._told[kind, name]  # so that it is told again should it come back
@@ -116,11 +129,13 @@ class Poller:
 
     def _tell(self, kind: str, subject: str, body: Mapping[str, Any], *, always: bool = False) -> bool:
         """Whether it is another than the one told before."""
-        text, before = json.dumps(body, sort_keys=True), self._told.get((kind, subject))
-        if always or before != text:
-            self._told[kind, subject] = text
+        # A digest, since bodies hold what clients chose, at any length.
+        digest = blake2b(json.dumps(body, sort_keys=True).encode(errors="surrogatepass"), digest_size=16).digest()
+        before = self._told.get((kind, subject))
+        if always or before != digest:
+            self._told[kind, subject] = digest
             self._seen.append({"observed_at_ms": _now_ms(), "source": SOURCE, "kind": kind, **body})
-        return before is not None and before != text
+        return before is not None and before != digest
 
     def _failed(self, call: str, why: str, subject: str = "") -> None:
         name = f"{call} {subject}".strip()
@@ -172,6 +187,24 @@ class Poller:
             ]
             body = {"topic": topic["name"], "topic_id": _topic_id(topic.get("topic_id")), "partitions": partitions}
             self._tell("topic", topic["name"], body, always=wanted is not None)
+
+    def _missing_topics(self) -> None:
+        """Tell of topics that a group's leader assigned and that do not exist: they are topics without partitions.
+
+        The list of all topics leaves out those that this user may not describe; asked for by name, those are refused.
+        """
+        if not self._ends.partitions:
+            return
+        unknown = sorted(self._assigned - self._ends.partitions.keys())[:NAMED_TOPICS]
+        if not unknown:
+            return
+        found, why = attempt(lambda: self._client.describe_topics(unknown))
+        if why is not None:
+            self._failed("describe_topics", why)
+            return
+        for topic in found:
+            if topic["name"] and topic["error_code"] in NO_SUCH_TOPIC:
+                self._tell("topic", topic["name"], {"topic": topic["name"], "topic_id": None, "partitions": []})
 
     def _log_dirs(self) -> None:
         """Sizes of the partitions that move, on every broker that answers."""
@@ -228,9 +261,14 @@ class Poller:
                 "protocol_type": each["protocol_type"],
             }
             for each in sorted(listed, key=lambda each: each["group_id"])
-        ]
-        self._tell("group_list", "", {"groups": groups})
-        self._ends.keep(group["group_id"] for group in groups)
+            if len(each["group_id"].encode(errors="surrogatepass")) <= self._limits.name_bytes
+        ][: self._limits.groups]
+        left_out = {"left_out": len(listed) - len(groups)} if len(groups) < len(listed) else {}
+        self._tell("group_list", "", {"groups": groups} | left_out)
+        self._assigned = set()
+        known = {group["group_id"] for group in groups}
+        self._told = {key: digest for key, digest in self._told.items() if key[0] != "group" or key[1] in known}
+        self._ends.keep(known)
         self._consumers([g for g in groups if g["protocol_type"] in ("consumer", "")])
         self._others(
             [g for g in groups if g["type"] in (None, "classic") and g["protocol_type"] not in ("consumer", "")]
@@ -249,9 +287,10 @@ class Poller:
             except KafkaException as error:
                 self._failed("describe_groups", error.args[0].str(), group["group_id"])
                 continue
-            body = _described(found)
+            body = _described(found, self._limits)
             has_changed = self._tell("group", group["group_id"], group | body)
             topics = {topic for member in body["members"] for topic, _ in member["assignment"]}
+            self._assigned |= topics
             self._ends.reads(group["group_id"], topics, has_changed=has_changed)
 
     def _others(self, groups: list[dict[str, Any]]) -> None:
@@ -287,19 +326,24 @@ class Poller:
             self._seen.append(told | {"topic": topic, "ends": seen.ends})
 
 
-def _described(group: Any) -> dict[str, Any]:
+def _described(group: Any, limits: Limits) -> dict[str, Any]:
+    """Members and what each was given; `too_large` instead, with how much that is, if it exceeds the limit."""
+    given = {each.member_id: each.assignment.topic_partitions for each in group.members}
+    total = sum(map(len, given.values()))
+    is_too_large = total > limits.resources
     members = [
         {
-            "member_id": each.member_id,
-            "instance_id": each.group_instance_id,
-            "client_id": each.client_id,
+            "member_id": shortened(each.member_id, limits.name_bytes),
+            "instance_id": each.group_instance_id and shortened(each.group_instance_id, limits.name_bytes),
+            "client_id": shortened(each.client_id, limits.name_bytes),
             "host": each.host,
-            "assignment": sorted([at.topic, at.partition] for at in each.assignment.topic_partitions),
+            "assignment": [] if is_too_large else sorted([at.topic, at.partition] for at in given[each.member_id]),
         }
         for each in sorted(group.members, key=lambda each: each.member_id)
     ]
     coordinator = group.coordinator.id if group.coordinator else None
-    return {"assignor": group.partition_assignor, "coordinator": coordinator, "members": members}
+    body = {"assignor": group.partition_assignor, "coordinator": coordinator, "members": members}
+    return body | {"too_large": total} if is_too_large else body
 
 
 def _dirs(found: list[dict[str, Any]] | None) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs import awaited
 from jobs.analyze import analyze
@@ -29,9 +30,10 @@ from jobs.create_tables import create_tables
 from jobs.delta_io import WRITERS, checkpoint_path, follow, read, table_path
 from jobs.engine import connect, show
 from jobs.errors import UserError
+from jobs.group_limits import group_limits
 from jobs.held import hold
 from jobs.new_rows import NewRows
-from jobs.release import release
+from jobs.release import release, reopen
 from jobs.replace import replace_rows, replace_whole
 from jobs.retention import has_settled, unsettled, with_settled
 from jobs.settings import Settings
@@ -48,7 +50,8 @@ from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STAL
 from schemas.states import GroupProtocol
 from schemas.tables import Table
 
-INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
+INPUTS = {COORDINATOR_RECORDS: "record_at", OFFSET_COMMITS: "first_commit_at", COORDINATOR_EVENTS: "event_at"}
+"""Tables of bronze that groups are built from, and when a row of each happened."""
 FOLLOWED = (*INPUTS, ADMIN_OBSERVATIONS)
 """Tables of bronze of which a new row may be about a group."""
 
@@ -59,32 +62,43 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     """
     warehouse, making = settings.warehouse, Making.of(settings)
     create_tables(spark, warehouse, SILVER)
+    known, limits = _beginnings(warehouse), group_limits(warehouse, settings.limits)
+    beginnings = limits.admitted(known, anew=True).drop_columns("since_at")
     if is_local(table_path(warehouse, GROUPS)) and not has_settled(warehouse):
-        made = silver_by_tasks(spark, warehouse, _beginnings(warehouse), making, in_files=True)
+        made = silver_by_tasks(spark, warehouse, beginnings, making, in_files=True)
         _of_each_table(lambda table: overwrite(warehouse, made[table]))
+        limits.report()
         return
     history = Frames(*(read(spark, warehouse, table) for table in INPUTS))
+    if beginnings.num_rows < known.num_rows:
+        admitted = F.broadcast(spark.createDataFrame(beginnings.select(GROUP)))
+        history = Frames(*(rows.join(admitted, GROUP, "left_semi") for rows in history))
     rebuilt = _by_spark(history, making).persist()
     try:
         for table in SILVER:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
             insist(path, partial(rows.write.format("delta").mode("overwrite").save, path), by_spark=True)
+        limits.report()
     finally:
         rebuilt.unpersist()
 
 
 def _beginnings(warehouse: Path) -> pa.Table:
-    """All groups of bronze, to be rebuilt from their start: what `restarts` returns, without asking silver, which may
-    be damaged.
+    """All groups of bronze, to be rebuilt from their start: what `restarts` returns, and `since_at`, when each was seen
+    first. Silver, which may be damaged, is not asked.
     """
     with connect() as engine:
         for table in INPUTS:
             show(engine, table.name, warehouse, table)
-        groups = " UNION ".join(f"SELECT cluster, group_id FROM {table.name}" for table in INPUTS)  # noqa: S608 - our own names
+        rows = " UNION ALL ".join(
+            f"SELECT cluster, group_id, {at} AS seen_at FROM {table.name}"  # noqa: S608 - our own names
+            for table, at in INPUTS.items()
+        )
         return engine.sql(
-            "SELECT *, NULL::TIMESTAMPTZ AS base_at, NULL::INTEGER AS base_log_epoch, NULL::BIGINT AS base_offset "  # noqa: S608
-            f"FROM ({groups}) WHERE group_id IS NOT NULL"
+            "SELECT cluster, group_id, min(seen_at) AS since_at, NULL::TIMESTAMPTZ AS base_at, "  # noqa: S608
+            "NULL::INTEGER AS base_log_epoch, NULL::BIGINT AS base_offset "
+            f"FROM ({rows}) WHERE group_id IS NOT NULL GROUP BY cluster, group_id"
         ).to_arrow_table()
 
 
@@ -109,12 +123,17 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
         settings: where the tables are, whose bronze already holds the new rows, and how rows are made.
         touched: what `touched` returned.
     """
-    warehouse = settings.warehouse
     # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
     spark = for_few_rows(spark) if touched.num_rows <= FEW_GROUPS else spark
-    new = with_named(spark, warehouse, touched)
-    if not new.num_rows:
-        return
+    limits = group_limits(settings.warehouse, settings.limits)
+    admitted = limits.admitted(with_named(spark, settings.warehouse, touched))
+    if admitted.num_rows:
+        _rebuild(spark, settings, admitted)
+    limits.report()
+
+
+def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table) -> None:
+    warehouse = settings.warehouse
     told = _Change(*Standing(spark=spark, warehouse=warehouse, touched=new).committing())
     # Arrow joins no columns of lists.
     rest = new.drop_columns("committed").join(told.new.select(GROUP), GROUP, join_type="left anti")
@@ -185,7 +204,13 @@ def _rebuilt(standing: Standing, stand: pa.Table, making: Making) -> Mapping[Tab
 
 def _by_spark(history: Frames, making: Making, restarts: DataFrame | None = None) -> DataFrame:
     return silver(
-        *history, quiet_ms=making.quiet_ms, hosts=making.hosts, restarts=restarts, topic_names=making.topic_names
+        *history,
+        quiet_ms=making.quiet_ms,
+        hosts=making.hosts,
+        restarts=restarts,
+        topic_names=making.topic_names,
+        partition_counts=making.partition_counts,
+        name_bytes=making.name_bytes,
     )
 
 
@@ -234,6 +259,8 @@ def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
         # What comes where `maintain` merges runs would be lost.
         with hold(settings.warehouse, "maintain"):
             say(f"{release(spark, settings.warehouse):,} records of the quarantine can be read now")
+            opened = reopen(spark, settings.warehouse, settings.limits)
+            say(f"{opened:,} records with assignments that were too large are costed now")
     rebuild_all(spark, settings)
     rebuild_all_reassignments(spark, settings.warehouse)
     rebuild_all_marks(spark, settings.warehouse)

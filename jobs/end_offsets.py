@@ -45,8 +45,8 @@ class EndOffsets:
     _fresh: set[str] = field(default_factory=set)
 
     def reads(self, group_id: str, topics: Iterable[str], *, has_changed: bool) -> None:
-        """A group as it is now; `has_changed` since the last look."""
-        known, now = self._topics.get(group_id, frozenset()), frozenset(topics)
+        """A group as it is now; `has_changed` since the last look. Topics that do not exist are passed over."""
+        known, now = self._topics.get(group_id, frozenset()), frozenset(topics) & self.partitions.keys()
         self._topics[group_id] = now
         if has_changed:
             until = time.monotonic() + AFTER_S

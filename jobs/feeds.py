@@ -9,6 +9,7 @@ from jobs.kafka_source import Feed
 from jobs.log_source import LogFeed
 from pipelines import event_batch
 from pipelines.bronze_batch import TOPIC, bronze, count
+from pipelines.limits import DEFAULT_LIMITS
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 
 if TYPE_CHECKING:
@@ -19,15 +20,16 @@ if TYPE_CHECKING:
     from jobs.settings import Cluster
     from pipelines.bronze_batch import Records
     from pipelines.coverage import Span
+    from pipelines.limits import Limits
 
 
-def offsets(cluster: Cluster, *, tasks: int) -> Feed:
+def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> Feed:
     """`__consumer_offsets`: group records, folded commits, quarantine."""
     return Feed(
         cluster=cluster.name,
         topic=TOPIC,
         options=cluster.client(),
-        fold=partial(_offsets, cluster.name),
+        fold=partial(_offsets, cluster.name, limits),
         tables=(COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE),
         max_offsets_per_trigger=cluster.max_offsets_per_trigger,
         tasks=tasks,
@@ -56,7 +58,7 @@ def logs(cluster: Cluster) -> LogFeed:
     return LogFeed(cluster=cluster.name, logs=cluster.logs)
 
 
-def _offsets(cluster: str, records: Records, spans: Mapping[int, Span]) -> dict[str, pa.StructArray]:
-    rows = bronze(records, cluster=cluster)
+def _offsets(cluster: str, limits: Limits, records: Records, spans: Mapping[int, Span]) -> dict[str, pa.StructArray]:
+    rows = bronze(records, cluster=cluster, limits=limits)
     count(spans, records, rows[QUARANTINE.name].field("source_partition").to_pylist())
     return rows

@@ -72,8 +72,9 @@ def start(
         raise UserError("No Kafka cluster is named: give --bootstrap-servers HOST:PORT, or --config with [clusters].")
     for cluster in settings.clusters:
         claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
+    makers = (partial(offsets, limits=settings.limits), events)
     found: list[Feed | LogFeed] = [
-        make(cluster, tasks=settings.cores) for cluster in settings.clusters for make in (offsets, events)
+        make(cluster, tasks=settings.cores) for cluster in settings.clusters for make in makers
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
     gathering = Gathering(on_batch) if on_batch else None

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MESSAGES_AT_ONCE = 20_000
 RECORDS_AT_ONCE = 500_000
+BYTES_AT_ONCE = 128 << 20
+"""Of keys and values: as many records of ordinary size have half of it, and a client may make each 1 MB long."""
 DOUBT_AFTER_S = 15.0
 """So long without a record, the log may be shorter than planned: its ends are asked for."""
 GIVE_UP_AFTER_S = 90.0
@@ -71,15 +73,18 @@ class RangeReader:
 
     def _records(self) -> Iterator[Records]:
         pieces: list[Records] = []
+        size = 0
         heard_at = time.monotonic()
         while self._open:
+            before = len(pieces)
             if self._take(self._consumer.consume(self._wanted(), 0.1), pieces):
                 heard_at = time.monotonic()
             elif time.monotonic() - heard_at > DOUBT_AFTER_S:
                 self._doubt(since=heard_at)
-            if sum(len(piece.key) for piece in pieces) >= RECORDS_AT_ONCE:
+            size += sum(map(_bytes, pieces[before:]))
+            if sum(len(piece.key) for piece in pieces) >= RECORDS_AT_ONCE or size >= BYTES_AT_ONCE:
                 yield _joined(pieces)
-                pieces = []
+                pieces, size = [], 0
         if pieces:
             yield _joined(pieces)
 
@@ -224,6 +229,10 @@ def _kept_consumer(options: Mapping[str, str]) -> Consumer:
     if identity not in _consumers:
         _consumers[identity] = consumer(options)
     return _consumers[identity]
+
+
+def _bytes(piece: Records) -> int:
+    return sum(sum(map(len, filter(None, column))) for column in (piece.key, piece.value))
 
 
 def _joined(pieces: list[Records]) -> Records:

@@ -105,7 +105,7 @@ def _follow(
             spark=spark,
             settings=settings,
             cluster=cluster,
-            poller=Poller(cluster.client()),
+            poller=Poller(cluster.client(), settings.limits),
             say=say,
             building=building,
         )

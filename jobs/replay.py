@@ -27,6 +27,7 @@ from jobs.spark import session
 from jobs.terminal import say
 from pipelines.bronze_batch import SourceRecord, bronze_rows
 from pipelines.coordinator_events import Unreadable
+from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.log_layouts import layout, zone
 from pipelines.log_lines import PlacedLine, line_rows
 from pipelines.marks import mark
@@ -128,16 +129,16 @@ def _chunks(items: list[T], count: int) -> list[list[T]]:
 
 def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any], batch: Batch) -> None:
     """Append one batch to bronze and bring silver up to date."""
-    found = bronze_of(batch, cluster, meta)
+    found = bronze_of(batch, cluster, meta, settings.limits)
     new = {table: NewRows.of(table, found[table.name]) for table in BRONZE if found.get(table.name)}
     for rows in new.values():
         append(spark, settings.warehouse, rows)
     rebuild_new(spark, settings, new)
 
 
-def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any]) -> Rows:
+def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any], limits: Limits = DEFAULT_LIMITS) -> Rows:
     """The batch as bronze rows by table name."""
-    rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0))
+    rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0, limits=limits))
     place, reader = zone(meta.get("log_time_zone") or "UTC"), layout(meta.get("log_pattern") or "default")
     lines = (PlacedLine(e.file, e.number, e.text, e.broker_id, e.is_oversized) for e in batch.lines)
     events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=place)

@@ -23,7 +23,7 @@ from jobs.engine import connect, quoted
 from jobs.settings import Settings
 from jobs.silver_rows import dataset
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
-from schemas.operations import JOB_RUNS, QUALITY_RESULTS
+from schemas.operations import JOB_RUNS, LIMITS_REACHED, OPERATIONS, QUALITY_RESULTS
 from schemas.silver import (
     GENERATION_MEMBERS,
     GENERATIONS,
@@ -45,6 +45,7 @@ TIMES = {
     QUARANTINE: "record_at",
     JOB_RUNS: "told_at",
     QUALITY_RESULTS: "checked_at",
+    LIMITS_REACHED: "reached_at",
 }
 """Tables whose rows are deleted, and the time that decides; a row without one is kept."""
 
@@ -64,7 +65,7 @@ OVER = {
 def kept_days(settings: Settings) -> dict[Table, int]:
     """Days that each table keeps its rows; 0 = for good."""
     rest = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
-    operations = dict.fromkeys((JOB_RUNS, QUALITY_RESULTS), settings.keep_operations_days)
+    operations = dict.fromkeys(OPERATIONS, settings.keep_operations_days)
     return {OFFSET_COMMITS: settings.keep_commits_days} | dict.fromkeys(rest, settings.keep_bronze_days) | operations
 
 

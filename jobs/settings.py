@@ -20,6 +20,7 @@ from jobs.capture_files import DEFAULT_MB
 from jobs.errors import UserError
 from jobs.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
 from jobs.stated import all_typed, hints_of, refuse_unknown, secret, shown, table, text, typed
+from pipelines.limits import GROUPS, NAME_BYTES, RESOURCES, Limits
 from pipelines.log_layouts import layout, zone
 from pipelines.silver.client_hosts import ClientHosts, HostPolicy
 
@@ -89,6 +90,9 @@ class Settings:
     keep_bronze_days: int = 400
     keep_operations_days: int = 90
     vacuum_days: float = 7.0
+    max_resources: int = RESOURCES
+    max_groups: int = GROUPS
+    max_name_bytes: int = NAME_BYTES
     worth_resource_seconds: float = 10.0
     worth_ratio: float = 0.1
     cores: int = 2
@@ -166,6 +170,11 @@ class Settings:
                 found.append(secret(key, value))
         return tuple(value for value in found if value)
 
+    @property
+    def limits(self) -> Limits:
+        """How much of what clients choose is built."""
+        return Limits(resources=self.max_resources, groups=self.max_groups, name_bytes=self.max_name_bytes)
+
     def hosts(self) -> ClientHosts:
         """What becomes of clients' addresses.
 
@@ -226,6 +235,9 @@ def _refuse_impossible(given: Mapping[str, Any]) -> None:
     for key in ("keep_commits_days", "keep_bronze_days", "keep_operations_days", "vacuum_days"):
         if given.get(key, 0) < 0:
             raise UserError(f"The setting {key} must be a number of days from 0 on, but is {given[key]}.")
+    for key in ("max_resources", "max_groups", "max_name_bytes"):
+        if given.get(key, 1) < 1:
+            raise UserError(f"The setting {key} must be a whole number from 1 on, but is {given[key]}.")
     for key in ("dashboard_url", "runbook_url"):
         if given.get(key) and not given[key].startswith(("http://", "https://")):
             raise UserError(f"The setting {key} must be an address with http:// or https://, but is {given[key]!r}.")

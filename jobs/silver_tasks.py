@@ -7,7 +7,7 @@ Through Spark's sort, its cache and the JVM the same rows take several times as 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -24,9 +24,10 @@ from jobs.new_rows import NewRows, collected
 from jobs.output import Output, ddl
 from jobs.settings import Settings
 from jobs.since_points import since_points
-from jobs.topic_names import topic_names
+from jobs.topic_names import polled_topics
+from pipelines.limits import NAME_BYTES
 from pipelines.silver.client_hosts import ClientHosts
-from pipelines.silver.frame import INPUTS, TopicNames, silver_of_few
+from pipelines.silver.frame import INPUTS, PartitionCounts, TopicNames, silver_of_few
 from pipelines.silver.restarts import from_base
 from schemas.silver import SILVER
 from schemas.tables import Table
@@ -48,10 +49,19 @@ class Making:
     quiet_ms: int
     hosts: ClientHosts
     topic_names: TopicNames
+    partition_counts: PartitionCounts = field(default_factory=dict)
+    name_bytes: int = NAME_BYTES
 
     @classmethod
     def of(cls, settings: Settings) -> Self:
-        return cls(quiet_ms=settings.quiet_ms, hosts=settings.hosts(), topic_names=topic_names(settings.warehouse))
+        polled = polled_topics(settings.warehouse)
+        return cls(
+            quiet_ms=settings.quiet_ms,
+            hosts=settings.hosts(),
+            topic_names=polled.topic_names,
+            partition_counts=polled.partition_counts,
+            name_bytes=settings.max_name_bytes,
+        )
 
     def rows(self, history: Mapping[str, pa.Table], points: pa.Table) -> dict[Table, pa.Table]:
         """The rows of silver that these rows of bronze make, by their names in `INPUTS`, taken up at `points`."""
@@ -61,6 +71,8 @@ class Making:
             quiet_ms=self.quiet_ms,
             hosts=self.hosts,
             topic_names=self.topic_names,
+            partition_counts=self.partition_counts,
+            name_bytes=self.name_bytes,
         )
 
 

@@ -15,8 +15,9 @@ import pyarrow as pa
 from pipelines.arrow_types import row_type
 from pipelines.commit_decoding import decode_commit_values
 from pipelines.coverage import Span
+from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.offset_commits import CommitKey, Commits, runs
-from pipelines.record_decoding import Quarantined, decode_commit_key, decode_record, is_offset_commit
+from pipelines.record_decoding import Decoded, Quarantined, decode_commit_key, decode_record, is_offset_commit
 from pipelines.record_times import instant
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 TOPIC = "__consumer_offsets"
 Row = dict[str, Any]
 _COMMIT, _BAD_COMMIT, _OTHER = 0, 1, 2
+
+KEPT_KEYS, KEPT_KEY_BYTES = 200_000, 128
+"""Decoded keys that a process keeps, and the length of a key above which it is decoded each time. Together with the
+decoded names the kept keys take at most 120 MB, whatever names clients choose.
+"""
 
 
 class SourceRecord(NamedTuple):
@@ -77,13 +83,15 @@ class Records:
         }
 
 
-def bronze_rows(records: Iterable[SourceRecord], *, cluster: str, log_epoch: int) -> dict[str, list[Row]]:
+def bronze_rows(
+    records: Iterable[SourceRecord], *, cluster: str, log_epoch: int, limits: Limits = DEFAULT_LIMITS
+) -> dict[str, list[Row]]:
     """Rows by table name; `records` ascend by offset within each partition, and the spans covered are those they span.
 
     Records read = group records + commits and tombstones (the sum of `commits`) + quarantined.
     """
     read = Records.of(records, log_epoch)
-    rows = {name: array.to_pylist() for name, array in bronze(read, cluster=cluster).items()}
+    rows = {name: array.to_pylist() for name, array in bronze(read, cluster=cluster, limits=limits).items()}
     partitions, first = np.unique(read.partition, return_index=True)
     last = len(read.partition) - 1 - np.unique(read.partition[::-1], return_index=True)[1]
     ends = (partitions, read.offset[first], read.offset[last])
@@ -95,7 +103,7 @@ def bronze_rows(records: Iterable[SourceRecord], *, cluster: str, log_epoch: int
     return rows | {COVERAGE.name: [span.row(cluster, TOPIC) for span in spans.values()]}
 
 
-def bronze(records: Records, *, cluster: str) -> dict[str, pa.StructArray]:
+def bronze(records: Records, *, cluster: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, pa.StructArray]:
     """Rows of `coordinator_records`, `offset_commits` and `quarantine` by table name; each record is in exactly one."""
     encoded = pa.array(records.key, pa.binary()).dictionary_encode()
     keys = [_commit_key(key) for key in encoded.dictionary.to_pylist()]
@@ -107,7 +115,7 @@ def bronze(records: Records, *, cluster: str) -> dict[str, pa.StructArray]:
     refused = [(at, keys[codes[at]]) for at in np.flatnonzero(kind == _BAD_COMMIT).tolist()]
     group_rows, cuts = [], []
     for at in np.flatnonzero(kind == _OTHER).tolist():
-        decoded = decode_record(records.key[at], records.value[at])
+        decoded = decode_record(records.key[at], records.value[at], limits.resources)
         if isinstance(decoded, Quarantined):
             refused.append((at, decoded))
             continue
@@ -121,7 +129,7 @@ def bronze(records: Records, *, cluster: str) -> dict[str, pa.StructArray]:
                 "value_version": decoded.value_version,
                 "member_id": decoded.member_id,
                 "is_tombstone": decoded.is_tombstone,
-                "body": json.dumps(decoded.body, separators=(",", ":")),
+                "body": stored_body(decoded),
             }
         )
     commits, bad = _commits(records, kind == _COMMIT, codes)
@@ -136,6 +144,11 @@ def bronze(records: Records, *, cluster: str) -> dict[str, pa.StructArray]:
     }
 
 
+def stored_body(decoded: Decoded) -> str:
+    """The column `body` of `coordinator_records`."""
+    return json.dumps(decoded.body, separators=(",", ":"))
+
+
 def count(spans: Mapping[int, Span], records: Records, quarantined: Iterable[int]) -> None:
     """Add `records`, of which those of the partitions `quarantined` (one entry a record) were, to their spans."""
     partitions, first, counts = np.unique(records.partition, return_index=True, return_counts=True)
@@ -147,8 +160,14 @@ def count(spans: Mapping[int, Span], records: Records, quarantined: Iterable[int
         spans[partition].quarantined += n
 
 
-@lru_cache(maxsize=200_000)
 def _commit_key(key: bytes) -> CommitKey | Quarantined | None:
+    if len(key) > KEPT_KEY_BYTES:
+        return decode_commit_key(key) if is_offset_commit(key) else None
+    return _kept_commit_key(key)
+
+
+@lru_cache(maxsize=KEPT_KEYS)
+def _kept_commit_key(key: bytes) -> CommitKey | Quarantined | None:
     return decode_commit_key(key) if is_offset_commit(key) else None
 
 

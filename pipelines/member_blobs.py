@@ -23,10 +23,38 @@ DEEPEST_JSON = 64
 """Brackets in a registry's JSON, which has four: deeper text could be read here but not be written again."""
 
 
+ENTRY_BYTES = 4
+"""Every layout stores a partition or task in four bytes or more."""
+
+
 def opaque(raw: bytes, reason: QuarantineReason | None = None) -> Blob:
     """Bytes that stay closed; `reason` only where they should have been readable."""
     closed = {"opaque": True, "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()[:16]}
     return closed if reason is None else closed | {"reason": reason.value}
+
+
+def closed_if_too_large(raw: Sequence[bytes], opened: Sequence[Blob], most: int) -> Sequence[Blob]:
+    """The blobs of one record as they are, or all of them closed if they list more than `most` partitions and tasks
+    together. A closed blob states its reason, and how many `entries` it lists.
+    """
+    if sum(map(len, raw)) <= most * ENTRY_BYTES:
+        return opened
+    counts = [_entries(blob) for blob in opened]
+    if sum(counts) <= most:
+        return opened
+    return [
+        opaque(blob, QuarantineReason.OVERSIZED) | {"entries": entries}
+        for blob, entries in zip(raw, counts, strict=True)
+    ]
+
+
+def _entries(part: Any) -> int:
+    """Numbers in all lists of a decoded blob: partitions and tasks."""
+    if isinstance(part, dict):
+        return sum(map(_entries, part.values()))
+    if not isinstance(part, list) or not part or isinstance(part[0], str):
+        return 0
+    return len(part) if isinstance(part[0], int) else sum(map(_entries, part))
 
 
 def decode_subscription(raw: bytes, protocol_type: str, protocol: str | None) -> Blob:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.member_blobs import decode_assignment, decode_subscription, opaque
+from pipelines.limits import RESOURCES
+from pipelines.member_blobs import closed_if_too_large, decode_assignment, decode_subscription, opaque
 from pipelines.wire import Reader, WireError, reader, whole
 from schemas.records import EARLY_ACCESS, KINDS
 from schemas.states import QuarantineReason
@@ -65,17 +66,19 @@ def decode_commit_key(key: bytes) -> tuple[str, str, int] | Quarantined:
     return found["group"], found["topic"], found["partition"]
 
 
-def decode_record(key: bytes | None, value: bytes | None) -> Decoded | Quarantined:
-    """Any record; a null value is a tombstone."""
+def decode_record(key: bytes | None, value: bytes | None, max_resources: int = RESOURCES) -> Decoded | Quarantined:
+    """Any record; a null value is a tombstone. Subscriptions or assignments of one record that list more than
+    `max_resources` partitions or tasks stay closed (`member_blobs.closed_if_too_large`).
+    """
     if key is None:
         return Quarantined(QuarantineReason.NULL_KEY, "the record has no key")
     try:
-        return _decode(key, value)
+        return _decode(key, value, max_resources)
     except WireError as error:
         return Quarantined(error.reason, error.detail)
 
 
-def _decode(key: bytes, value: bytes | None) -> Decoded:
+def _decode(key: bytes, value: bytes | None, max_resources: int) -> Decoded:
     number, position = _INT16(key, 0)
     if number in EARLY_ACCESS:
         raise WireError(QuarantineReason.EARLY_ACCESS, f"type {number} ({EARLY_ACCESS[number]}) was given up again")
@@ -85,7 +88,7 @@ def _decode(key: bytes, value: bytes | None) -> Decoded:
     body: dict[str, Any] = {"key": decoded_key, "value": None}
     version = None
     if value is not None:
-        version, body["value"], is_early_access = _value(number, value)
+        version, body["value"], is_early_access = _value(number, value, max_resources)
         if is_early_access:
             body["earlyAccess"] = True
     return Decoded(
@@ -99,7 +102,7 @@ def _decode(key: bytes, value: bytes | None) -> Decoded:
     )
 
 
-def _value(number: int, value: bytes) -> tuple[int, dict[str, Any], bool]:
+def _value(number: int, value: bytes, max_resources: int) -> tuple[int, dict[str, Any], bool]:
     """(version, fields, whether in the layout of an early-access release); the error is the newest layout's."""
     version, position = _INT16(value, 0)
     layouts = _VALUES.get((number, version))
@@ -112,23 +115,32 @@ def _value(number: int, value: bytes) -> tuple[int, dict[str, Any], bool]:
         except WireError as error:
             newest = newest or error
         else:
-            _open_blobs(number, decoded)
+            _open_blobs(number, decoded, max_resources)
             return version, decoded, is_early_access
     assert newest is not None
     raise newest
 
 
-def _open_blobs(number: int, value: dict[str, Any]) -> None:
+def _open_blobs(number: int, value: dict[str, Any], max_resources: int) -> None:
     """Replaces bytes by what they hold."""
     if number == _GROUP_METADATA:
-        kind, protocol = value["protocolType"], value["protocol"]
-        for member in value["members"]:
-            member["subscription"] = decode_subscription(member["subscription"], kind, protocol)
-            member["assignment"] = decode_assignment(member["assignment"], kind, protocol)
+        _open_members(value, max_resources)
     elif number == _CONSUMER_MEMBER:
-        for protocol in (value.get("classicMemberMetadata") or {}).get("supportedProtocols", ()):
-            protocol["metadata"] = decode_subscription(protocol["metadata"], "consumer", protocol["name"])
+        protocols = (value.get("classicMemberMetadata") or {}).get("supportedProtocols", ())
+        raw = [protocol["metadata"] for protocol in protocols]
+        opened = [decode_subscription(protocol["metadata"], "consumer", protocol["name"]) for protocol in protocols]
+        for protocol, blob in zip(protocols, closed_if_too_large(raw, opened, max_resources), strict=True):
+            protocol["metadata"] = blob
         for assignor in value.get("assignors", ()):
             assignor["metadata"] = opaque(assignor["metadata"])
     elif "metadataBytes" in value:
         value["metadataBytes"] = opaque(value["metadataBytes"])
+
+
+def _open_members(value: dict[str, Any], max_resources: int) -> None:
+    kind, protocol, members = value["protocolType"], value["protocol"], value["members"]
+    for field, decode in (("subscription", decode_subscription), ("assignment", decode_assignment)):
+        raw = [member[field] for member in members]
+        opened = [decode(blob, kind, protocol) for blob in raw]
+        for member, blob in zip(members, closed_if_too_large(raw, opened, max_resources), strict=True):
+            member[field] = blob

@@ -53,4 +53,20 @@ QUALITY_RESULTS = Table(
     """),
 )
 
-OPERATIONS = (JOB_RUNS, QUALITY_RESULTS)
+LIMITS_REACHED = Table(
+    name="limits_reached",
+    layer="operations",
+    key=("limit_name", "cluster", "reached_at"),
+    cluster_by=(),
+    comment="Groups of bronze that a limit in the settings keeps out of silver; the newest row of a limit counts.",
+    columns=columns("""
+        limit_name | STRING    | Setting (schemas.states.Limit)
+        cluster    | STRING    | Name the operator gave this Kafka cluster
+        reached_at | TIMESTAMP | When the groups were counted
+        allowed    | BIGINT    | Value of the setting
+        groups     | BIGINT    | Groups that the setting keeps out
+        example    | STRING    | One of their ids, cut
+    """),
+)
+
+OPERATIONS = (JOB_RUNS, QUALITY_RESULTS, LIMITS_REACHED)

@@ -10,7 +10,7 @@ GENERATIONS = Table(
     key=("cluster", "group_id", "incarnation", "generation_id"),
     cluster_by=("cluster", "group_id", "joined_at"),
     comment="One row per completed generation (classic) or group epoch (consumer, streams, share groups).",
-    columns=columns("""
+    columns=columns(f"""
         cluster              | STRING    | Name the operator gave this Kafka cluster
         group_id             | STRING    | Group
         incarnation          | INT       | 0, 1, ...: +1 each time the id starts anew
@@ -47,6 +47,9 @@ GENERATIONS = Table(
         left_member_ids      | ARRAY<STRING> | Members of the generation before that are gone
         resources_assigned   | INT       | Resources with an owner
         resources_moved      | INT       | Resources with another owner than their last one
+        not_costed           | STRING    | schemas.states.NotCosted; NULL where every resource was costed
+        resources_not_costed | INT       | Resources that the record lists and that were not costed; NULL where every resource was
+        missing_partitions   | {RESOURCES} | The lowest assigned partition of each topic that polls say does not exist; NULL where none
         skipped_generations  | INT       | Numbers missing right before this one that never completed
         is_empty             | BOOLEAN   | The last member went
         evidence             | STRING    | Grade of the span prepared_at to completed_at

@@ -39,6 +39,18 @@ class Outcome(Vocabulary):
     OPEN = "open", "members are still on their way to this epoch"
 
 
+class NotCosted(Vocabulary):
+    """Why some or all of a generation's resources have no stalls."""
+
+    TOO_LARGE = "too_large", "it lists more resources than max_resources allows: none is costed"
+    UNREADABLE = "unreadable", "an assignment could not be decoded: none is costed"
+    UNKNOWN_BEFORE = (
+        "unknown_before",
+        "what members had before is not known, so what stopped is not costed",
+    )
+    NO_SUCH_PARTITION = "no_such_partition", "the leader assigned partitions that polls say do not exist"
+
+
 class GroupType(Vocabulary):
     """What a group is made of."""
 
@@ -213,7 +225,14 @@ class QuarantineReason(Vocabulary):
     INVALID_VALUE = "invalid_value", "a value that its field cannot have"
     INVALID_ENVELOPE = "invalid_envelope", "a message of the events topic that holds no line, or JSON that is broken"
     INVALID_TIMESTAMP = "invalid_timestamp", "a time that is none"
-    OVERSIZED = "oversized", "longer than any that is real"
+    OVERSIZED = "oversized", "larger than a limit"
+
+
+class Limit(Vocabulary):
+    """Settings that keep groups out of silver; their records stay in bronze."""
+
+    MAX_GROUPS = "max_groups", "the cluster has more groups"
+    MAX_NAME_BYTES = "max_name_bytes", "the group's id is longer"
 
 
 class DiagnosisCause(Vocabulary):

@@ -144,8 +144,14 @@ def generation_tip(g: Row) -> str:
     return (
         f"<b>generation {g['generation_id']}</b> {instant(g['joined_at'])} {zone()}<br>"
         f"{g['trigger'].replace('_', ' ')} ({g['trigger_evidence']}) · took {took}<br>"
-        f"{g['member_count']} members, {g['resources_moved']} of {g['resources_assigned']} moved"
+        f"{g['member_count']} members, {_moved(g)}"
     )
+
+
+def _moved(g: Row) -> str:
+    if g["resources_moved"] is None:
+        return "how many resources moved is not known"
+    return f"{g['resources_moved']} of {g['resources_assigned']} moved"
 
 
 def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: float) -> None:

@@ -268,6 +268,13 @@ def _event(e: Row) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def _lost(g: Row) -> str:
+    if not sentences.is_costed(g):
+        return "not costed"
+    text = bounded(g["lost"], g["lost_min"], g["lost_max"]) if g["lost_max"] else "none"
+    return text if sentences.not_costed(g) is None else f"{text}, some not costed"
+
+
 def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], str], known: dict[str, str]) -> Component:
     rows = [
         {
@@ -284,7 +291,7 @@ def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], st
             "moved": g["resources_moved"],
             "moved_text": sentences.moved(g),
             "lost": g["lost"],
-            "lost_text": bounded(g["lost"], g["lost_min"], g["lost_max"]) if g["lost_max"] else "none",
+            "lost_text": _lost(g),
             "proof": proof(g),
         }
         for g in inside

@@ -16,6 +16,7 @@ from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.states import Limit, NotCosted
 
 STALE_MS = 60_000
 SOURCE_HEAD = (
@@ -28,6 +29,16 @@ JOBS = {
     "silver": "build",
     "gold": "analyze, notify",
     "operations": "every job, quality",
+}
+LIMITS = {
+    Limit.MAX_GROUPS: "the cluster has more groups than max_groups, {allowed:,}",
+    Limit.MAX_NAME_BYTES: "the group's id is longer than max_name_bytes, {allowed:,}",
+}
+REASONS = {
+    NotCosted.TOO_LARGE: "the record lists more resources than max_resources",
+    NotCosted.UNREADABLE: "an assignment could not be decoded",
+    NotCosted.UNKNOWN_BEFORE: "what members had before is not known",
+    NotCosted.NO_SUCH_PARTITION: "the leader assigned partitions that polls say do not exist",
 }
 OPTIONAL = {
     "log": (
@@ -63,6 +74,7 @@ def render(store: Store, _: State, now: int) -> list[Component]:
         *(html.P(text, className="notice") for text in _absent(health, sources)),
         _gaps(gaps.rows, missed),
         _quarantine(quarantined),
+        _limits(health),
         _refusals(refusals),
         *operations.panels(),
         _tables(health, now),
@@ -170,6 +182,37 @@ def _quarantine(rows: list[Row]) -> Component:
             for row in rows
         ],
         nothing="Nothing: all that was read could be decoded.",
+    )
+
+
+def _limits(health: HealthStore) -> Component:
+    rows: list[list[Cell]] = [
+        [
+            visible(row["cluster"], 40),
+            f"{count(row['groups'], 'group')} not built",
+            LIMITS[row["limit_name"]].format(allowed=row["allowed"]),
+            visible(row["example"], 60),
+            instant(row["reached_at"])[:19],
+        ]
+        for row in health.limits()
+        if row["limit_name"] in LIMITS
+    ]
+    rows += [
+        [
+            visible(row["cluster"], 40),
+            f"{count(row['generations'], 'generation')} of {count(row['groups'], 'group')} not costed",
+            REASONS.get(row["not_costed"], visible(row["not_costed"])),
+            visible(row["example"], 60),
+            instant(row["last_at"])[:19],
+        ]
+        for row in health.not_costed()
+    ]
+    return table_panel(
+        "Beyond a limit",
+        "What clients chose so large that it is not built or not costed. Bronze has all of it.",
+        ("Cluster", "What", "Why", "Such as", "Last (UTC)"),
+        rows,
+        nothing="Nothing: every group and every generation is built and costed.",
     )
 
 

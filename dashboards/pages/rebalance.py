@@ -160,7 +160,11 @@ def _cost(found: Rebalance) -> Component:
     pairs: list[tuple[str, Cell]] = [
         (
             f"{word.capitalize()}-seconds lost",
-            f"{amount(estimate)}, between {amount(low)} and {amount(high)}" if high else "none",
+            f"{amount(estimate)}, between {amount(low)} and {amount(high)}"
+            if high
+            else "none"
+            if sentences.is_costed(g)
+            else "not known",
         ),
         *(
             (
@@ -173,6 +177,8 @@ def _cost(found: Rebalance) -> Component:
         ("Moved", sentences.moved(g)),
         ("Took", html.Span([sentences.took(g), " ", evidence_mark(g["evidence"])])),
     ]
+    if (reason := sentences.not_costed(g)) is not None:
+        pairs.append(("Left out", reason))
     if found.restarted:
         pairs.append(("Later, static restarts", sentences.cost(found.restarted, word)))
     if open_:

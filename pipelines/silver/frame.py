@@ -4,18 +4,19 @@ for rows that are at hand.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from pipelines.arrow_types import stored
+from pipelines.limits import NAME_BYTES
+from pipelines.long_names import cut, parsed, shortened
 from pipelines.rows_of_tables import ddl, stored_batches
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.generations import Base
@@ -30,7 +31,17 @@ INPUTS = {"record": COORDINATOR_RECORDS, "run": OFFSET_COMMITS, "event": COORDIN
 UNUSED = ("raw_key", "raw_value", "leader_epoch", "commits")
 """Columns of bronze that no row of silver comes from."""
 TopicNames = Mapping[str, Mapping[str, str]]
+PartitionCounts = Mapping[str, Mapping[str, int]]
 Row = dict[str, Any]
+
+
+class Polled(NamedTuple):
+    """What polls know of each cluster's topics."""
+
+    topic_names: TopicNames
+    partition_counts: PartitionCounts
+
+
 ROWS_PER_BATCH = 2_000
 
 
@@ -43,6 +54,8 @@ def silver(
     hosts: ClientHosts,
     restarts: DataFrame | None = None,
     topic_names: TopicNames | None = None,
+    partition_counts: PartitionCounts | None = None,
+    name_bytes: int = NAME_BYTES,
 ) -> DataFrame:
     """Rebuild the groups whose history is in the three bronze frames.
 
@@ -55,6 +68,8 @@ def silver(
         restarts: what `restarts.restarts` returned; a group with a base there needs its history from the base on only
             (`restarts.since_base`), and only the rows of later generations come out. None: every history is whole.
         topic_names: what polls know, by cluster: topic id → name.
+        partition_counts: what polls know, by cluster: topic → the most partitions that any poll saw.
+        name_bytes: bytes that names in records are cut to (`long_names`).
 
     Returns:
         One column per silver table, a struct of that table's columns; each row holds one of them, the rest are NULL.
@@ -65,7 +80,8 @@ def silver(
         parts.append(_bases(restarts))
     history = _union(parts)
     ordered = history.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
-    return ordered.mapInArrow(partial(_rebuild, quiet_ms, hosts, topic_names or {}), ddl(SILVER))
+    polled = Polled(topic_names or {}, partition_counts or {})
+    return ordered.mapInArrow(partial(_rebuild, quiet_ms, hosts, polled, name_bytes), ddl(SILVER))
 
 
 def silver_of_few(
@@ -75,6 +91,8 @@ def silver_of_few(
     quiet_ms: int,
     hosts: ClientHosts,
     topic_names: TopicNames,
+    partition_counts: PartitionCounts | None = None,
+    name_bytes: int = NAME_BYTES,
 ) -> dict[Table, pa.Table]:
     """What `silver` returns, as a table each: Spark takes longer to begin than a few thousand rows take.
 
@@ -85,7 +103,10 @@ def silver_of_few(
         quiet_ms: as for `silver`.
         hosts: as for `silver`.
         topic_names: as for `silver`.
+        partition_counts: as for `silver`.
+        name_bytes: as for `silver`.
     """
+    polled = Polled(topic_names, partition_counts or {})
     stated = {(row["cluster"], row["group_id"]): row for row in bases if row["base_offset"] is not None}
     groups: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: {name: [] for name in INPUTS})
     for name, rows in history.items():
@@ -95,7 +116,7 @@ def silver_of_few(
     out: dict[str, list[Row]] = {table.name: [] for table in SILVER}
     for group in groups.keys() | stated.keys():
         cluster, group_id = group
-        known = _history(cluster, group_id, groups[group], topic_names.get(cluster, {}))
+        known = _history(cluster, group_id, groups[group], polled, name_bytes)
         base = _base(stated[group]) if group in stated else None
         for name, found in silver_rows(known, quiet_ms, base, hosts).items():
             out[name] += found
@@ -129,7 +150,7 @@ def _union(sides: list[DataFrame]) -> DataFrame:
 
 
 def _rebuild(
-    quiet_ms: int, hosts: ClientHosts, names: TopicNames, given: Iterable[pa.RecordBatch]
+    quiet_ms: int, hosts: ClientHosts, polled: Polled, name_bytes: int, given: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in given for row in batch.to_pylist())
     out: dict[str, list[Row]] = {table.name: [] for table in SILVER}
@@ -137,7 +158,7 @@ def _rebuild(
         mine = list(of_group)
         history = {name: [row[name] for row in mine if row[name] is not None] for name in INPUTS}
         base = next((row["base"] for row in mine if row.get("base") is not None), None)
-        known = _history(cluster, group_id, history, names.get(cluster, {}))
+        known = _history(cluster, group_id, history, polled, name_bytes)
         for name, found in silver_rows(known, quiet_ms, base and _base(base), hosts).items():
             out[name] += found
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
@@ -146,10 +167,13 @@ def _rebuild(
     yield from stored_batches(out, SILVER)
 
 
-def _history(cluster: str, group_id: str, rows: Mapping[str, list[Row]], names: Mapping[str, str]) -> History:
+def _history(cluster: str, group_id: str, rows: Mapping[str, list[Row]], polled: Polled, name_bytes: int) -> History:
     for record in rows["record"]:
-        record["body"] = json.loads(record["body"])
-    return History.of(cluster, group_id, rows["record"], rows["run"], rows["event"], names)
+        record["body"] = parsed(record["body"], name_bytes)
+        record["member_id"] = record["member_id"] and shortened(record["member_id"], name_bytes)
+    events = [cut(row, name_bytes) if len(row["raw"]) > name_bytes else row for row in rows["event"]]
+    names, counts = polled.topic_names.get(cluster, {}), polled.partition_counts.get(cluster, {})
+    return History.of(cluster, group_id, rows["record"], rows["run"], events, names, counts)
 
 
 def _base(stated: Row) -> Base:

@@ -10,7 +10,7 @@ from pipelines.silver.lines import Story
 from pipelines.silver.stops import Work
 from pipelines.silver.triggers import Cause
 from schemas.coordinator_log import EventKind
-from schemas.states import Evidence, GroupProtocol, GroupType, Outcome
+from schemas.states import Evidence, GroupProtocol, GroupType, NotCosted, Outcome
 
 APART_MS = 10_000
 """A dynamic member's first two JoinGroups are one round trip apart; more than this is another attempt."""
@@ -72,8 +72,11 @@ def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work
         "slowest_waited_ms": waited,
         "joined_member_ids": sorted(g.members.keys() - before.keys()) if previous or g.is_first else None,
         "left_member_ids": sorted(before.keys() - g.members.keys()) if previous else None,
-        "resources_assigned": len(g.owners),
-        "resources_moved": moved,
+        "resources_assigned": None if g.is_closed else len(g.owners),
+        "resources_moved": None if g.is_closed else moved,
+        "not_costed": _not_costed(g),
+        "resources_not_costed": _resources_not_costed(g),
+        "missing_partitions": [{"name": t, "index": p[0]} for t, p in sorted(g.missing.items())] or None,
         "skipped_generations": _skipped(g, story),
         "is_empty": g.is_empty,
         "evidence": Evidence.BOUNDED if start is None else Evidence.OBSERVED,
@@ -104,6 +107,19 @@ def prepared(g: Generation, story: Story) -> tuple[int | None, int, int]:
         since = g.previous.synced_at
         earliest = max(since, earliest) if longest and not _skipped_possible(g) else since
     return None, min(earliest, g.joined_at), g.joined_at
+
+
+def _not_costed(g: Generation) -> NotCosted | None:
+    if not g.is_closed and g.previous is not None and g.previous.is_closed:
+        return NotCosted.UNKNOWN_BEFORE
+    return g.not_costed
+
+
+def _resources_not_costed(g: Generation) -> int | None:
+    """Resources that the record lists and that were not costed; None where all were, or it is not known how many."""
+    if g.is_closed:
+        return sum(m.entries for m in g.members.values()) or None
+    return sum(map(len, g.missing.values())) or None
 
 
 def _skipped_possible(g: Generation) -> bool:

@@ -13,15 +13,17 @@ from typing import Any, NamedTuple
 
 from pipelines.silver.connect import Worker, resources, worker
 from pipelines.silver.history import Position, Record, Resource
+from pipelines.silver.missing_partitions import MISSING
 from pipelines.silver.registry import Elected, elected
 from pipelines.silver.streams import Tasks, tasks
-from schemas.states import RebalanceMode
+from schemas.states import NotCosted, QuarantineReason, RebalanceMode
 
 
 class Member(NamedTuple):
     """One member as its generation's record states it; `previous_generation` is None where it states none.
 
-    `worker`, `tasks` and `elected` are what only Connect workers, Streams members and registries state.
+    `worker`, `tasks` and `elected` are what only Connect workers, Streams members and registries state. `not_costed` is
+    why its blobs say nothing of its resources; `entries` is how many resources an assignment that is too large lists.
     """
 
     member_id: str
@@ -37,6 +39,8 @@ class Member(NamedTuple):
     worker: Worker | None = None
     tasks: Tasks | None = None
     elected: Elected | None = None
+    not_costed: NotCosted | None = None
+    entries: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +58,8 @@ class Generation:
     """One generation that completed (W2) or ended empty (W4).
 
     `waiting` is work of Connect workers that are gone, while the others wait for them to come back; `owners` says by
-    resource to which member the leader's assignment gave it.
+    resource to which member the leader's assignment gave it; `not_costed` why what the members run is not known, or
+    some of it does not exist.
     """
 
     record: Record
@@ -71,9 +76,11 @@ class Generation:
     waiting: frozenset[Resource] = frozenset()
     replacements: list[Replacement] = field(default_factory=list)
     owners: dict[Resource, str] = field(init=False)
+    not_costed: NotCosted | None = field(init=False)
 
     def __post_init__(self) -> None:
         self.owners = {resource: m.member_id for m in self.members.values() for resource in m.assigned}
+        self.not_costed = self._not_costed()
 
     @property
     def position(self) -> Position:
@@ -113,6 +120,17 @@ class Generation:
         return [m.worker for m in self.members.values() if m.worker is not None]
 
     @property
+    def is_closed(self) -> bool:
+        """What its members run is not known."""
+        return self.not_costed not in (None, NotCosted.NO_SUCH_PARTITION)
+
+    @property
+    def missing(self) -> dict[str, list[int]]:
+        """Partitions that were assigned although polls say they do not exist, by topic."""
+        found: dict[str, list[int]] = (self.record.value or {}).get(MISSING, {})
+        return found
+
+    @property
     def delay_ms(self) -> int:
         """How long Connect's workers wait before they join again; 0 for other groups."""
         return max((w.delay_ms for w in self.workers), default=0)
@@ -126,6 +144,14 @@ class Generation:
     def config_offset(self) -> int | None:
         """How far Connect's configuration topic had been read."""
         return max((w.config_offset for w in self.workers), default=None)
+
+    def _not_costed(self) -> NotCosted | None:
+        found = {m.not_costed for m in self.members.values()}
+        if NotCosted.TOO_LARGE in found:
+            return NotCosted.TOO_LARGE
+        if NotCosted.UNREADABLE in found or (self.protocol_type == "connect" and len(self.workers) < len(self.members)):
+            return NotCosted.UNREADABLE
+        return NotCosted.NO_SUCH_PARTITION if self.missing else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +266,16 @@ def _member(stated: dict[str, Any]) -> Member:
         worker=part,
         tasks=tasks(assignment),
         elected=elected(assignment),
+        not_costed=_not_costed(subscription, assignment),
+        entries=assignment.get("entries", 0),
     )
+
+
+def _not_costed(subscription: dict[str, Any], assignment: dict[str, Any]) -> NotCosted | None:
+    """A blob has a reason where it should have been readable (`member_blobs.opaque`)."""
+    if QuarantineReason.OVERSIZED in (subscription.get("reason"), assignment.get("reason")):
+        return NotCosted.TOO_LARGE
+    return NotCosted.UNREADABLE if "reason" in assignment and assignment.get("opaque") else None
 
 
 def _replacement(last: Generation, found: Generation) -> Replacement | None:

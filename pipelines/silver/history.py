@@ -153,7 +153,7 @@ class Event:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """`events` are the coordinators' lines, `worker_lines` those of Connect workers, `topic_names` what polls know of
-    the cluster's topics: id → name.
+    the cluster's topics: id → name, `partition_counts` name → the most partitions that any poll saw.
     """
 
     cluster: str
@@ -163,6 +163,7 @@ class History:
     events: list[Event]
     worker_lines: list[Event] = field(default_factory=list)
     topic_names: Mapping[str, str] = field(default_factory=dict)
+    partition_counts: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -173,6 +174,7 @@ class History:
         runs: Iterable[Mapping[str, Any]],
         events: Iterable[Mapping[str, Any]],
         topic_names: Mapping[str, str] | None = None,
+        partition_counts: Mapping[str, int] | None = None,
     ) -> History:
         """Order and deduplicate: records by position, lines by what they say (a shipper may send one twice)."""
         by_position = {(row["log_epoch"], row["source_offset"]): row for row in records}
@@ -202,6 +204,7 @@ class History:
             events=[e for e in ordered if e.kind not in WORKER_KINDS],
             worker_lines=[e for e in ordered if e.kind in WORKER_KINDS],
             topic_names=topic_names or {},
+            partition_counts=partition_counts or {},
         )
 
 

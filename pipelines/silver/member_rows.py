@@ -53,7 +53,7 @@ def _member_row(g: Generation, member: Member, given: frozenset[Resource]) -> di
         "previous_generation_id": member.previous_generation,
         "subscribed_topics": sorted(member.topics),
         "owned": None if member.owned is None else resources(member.owned),
-        "assigned": resources(given),
+        "assigned": None if g.is_closed else resources(given),
         "standby": resources(member.tasks.standby) if member.tasks is not None else None,
         "connect_delay_ms": member.worker.delay_ms if member.worker is not None else None,
     }

@@ -9,6 +9,7 @@ from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.episodes import episodes
 from pipelines.silver.generations import Base
 from pipelines.silver.history import History
+from pipelines.silver.missing_partitions import without_missing
 from pipelines.silver.modern.rows import add_modern
 from pipelines.silver.phases import phases
 from pipelines.silver.stalls import Stall
@@ -27,7 +28,7 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None, hosts
     those after its completion): the same that the whole history gives, provided that no resource was without an owner
     when the generation after it began and that this generation began an episode (`restarts`).
     """
-    history = hosts.hide(history)
+    history = without_missing(hosts.hide(history))
     timeline = Timeline.of(history, base, quiet_ms)
     parts = phases(history)
     for phase, following in zip(parts, [*parts[1:], None], strict=True):

@@ -111,6 +111,14 @@ class Ownership:
         """Nobody is known to have, or to lack, anything."""
         self.held, self.open, self.closed = {}, {}, {}
 
+    def lose_sight(self, position: Position) -> None:
+        """From `position` on it is not known who has what, so nothing is said to have stopped or to be still without an
+        owner: open windows are void.
+        """
+        for stall in self.open.values():
+            stall.is_void, stall.resumed_by = True, position
+        self.forget()
+
     def keep(self, members: Collection[str]) -> None:
         """Nobody else has anything: what is known of others is out of date."""
         self.held = {resource: held for resource, held in self.held.items() if held.owner in members}
@@ -194,19 +202,14 @@ def stalls(told: Sequence[Told], ownership: Ownership) -> None:
     for each, after in zip_longest(told, told[1:]):
         g, following = each.generation, after.generation if after is not None else None
         ownership.begin(g.incarnation)
-        if _is_closed(g):
-            ownership.forget()
+        if g.is_closed:
+            ownership.lose_sight(g.position)
         _take(ownership, each, following)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
         _give(ownership, g, ends[0], following)
         for change, end in zip(g.replacements, ends[1:], strict=True):
             _replace(ownership, g, change, end)
         _forget_deleted(ownership, g)
-
-
-def _is_closed(g: Generation) -> bool:
-    """A Connect worker's blob could not be read: what it runs is not known, so nothing is said to have stopped."""
-    return g.protocol_type == "connect" and len(g.workers) < len(g.members)
 
 
 def _take(o: Ownership, told: Told, following: Generation | None) -> None:

@@ -27,6 +27,7 @@ TOUCHED = pa.schema(
         ("last_commit_at", TYPES["TIMESTAMP"]),
         ("committed", TYPES[RESOURCES]),
         ("topic_ids", TYPES["ARRAY<STRING>"]),
+        ("topics", TYPES["ARRAY<STRING>"]),
         ("has_classic", TYPES["BOOLEAN"]),
         ("has_modern", TYPES["BOOLEAN"]),
     ]
@@ -41,23 +42,26 @@ class Dialect:
     resource: str
     no_resource: str
     topic_id: str
+    topic: str
 
 
 SPARK = Dialect(
     resource="named_struct('name', topic, 'index', partition)",
     no_resource="CAST(NULL AS STRUCT<name: STRING, index: INT>)",
     topic_id="get_json_object(body, '$.topic_id')",
+    topic="get_json_object(body, '$.topic')",
 )
 DUCKDB = Dialect(
     resource="struct_pack(name := topic, index := partition)",
     no_resource="CAST(NULL AS STRUCT(name VARCHAR, index INTEGER))",
     topic_id="json_extract_string(body, '$.topic_id')",
+    topic="json_extract_string(body, '$.topic')",
 )
 
 
 def touching(table: Table, rows: str, dialect: Dialect) -> str:
     """A row for each of the `rows` of a bronze table: cluster, group_id, since_at, is_commit, last_commit_at,
-    committed, topic_id, has_classic and has_modern (`by_group`).
+    committed, topic_id, polled_topic, has_classic and has_modern (`by_group`).
     """
     told = {
         "group_id": "group_id",
@@ -66,14 +70,19 @@ def touching(table: Table, rows: str, dialect: Dialect) -> str:
         "last_commit_at": "CAST(NULL AS TIMESTAMP)",
         "committed": dialect.no_resource,
         "topic_id": "CAST(NULL AS STRING)",
+        "polled_topic": "CAST(NULL AS STRING)",
         "has_classic": "false",
         "has_modern": "false",
     }
     chosen = "group_id IS NOT NULL"
     match table.name:
         case ADMIN_OBSERVATIONS.name:
-            told |= {"group_id": "CAST(NULL AS STRING)", "topic_id": dialect.topic_id}
-            chosen = f"kind = '{TOPIC_KIND}' AND {dialect.topic_id} IS NOT NULL"
+            told |= {
+                "group_id": "CAST(NULL AS STRING)",
+                "topic_id": dialect.topic_id,
+                "polled_topic": dialect.topic,
+            }
+            chosen = f"kind = '{TOPIC_KIND}' AND coalesce({dialect.topic_id}, {dialect.topic}) IS NOT NULL"
         case COORDINATOR_RECORDS.name:
             told["since_at"] = f"coalesce(record_at, {START})"
             told |= {"has_classic": "record_kind = 'GroupMetadata'", "has_modern": "record_kind <> 'GroupMetadata'"}
@@ -89,14 +98,15 @@ def touching(table: Table, rows: str, dialect: Dialect) -> str:
 def by_group(rows: str) -> str:
     """What `touching` gives, as a row for each group: cluster, group_id, `since_at` (time of the earliest new row), the
     resources `committed` and, where all new rows are commits, `last_commit_at`; whether it has records of the classic
-    protocol, `has_classic`, and of others, `has_modern`. A row of no group has in `topic_ids` the topics that polls
-    named. Where there are none, `committed` and `topic_ids` are NULL.
+    protocol, `has_classic`, and of others, `has_modern`. A row of no group has in `topics` the topics that polls named,
+    and in `topic_ids` their ids. Where there are none, `committed`, `topic_ids` and `topics` are NULL.
     """
     return f"""
     SELECT cluster, group_id, min(since_at) AS since_at,
         CASE WHEN bool_and(is_commit) THEN max(last_commit_at) END AS last_commit_at,
         array_agg(DISTINCT committed) FILTER (WHERE committed IS NOT NULL) AS committed,
         array_agg(DISTINCT topic_id) FILTER (WHERE topic_id IS NOT NULL) AS topic_ids,
+        array_agg(DISTINCT polled_topic) FILTER (WHERE polled_topic IS NOT NULL) AS topics,
         bool_or(has_classic) AS has_classic, bool_or(has_modern) AS has_modern
     FROM {rows} GROUP BY cluster, group_id
     """  # noqa: S608 - our own names

@@ -27,6 +27,7 @@ from jobs.errors import UserError
 from jobs.lab.broker import Broker
 from jobs.poll import Following, observation_row
 from jobs.settings import Cluster, Settings
+from pipelines.limits import Limits
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
 from schemas.silver import REASSIGNMENT_TABLES
 from tests.waiting import wait_until
@@ -200,3 +201,29 @@ def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(spark, warehous
     found = spark.read.format("delta").load(table_path(warehouse, COVERAGE)).schema
     assert list(COVERAGE.names) == found.names
     assert COVERAGE.columns[-1].comment == found["quarantined"].metadata["comment"]
+
+
+def test_a_topic_that_a_leader_invented_is_told_as_one_without_partitions(grouped) -> None:
+    """The coordinator stores whatever the leader assigns; asking for the topic must not create it."""
+    admin, poller = AdminClient(grouped | {"log_level": 0}), Poller(grouped)
+    poller.look()
+    poller._assigned = {"nobody-made-this", "no/valid name", "read"}
+    poller._seen = []
+    poller._missing_topics()
+    told = {each["topic"]: each["partitions"] for each in poller._seen if each["kind"] == "topic"}
+    assert {"nobody-made-this": [], "no/valid name": []} == told
+    assert "nobody-made-this" not in admin.list_topics(timeout=10).topics
+    poller.close()
+
+
+def test_groups_and_assignments_beyond_the_limits_are_counted_and_left_out(grouped) -> None:
+    poller = Poller(grouped, Limits(name_bytes=4))
+    (listed,) = (each for each in poller.look() if each["kind"] == "group_list")
+    assert [] == listed["groups"]
+    assert listed["left_out"] >= 1
+    poller.close()
+    poller = Poller(grouped, Limits(resources=1))
+    (group,) = (each for each in poller.look() if each["kind"] == "group" and each["group_id"] == "readers")
+    assert 2 == group["too_large"]
+    assert [[]] == [member["assignment"] for member in group["members"]]
+    poller.close()

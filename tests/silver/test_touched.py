@@ -34,7 +34,7 @@ def by_spark(spark, new: dict[object, NewRows]) -> pa.Table:
 def told(found: pa.Table) -> dict[tuple[str, str | None], dict[str, object]]:
     rows = {(row.pop("cluster"), row.pop("group_id")): row for row in found.to_pylist()}
     for row in rows.values():
-        for name in ("committed", "topic_ids"):
+        for name in ("committed", "topic_ids", "topics"):
             row[name] = sorted(map(repr, row[name] or ()))
     return rows
 
@@ -91,6 +91,7 @@ def test_of_one_row(spark, name) -> None:
         "last_commit_at": AT if is_commit else None,
         "committed": ["{'name': 't', 'index': 3}"] if is_commit else [],
         "topic_ids": [],
+        "topics": [],
         "has_classic": name in ("a record without a time", "a classic record"),
         "has_modern": name == "a record of another protocol",
     }
@@ -108,6 +109,7 @@ def test_topics_that_polls_name_are_of_no_group_and_lines_without_one_of_nobody(
     found = told(touched(new))
     assert found == told(by_spark(spark, new))
     assert {("c", None): ["'x'", "'y'"]} == {group: row["topic_ids"] for group, row in found.items()}
+    assert {("c", None): ["'an old broker'"]} == {group: row["topics"] for group, row in found.items()}
 
 
 def test_rows_in_files_count_as_those_at_hand(tmp_path: Path) -> None:

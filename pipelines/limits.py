@@ -1,0 +1,25 @@
+"""Limits on what a client of a watched cluster can make Regroup build: it chooses names, and a leader assignments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+RESOURCES = 50_000
+GROUPS = 100_000
+NAME_BYTES = 1_024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What exceeds a limit stays in bronze and is counted, but is not built into silver.
+
+    `resources`: partitions or tasks that the assignments in one record may list, and that its subscriptions may list.
+    `groups`: groups of one cluster. `name_bytes`: bytes of a name as UTF-8, of which Kafka allows 32,767.
+    """
+
+    resources: int = RESOURCES
+    groups: int = GROUPS
+    name_bytes: int = NAME_BYTES
+
+
+DEFAULT_LIMITS = Limits()
