@@ -130,7 +130,25 @@ def refuse_unknown(stated: Mapping[str, Any], known: set[str], place: str) -> No
 
 
 def secret(what: str, value: str) -> str:
-    """What `env:NAME` or `file:PATH` refers to; any other value as it is. Never print or store what this returns."""
+    """What `env:NAME` or `file:PATH` refers to; any other value as it is. Never print or store what this returns.
+
+    Raises:
+        UserError: the value or what it refers to is missing, blank or no text: an empty secret would protect nothing.
+            An empty `value` itself stands for a setting that was not made.
+    """
+    found = _referred(what, value)
+    try:
+        found.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{what} is no text in UTF-8: write env:NAME or file:PATH of one that is.") from None
+    if value.strip() and not found.strip():
+        raise UserError(f"{what} refers to nothing: {value} is empty, put a secret there.")
+    if value and not value.strip():
+        raise UserError(f"{what} is blank: write env:NAME or file:PATH.")
+    return found
+
+
+def _referred(what: str, value: str) -> str:
     kind, _, reference = value.partition(":")
     if kind == "env":
         if reference not in os.environ:
