@@ -1,51 +1,49 @@
-"""Who may read the pages: whoever is on this machine, whoever knows the token, or whom a trusted proxy lets through."""
+"""Who may read the pages: this machine alone, whoever knows the token, or the readers that a trusted proxy names.
+
+`Access` holds every setting that guards the pages. It travels between processes as one document, so that no single
+setting can be left behind; `dashboards.guard` enforces it.
+"""
 
 from __future__ import annotations
 
-import hmac
-from dataclasses import dataclass, field
-from hashlib import sha256
-from html import escape
+import json
+import re
+from dataclasses import dataclass, field, fields
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from typing import Any
-from urllib.parse import quote, urlsplit
+from typing import Any, Self
+from urllib.parse import urlsplit
 
-from flask import Flask, Response, redirect, request
+from flask import request
 
 from dashboards.readers import GROUP_MARK, TOKEN, Prefixes, Readers
 
 TOKEN_VARIABLE = "REGROUP_PAGES_TOKEN"  # noqa: S105 - its name
-COOKIE = "regroup"
-WEEK_S = 7 * 24 * 3600
 SHORTEST = 16
-OPEN = ("/healthz", "/login", "/assets/regroup.css")
-"""What anybody may have: it tells nothing of the tables."""
-
 HEADER = "X-Forwarded-User"
 GROUPS_HEADER = "X-Forwarded-Groups"
+ANY_HOST = "*"
+BLANKS = " \t"
+"""All that HTTP allows around a header's value. `str.strip` removes more, which would make two names the same."""
+HOST = re.compile(r"\*|[a-z0-9._-]+|[0-9a-f:.]+", re.ASCII)
+REFERENCES = ("env:", "file:")
 Network = IPv4Network | IPv6Network
-Answer = Response | None
-
-LOGIN = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Regroup</title><link rel="stylesheet" href="/assets/regroup.css"></head>
-<body><main><form method="post" action="{action}" class="panel login">
-<h1>Regroup</h1><p role="alert">{text}</p>
-<label>Token <input name="token" type="password" autocomplete="current-password" autofocus required></label>
-<button class="button">Open the pages</button></form></main></body></html>"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Nothing set: the pages are for this machine alone. With `token`, whoever has it reads. With `proxies`, requests
-    come from these networks only, and carry in `header` whom the proxy has identified.
+    """Without `token` and `proxies` the pages are for this machine alone. With `token`, whoever sends it may read. With
+    `proxies`, requests must come from these networks and name the reader in `header`.
+
+    `hosts` are names and addresses by which a proxy may ask for the pages, `address` is the URL that readers open.
     """
 
     token: str = field(default="", repr=False)
     proxies: tuple[Network, ...] = ()
     header: str = HEADER
     groups_header: str = GROUPS_HEADER
-    readers: Readers = field(default_factory=lambda: Readers({}))
+    readers: Readers = field(default_factory=Readers)
+    hosts: tuple[str, ...] = ()
+    address: str = ""
 
     @classmethod
     def of(
@@ -56,14 +54,15 @@ class Access:
         header: str = HEADER,
         groups_header: str = GROUPS_HEADER,
         readers: Any = None,
-    ) -> Access:
-        """`proxies` are networks, with commas between them; `readers` the setting of that name.
+        hosts: str = "",
+        address: str = "",
+    ) -> Self:
+        """Build it from settings: `proxies` and `hosts` are separated by commas, `readers` is the table of that name.
 
         Raises:
-            ValueError: with a sentence, where a network is none, the token is short, both are given, or there are
-                readers whom nothing tells apart.
+            ValueError: with a sentence, where a value is invalid or the values contradict each other.
         """
-        known = Readers.of(readers or {})
+        known = Readers.of({} if readers is None else readers)
         if known and not token and not proxies:
             raise ValueError(
                 "The setting readers needs to know who reads: set trusted_proxies (or pages_token, whose reader is "
@@ -73,30 +72,66 @@ class Access:
             raise ValueError(
                 "Either a token or trusted proxies guard the pages, not both: take one of the settings away."
             )
-        if token and len(token) < SHORTEST:
-            raise ValueError(f"The token of the pages must have at least {SHORTEST} characters.")
+        _check_token(token)
+        networks = _networks(proxies)
+        if networks and not header.strip():
+            raise ValueError("The setting identity_header is empty: name the header in which the proxy says who reads.")
+        return cls(
+            token=token,
+            proxies=networks,
+            header=header,
+            groups_header=groups_header,
+            readers=known,
+            hosts=_hosts(hosts),
+            address=_address(address),
+        )
+
+    @classmethod
+    def of_document(cls, text: str) -> Self:
+        """Rebuild what `document` wrote.
+
+        Raises:
+            ValueError: with a sentence, where anything is missing, unknown or of another type.
+        """
         try:
-            networks = tuple(ip_network(each.strip()) for each in proxies.split(",") if each.strip())
-        except ValueError as error:
-            raise ValueError(f"The setting trusted_proxies must be networks such as 10.0.0.0/8: {error}.") from None
-        return cls(token=token, proxies=networks, header=header, groups_header=groups_header, readers=known)
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict) or _types(told) != _types(_all_stated(cls())):
+            raise ValueError(
+                "What says who may read the pages did not arrive whole, so they do not start: run one version of "
+                "Regroup, and let regroup up start this process."
+            )
+        return cls.of(**told)
+
+    def document(self) -> str:
+        """Every field as JSON. It contains the token: never print, log or store it."""
+        return json.dumps(_all_stated(self))
 
     @property
     def is_guarded(self) -> bool:
         return bool(self.token or self.proxies)
 
     @property
+    def is_https(self) -> bool:
+        """Readers open the pages through TLS, whatever this process itself speaks."""
+        return self.address.lower().startswith("https:")
+
+    @property
     def names(self) -> tuple[str, ...]:
-        """What the reader of the request under way is known by: a name, and groups with GROUP_MARK before them."""
+        """Names of the current request's reader in `readers`: the name, and groups with GROUP_MARK before them.
+
+        The proxy's users and groups cannot take a name that has another meaning there.
+        """
         if not self.proxies:
             return (TOKEN,) if self.token else ()
-        name = request.headers.get(self.header, "").strip()
-        told = request.headers.get(self.groups_header, "").split(",")
-        groups = (GROUP_MARK + group.strip() for group in told if group.strip())
-        return (*groups, *((name,) if not name.startswith(GROUP_MARK) else ()))
+        name = request.headers.get(self.header, "").strip(BLANKS)
+        told = request.headers.get(self.groups_header, "").split(",") if self.groups_header else []
+        groups = (GROUP_MARK + group.strip(BLANKS) for group in told if group.strip(BLANKS))
+        return (*groups, *((name,) if name != TOKEN and not name.startswith(GROUP_MARK) else ()))
 
     def prefixes(self) -> Prefixes | None:
-        """Of the groups that the reader of the request under way may see; None: of all."""
+        """Prefixes of the groups that the current request's reader may see; None for all groups."""
         return self.readers.prefixes(self.names) if self.readers else None
 
     def refusal(self, host: str) -> str | None:
@@ -108,6 +143,17 @@ class Access:
             "trusted_proxies with a proxy before them that knows its users, or listen on 127.0.0.1."
         )
 
+    def goes_by(self, host: str) -> bool:
+        """Whether a request may name `host`, without its port, as the host that it asks.
+
+        A page of another site can make a browser ask a name of its own that leads here, but not an address.
+        """
+        if is_loopback(host):
+            return True
+        known = {*self.hosts, (urlsplit(self.address).hostname or "").lower()} - {""}
+        is_everywhere = any(_is_wildcard(each) for each in known)
+        return bool({ANY_HOST, host} & known) or (is_everywhere and _is_address(host))
+
 
 def is_loopback(host: str) -> bool:
     """Also by name; no other name is looked up."""
@@ -117,66 +163,59 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def guard(server: Flask, access: Access) -> None:
-    """Asks `access` before every request but those of `OPEN`."""
-    session = hmac.new(access.token.encode(), b"pages of regroup", sha256).hexdigest()
-
-    @server.before_request
-    def check() -> Answer:
-        if request.path in OPEN:
-            return None
-        if access.proxies:
-            return _identified(access)
-        if access.token:
-            return _knows(access.token, session)
-        # A page of another site can make a browser ask a name of its own that leads to this machine.
-        host = urlsplit(f"//{request.host}").hostname or ""
-        return None if is_loopback(host) else _sentence(403, "These pages are for this machine alone: open 127.0.0.1.")
-
-    @server.route("/login", methods=["GET", "POST"])
-    def login() -> Response:
-        wanted = _local(request.args.get("next", "/"))
-        if request.method == "GET" or not access.token:
-            return _form(wanted, "The pages ask for the token of the setting pages_token.", 200)
-        if not hmac.compare_digest(request.form.get("token", "").encode(), access.token.encode()):
-            return _form(wanted, "That is not the token.", 401)
-        answer = Response(status=303, headers={"Location": wanted})
-        answer.set_cookie(COOKIE, session, max_age=WEEK_S, httponly=True, samesite="Lax", secure=request.is_secure)
-        return answer
+def _is_address(host: str) -> bool:
+    try:
+        return bool(ip_address(host))
+    except ValueError:
+        return False
 
 
-def _identified(access: Access) -> Answer:
-    if not any(ip_address(request.remote_addr or "0.0.0.0") in network for network in access.proxies):  # noqa: S104 - none
-        return _sentence(403, "These pages are read through their proxy.")
-    if not request.headers.get(access.header, "").strip():
-        return _sentence(401, f"The proxy sent no {access.header}: it has to say who asks.")
-    return None
+def _is_wildcard(host: str) -> bool:
+    return _is_address(host) and ip_address(host).is_unspecified
 
 
-def _knows(token: str, session: str) -> Answer:
-    kind, _, given = request.headers.get("Authorization", "").partition(" ")
-    if kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode()):
-        return None
-    if hmac.compare_digest(request.cookies.get(COOKIE, "").encode(), session.encode()):
-        return None
-    if request.method == "GET" and "text/html" in request.headers.get("Accept", ""):
-        wanted = quote(request.full_path.rstrip("?"), safe="")
-        answer: Response = redirect(f"/login?next={wanted}", code=303)  # type: ignore[assignment]
-        return answer
-    return _sentence(401, "The pages ask for their token: send it as Authorization: Bearer.")
+def _check_token(token: str) -> None:
+    if token.startswith(REFERENCES):
+        raise ValueError("The token of the pages must be the token itself here, not env:NAME or file:PATH.")
+    if token and len(token.strip()) < SHORTEST:
+        raise ValueError(f"The token of the pages must have at least {SHORTEST} characters.")
 
 
-def _form(wanted: str, text: str, status: int) -> Response:
-    action = f"/login?next={quote(wanted, safe='')}"
-    return Response(LOGIN.format(action=escape(action), text=escape(text)), status, mimetype="text/html")
+def _networks(stated: str) -> tuple[Network, ...]:
+    try:
+        found = tuple(ip_network(each.strip()) for each in stated.split(",") if each.strip())
+    except ValueError as error:
+        raise ValueError(f"The setting trusted_proxies must be networks such as 10.0.0.0/8: {error}.") from None
+    if stated and not found:
+        raise ValueError("The setting trusted_proxies names no network: write such as 10.0.0.0/8, or take it away.")
+    return found
 
 
-def _sentence(status: int, text: str) -> Response:
-    return Response(f"{text}\n", status, mimetype="text/plain")
+def _hosts(stated: str) -> tuple[str, ...]:
+    found = tuple(each.strip().strip("[]").lower() for each in stated.split(",") if each.strip())
+    if wrong := [each for each in found if not HOST.fullmatch(each)]:
+        raise ValueError(f"The setting pages_hosts must be names without port, such as regroup.example: {wrong[0]!r}.")
+    return found
 
 
-def _local(path: str) -> str:
-    """A path of ours, whatever was asked for: never another site."""
-    parts = urlsplit(path)
-    is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and not parts.netloc and not parts.scheme
-    return path if is_ours and path.isprintable() else "/"
+def _address(stated: str) -> str:
+    try:
+        urlsplit(stated).hostname  # noqa: B018 - reading it checks it
+    except ValueError:
+        raise ValueError(f"The setting dashboard_url is no address: {stated!r}.") from None
+    return stated
+
+
+def _all_stated(access: Access) -> dict[str, Any]:
+    """Every field, as `Access.of` takes it."""
+    return {each.name: _stated(getattr(access, each.name)) for each in fields(access)}
+
+
+def _types(told: dict[str, Any]) -> dict[str, type]:
+    return {name: type(value) for name, value in told.items()}
+
+
+def _stated(value: Any) -> Any:
+    if isinstance(value, Readers):
+        return value.stated
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else value

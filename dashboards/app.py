@@ -8,9 +8,9 @@ import os
 import signal
 import sys
 import time
-import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
@@ -22,14 +22,15 @@ from flask import Response
 from waitress import create_server
 
 from dashboards import urlstate
-from dashboards.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access, guard
+from dashboards.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access
 from dashboards.components import aria, empty
 from dashboards.compression import compress
 from dashboards.exports import add_rows
+from dashboards.guard import guard
 from dashboards.lake import Lake, LakeError, LocalLake, WarmLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
 from dashboards.ranges import keyed
-from dashboards.readers import ReadersLake
+from dashboards.readers import ReadersLake, stated_in
 from dashboards.requests import refuse_malformed
 from dashboards.runbooks import add_runbooks
 from dashboards.search import Search, add_search
@@ -65,6 +66,15 @@ TIMELESS = ("advice", "rebalance")
 TICK_MS = 5_000
 STALE_MS = 60_000
 """A newest record older than this is told: either nothing was written, or nobody reads."""
+
+GUARD_FLAGS = (
+    ("--trusted-proxies", "proxies", "networks of proxies that know who asks"),
+    ("--identity-header", "header", f"where they say so (default: {HEADER})"),
+    ("--groups-header", "groups_header", f"where they say of which groups (default: {GROUPS_HEADER})"),
+    ("--hosts", "hosts", "names by which they ask for the pages, besides --host"),
+    ("--address", "address", "URL that readers open; https:// makes the cookie Secure"),
+)
+"""Flag, field of `Access`, and what it is."""
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -308,7 +318,8 @@ def make_server(lake: WarmLake, *, host: str = "127.0.0.1", port: int = 8050, ac
     """
     # A browser asks for all files of a page at once: that some wait is no fault worth a line.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
-    app = create_app(lake, access=access).server
+    access = access or Access()
+    app = create_app(lake, access=replace(access, hosts=(*access.hosts, host.lower()))).server
     Thread(target=_warm, args=(lake,), daemon=True).start()
     server: Server = create_server(app, host=host, port=port, threads=8, ident=None)
     return server
@@ -347,30 +358,34 @@ def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
     os._exit(0)
 
 
+def _access(args: argparse.Namespace) -> Access:
+    """Raises `ValueError` or `OSError`, with a sentence, where that cannot be known for sure."""
+    given = {name: value for _, name, _ in GUARD_FLAGS if (value := getattr(args, name)) is not None}
+    if args.access_on_stdin:
+        if given or args.readers:
+            raise ValueError("Say who may read either by --access-on-stdin or by the other options, not both.")
+        return Access.of_document(sys.stdin.read())
+    token = os.environ.get(TOKEN_VARIABLE)
+    if token is not None and not token.strip():
+        raise ValueError(f"{TOKEN_VARIABLE} is empty, which guards nothing: give it a token, or unset it.")
+    return Access.of(token=token or "", readers=stated_in(args.readers) if args.readers else None, **given)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """`serve` with what the command line says."""
     parser = argparse.ArgumentParser(prog="dashboards", description="The pages over a warehouse of Regroup.")
     parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR", help="folder of the Delta tables")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8050, help="port, 0 for a free one (default: %(default)s)")
-    parser.add_argument(
-        "--trusted-proxies", default="", metavar="NETWORKS", help="networks of proxies that know who asks"
-    )
-    parser.add_argument("--identity-header", default=HEADER, help="where they say so (default: %(default)s)")
-    parser.add_argument(
-        "--groups-header", default=GROUPS_HEADER, help="where they say of which groups (default: %(default)s)"
-    )
-    parser.add_argument("--readers", type=Path, metavar="FILE", help="TOML file with [readers]: who sees which groups")
+    stated = parser.add_argument_group("who may read", f"Whoever knows the token, if {TOKEN_VARIABLE} is set.")
+    for flag, name, about in GUARD_FLAGS:
+        stated.add_argument(flag, dest=name, metavar="TEXT", help=about)
+    stated.add_argument("--readers", type=Path, metavar="FILE", help="TOML file with [readers]: who sees which groups")
+    stated.add_argument("--access-on-stdin", action="store_true", help="all of this as regroup up hands it over")
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     args = parser.parse_args(arguments)
     try:
-        access = Access.of(
-            token=os.environ.get(TOKEN_VARIABLE, ""),
-            proxies=args.trusted_proxies,
-            header=args.identity_header,
-            groups_header=args.groups_header,
-            readers=tomllib.loads(args.readers.read_text(encoding="utf-8")).get("readers") if args.readers else None,
-        )
+        access = _access(args)
     except (ValueError, OSError) as error:
         sys.stderr.write(f"{error}\n")
         return 2

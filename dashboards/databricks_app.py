@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import os
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
-from dashboards.access import Access
+from dashboards.access import ANY_HOST, Access
 from dashboards.app import serve
 from dashboards.databricks_connection import lake
 from dashboards.databricks_warehouse import Warehouse
 from dashboards.lake import LakeError
+from dashboards.readers import stated_in
 from schemas.visible import visible_stream
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - where the platform's proxy asks
@@ -25,6 +25,9 @@ IDENTITY = "X-Forwarded-Email"
 EVERYBODY = "everybody"
 NO_GROUPS = ""
 """The platform tells no groups of its readers, and whatever header says so is the reader's own."""
+NO_TOKEN = ""
+BEHIND_TLS = "https://"
+"""The platform's proxy ends TLS. It alone knows the App's name, and leads nobody here by another one."""
 
 
 def warehouse(environment: Mapping[str, str]) -> Warehouse:
@@ -37,7 +40,7 @@ def warehouse(environment: Mapping[str, str]) -> Warehouse:
         "REGROUP_TABLES",
         "REGROUP_READERS",
     )
-    if missing := [name for name in needed if not environment.get(name)]:
+    if missing := [name for name in needed if not environment.get(name, "").strip()]:
         raise LakeError(
             f"The App's environment has no {', '.join(missing)}: deploy it as dashboards/regroup.app.yml says."
         )
@@ -59,10 +62,15 @@ def access(environment: Mapping[str, str]) -> Access:
         ValueError, OSError: it is no such file.
     """
     file = environment.get("REGROUP_READERS", "")
-    readers = {} if file == EVERYBODY else tomllib.loads(Path(file).read_text(encoding="utf-8")).get("readers", {})
-    if not readers and file != EVERYBODY:
-        raise ValueError(f'{file} names no readers: write [readers], then name = ["prefix"] in lines below.')
-    return Access.of(proxies=ANY_NETWORK, header=IDENTITY, groups_header=NO_GROUPS, readers=readers)
+    return Access.of(
+        token=NO_TOKEN,
+        proxies=ANY_NETWORK,
+        header=IDENTITY,
+        groups_header=NO_GROUPS,
+        readers={} if file == EVERYBODY else stated_in(Path(file)),
+        hosts=ANY_HOST,
+        address=BEHIND_TLS,
+    )
 
 
 def main() -> int:

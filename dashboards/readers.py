@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dashboards.answers import Rows
@@ -14,14 +17,14 @@ GROUP_MARK = "@"
 """Stands before the name of a group of readers, so that nobody's own name is one."""
 
 
+@dataclass(frozen=True, slots=True)
 class Readers:
-    """Prefixes of group ids by reader. Where nobody is named, everybody sees everything."""
+    """Prefixes of group ids by reader, as stated. Where nobody is named, everybody sees everything."""
 
-    def __init__(self, allowed: Mapping[str, Sequence[str]]) -> None:
-        self._allowed = {name: tuple(prefixes) for name, prefixes in allowed.items()}
+    stated: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self._allowed)
+        return bool(self.stated)
 
     @classmethod
     def of(cls, stated: Any) -> Readers:
@@ -43,10 +46,22 @@ class Readers:
 
     def prefixes(self, names: Sequence[str]) -> Prefixes | None:
         """What a reader of these names sees: groups whose ids begin so; None: all; (): none."""
-        if not self._allowed:
+        if not self.stated:
             return None
-        found = sorted({prefix for name in names for prefix in self._allowed.get(name, ())})
+        found = sorted({prefix for name in names for prefix in self.stated.get(name, ())})
         return None if "" in found else tuple(found)
+
+
+def stated_in(file: Path) -> Any:
+    """[readers] of a TOML file.
+
+    Raises:
+        ValueError, OSError: it names nobody, which would let everybody see everything, or cannot be read.
+    """
+    readers = tomllib.loads(file.read_text(encoding="utf-8")).get("readers")
+    if not readers:
+        raise ValueError(f'{file} names no readers: write [readers], then name = ["prefix"] in lines below.')
+    return readers
 
 
 class ReadersLake:

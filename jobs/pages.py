@@ -10,19 +10,24 @@ from jobs.settings import Settings
 from jobs.stated import secret
 
 TRIED = 20
+GUARDS = {
+    "token": "pages_token",
+    "proxies": "trusted_proxies",
+    "header": "identity_header",
+    "groups_header": "groups_header",
+    "readers": "readers",
+    "hosts": "pages_hosts",
+    "address": "dashboard_url",
+}
+"""For every field of `Access` the setting that it comes from."""
 
 
 def access(settings: Settings) -> Access:
     """Raises `UserError` where the pages would be open to anybody, or the settings make no sense together."""
-    token = secret("The setting pages_token", settings.pages_token)
+    stated = {name: getattr(settings, key) for name, key in GUARDS.items()}
+    stated["token"] = secret("The setting pages_token", settings.pages_token)
     try:
-        found = Access.of(
-            token=token,
-            proxies=settings.trusted_proxies,
-            header=settings.identity_header,
-            groups_header=settings.groups_header,
-            readers=settings.readers,
-        )
+        found = Access.of(**stated)
     except ValueError as error:
         raise UserError(str(error)) from None
     if (why := found.refusal(settings.host)) is not None:

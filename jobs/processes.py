@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,19 +30,26 @@ class Supervised:
         *,
         output: Path,
         env: Mapping[str, str] | None = None,
+        given: str = "",
         grace_s: float = 15,
         nicer: int = 0,
     ) -> None:
-        """Start `command`, so much nicer than this process, with stdout and stderr appended to the file `output`."""
+        """Start `command`, so much nicer than this process, with stdout and stderr appended to the file `output`, and
+        `given` as all that it reads from stdin.
+        """
+        told = given.encode()
         with output.open("ab") as sink:
             self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", __file__, str(grace_s), str(nicer), *command],
+                [sys.executable, "-I", __file__, str(grace_s), str(nicer), str(len(told)), *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=sink,
                 env=env,
             )
+        assert self._supervisor.stdin is not None
         assert self._supervisor.stdout is not None
+        self._supervisor.stdin.write(told)
+        self._supervisor.stdin.flush()
         self.pid = int(self._supervisor.stdout.readline())
 
     def is_alive(self) -> bool:
@@ -70,7 +78,7 @@ class Supervised:
         self._supervisor.stdout.close()
 
 
-def _supervise(grace_s: float, nicer: int, command: Sequence[str]) -> None:
+def _supervise(grace_s: float, nicer: int, given: bytes, command: Sequence[str]) -> None:
     # A terminal's Ctrl-C reaches the whole foreground group; the parent decides, and its end of the pipe tells.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -80,7 +88,7 @@ def _supervise(grace_s: float, nicer: int, command: Sequence[str]) -> None:
 
     child = subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=sys.stderr,
         # A group that can be ended as a whole, but no session of its own: Linux shares the cores among sessions first
         # (`sched_autogroup_enabled`), and niceness counts within one only.
@@ -100,9 +108,25 @@ def _supervise(grace_s: float, nicer: int, command: Sequence[str]) -> None:
     sys.stdout.write(f"{child.pid}\n")
     sys.stdout.flush()
     threading.Thread(target=leave_with_child).start()
+    # A pipe holds 64 KiB: the child may take its time to read more, or end without.
+    threading.Thread(target=_give, args=(child, given), daemon=True).start()
     while os.read(0, 4096):
         pass
     end_child()
+
+
+def _give(child: subprocess.Popen[bytes], given: bytes) -> None:
+    assert child.stdin is not None
+    with suppress(BrokenPipeError), child.stdin:
+        child.stdin.write(given)
+
+
+def _taken(size: int) -> bytes:
+    """The first so many bytes of stdin; what follows them is the end of the pipe."""
+    taken = b""
+    while len(taken) < size and (part := os.read(0, size - len(taken))):
+        taken += part
+    return taken
 
 
 def die_with_parent() -> None:
@@ -112,4 +136,4 @@ def die_with_parent() -> None:
 
 
 if __name__ == "__main__":
-    _supervise(float(sys.argv[1]), int(sys.argv[2]), sys.argv[3:])
+    _supervise(float(sys.argv[1]), int(sys.argv[2]), _taken(int(sys.argv[3])), sys.argv[4:])

@@ -58,12 +58,13 @@ TOP = {
     "trusted_proxies": "networks of proxies that say who reads, with commas between them",
     "identity_header": "header in which a trusted proxy says who reads",
     "groups_header": "header in which it says of which groups of people",
+    "pages_hosts": "host names by which it asks for the pages, besides `host` and that of `dashboard_url`, with commas",
     "notify_seconds": "time between two looks of `notify`",
     "resend_seconds": "time after which a standing alert is sent again",
     "stale_seconds": "age of the newest record at which Regroup calls itself blind",
     "stuck_seconds": "length of a rebalance at which a group counts as stuck",
     "availability_target": "part of its resource-time that a group should work, for the burn-rate alert",
-    "dashboard_url": "address of the pages, for links in alerts",
+    "dashboard_url": "address of the pages, for links in alerts; https:// makes the readers' cookie `Secure`",
     "runbook_url": "address of the runbooks, for links in alerts; empty: those of the pages",
     "metrics_port": "loopback port of the metrics for Prometheus; 0 for none",
     "metrics_groups": "groups with series of their own, those that lost most",
@@ -180,7 +181,7 @@ def _settings() -> Iterator[str]:
         yield from ("", f"## {title}", "")
         yield from _keys((f for f in fields(kind) if f.name != "name" or kind is not Cluster), about)
     yield from ("", "## `[readers]`: who sees which groups", "")
-    yield "A name (or `group:NAME`) and the prefixes of group ids that it may see: see [serving.md](serving.md)."
+    yield "A name (or `@GROUP`) and the prefixes of group ids that it may see: see [serving.md](serving.md)."
     yield ""
 
 

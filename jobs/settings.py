@@ -104,6 +104,7 @@ class Settings:
     trusted_proxies: str = ""
     identity_header: str = "X-Forwarded-User"
     groups_header: str = "X-Forwarded-Groups"
+    pages_hosts: str = ""
     readers: Mapping[str, Any] = field(default_factory=dict)
     databricks: Warehouse | None = None
     alertmanagers: tuple[Alertmanager, ...] = ()
@@ -133,10 +134,10 @@ class Settings:
         clusters = tuple(_cluster(name, content) for name, content in named.items())
         managers, hooks = alertmanagers(stated.pop("alertmanagers", [])), webhooks(stated.pop("webhooks", []))
         refuse_same_names((*managers, *hooks))
-        readers = table("readers", stated.pop("readers", {}))
-        databricks = _databricks(stated.pop("databricks", None))
+        readers, databricks = _readers(stated), _databricks(stated.pop("databricks", None))
         known = {f.name for f in fields(cls)} - set(TABLES)
         refuse_unknown(stated, known | set(TABLES), f"the settings file {file}")
+        _refuse_blank(stated, environment)
         values = stated | {key: environment[name] for key in known if (name := f"REGROUP_{key.upper()}") in environment}
         bootstrap = given.pop("bootstrap_servers", None) or environment.get("REGROUP_BOOTSTRAP_SERVERS")
         values |= {key: value for key, value in given.items() if key in known}
@@ -185,8 +186,6 @@ class Settings:
         if policy != HostPolicy.HASH:
             return ClientHosts(policy=policy)
         key = secret("The setting client_host_key", self.client_host_key)
-        if not key:
-            raise UserError(f"The setting client_host_key refers to nothing: put a key into {self.client_host_key}.")
         return ClientHosts(policy=policy, key=key.encode())
 
     def only(self, name: str | None = None) -> Cluster:
@@ -219,6 +218,25 @@ def _file(path: Path) -> dict[str, Any]:
         raise UserError(f"The settings file {path} is nested too deeply: write flat tables.") from None
     except OSError as error:
         raise UserError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+
+
+def _readers(stated: dict[str, Any]) -> Any:
+    """[readers], taken out. Where it names nobody, everybody would see everything, which nobody means who writes it."""
+    readers = stated.pop("readers", None)
+    if readers is not None and not readers:
+        raise UserError('[readers] names nobody: write name = ["prefix"] in lines below it, or take it away.')
+    return readers or {}
+
+
+def _refuse_blank(stated: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    """A secret or a guard that is there and empty, most often because a variable somewhere was not set."""
+    for key in ("pages_token", "client_host_key"):
+        if key in stated and not str(stated[key]).strip():
+            raise UserError(f"The setting {key} is empty: write env:NAME or file:PATH, or take it away.")
+    for key in ("pages_token", "client_host_key", "trusted_proxies", "identity_header"):
+        name = f"REGROUP_{key.upper()}"
+        if name in environment and not environment[name].strip():
+            raise UserError(f"The environment variable {name} is empty: give it a value, or unset it.")
 
 
 def _refuse_impossible(given: Mapping[str, Any]) -> None:

@@ -16,7 +16,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from dashboards.access import TOKEN_VARIABLE
 from jobs import ingest, poll
 from jobs.analysing import QUICK, SLOW, Analysing, Building
 from jobs.beside import NICER, Beside
@@ -245,16 +244,14 @@ def _ship(logs: list[Path], options: list[str], cluster: Cluster, output: Path, 
 
 
 def _pages(settings: Settings, stack: ExitStack) -> str:
-    """The pages in a process of their own, which ends with this one."""
+    """Start the pages in a process of their own, which ends with this one."""
     guarded = access(settings)
     port = free_port(settings.host, settings.port)
     warehouse = settings.warehouse.absolute()
     command: list[str | Path] = [sys.executable, "-P", "-m", "dashboards.app", "--warehouse", warehouse]
-    command += ["--host", settings.host, "--port", str(port), "--identity-header", settings.identity_header]
-    command += ["--trusted-proxies", settings.trusted_proxies]
-    # Arguments are everybody's to see.
-    env = os.environ | {TOKEN_VARIABLE: guarded.token}
-    pages = Supervised(command, output=warehouse.parent / "pages.log", env=env)
+    command += ["--host", settings.host, "--port", str(port), "--access-on-stdin"]
+    # Everybody on this machine can read arguments.
+    pages = Supervised(command, output=warehouse.parent / "pages.log", given=guarded.document())
     stack.callback(pages.stop)
     return f"http://{settings.host}:{port}/"
 

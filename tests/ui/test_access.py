@@ -117,3 +117,84 @@ def test_a_guard_that_makes_no_sense_is_refused_with_a_sentence(given, said) -> 
 
 def test_the_token_is_not_in_what_python_prints() -> None:
     assert TOKEN not in repr(Access.of(token=TOKEN))
+
+
+@pytest.mark.parametrize(
+    ("address", "headers", "is_secure"),
+    [
+        ("", {}, False),
+        ("http://regroup.example", {}, False),
+        ("", {"X-Forwarded-Proto": "http"}, False),
+        ("https://regroup.example", {}, True),
+        ("HTTPS://regroup.example", {}, True),
+        ("https://regroup.example", {"X-Forwarded-Proto": "http"}, True),
+        ("", {"X-Forwarded-Proto": "https"}, True),
+        ("", {"X-Forwarded-Proto": "https, http"}, True),
+        ("", {"Forwarded": "for=10.0.0.1;proto=https;by=10.0.0.2"}, True),
+    ],
+)
+def test_the_cookie_of_pages_behind_tls_is_secure(client, address, headers, is_secure) -> None:
+    opened = client(token=TOKEN, address=address).post("/login", data={"token": TOKEN}, headers=headers)
+    assert is_secure is ("; Secure" in opened.headers["Set-Cookie"])
+
+
+def test_the_cookie_of_a_request_that_came_by_tls_is_secure(client) -> None:
+    opened = client(token=TOKEN).post("/login", data={"token": TOKEN}, base_url="https://localhost")
+    assert "; Secure" in opened.headers["Set-Cookie"]
+
+
+BEHIND = {"proxies": "127.0.0.0/8", "hosts": "Regroup, 10.0.0.5", "address": "https://pages.example:8443/x"}
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost", 200), ("127.0.0.1:8050", 200), ("[::1]:8050", 200), ("regroup:8050", 200), ("REGROUP", 200),
+        ("10.0.0.5", 200), ("pages.example", 200), ("pages.example:8443", 200),
+        ("evil.example", 403), ("evil.example:8050", 403), ("10.1.2.3:8050", 403), ("pages.example.evil.example", 403),
+        ("evil.pages.example", 403), ("127.0.0.1.evil.example", 403), ("127.0.0.1@evil.example", 403), ("", 403),
+        ("evil.example#127.0.0.1", 403), ("evil.example/127.0.0.1", 403), ("[::1", 403), ("[", 403), ("::1", 403),
+        ("evil.example\\@127.0.0.1", 403), ("*", 403), (" ", 403), ("pages.example:x", 403), ("pages.example,evil", 403),
+    ],
+)  # fmt: skip
+def test_a_proxy_asks_for_the_pages_by_a_name_of_theirs(client, host, status) -> None:
+    answer = client(**BEHIND).get("/", headers={"Host": host, "X-Forwarded-User": "ada"})
+    assert status == answer.status_code
+    assert (status == 403) == (b"pages_hosts" in answer.data)
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("10.1.2.3:8050", 200), ("[2001:db8::1]:8050", 200), ("evil.example", 403)]
+)
+def test_pages_that_listen_everywhere_go_by_every_address_and_by_no_name(client, host, status) -> None:
+    answer = client(proxies="127.0.0.0/8", hosts="0.0.0.0").get("/", headers={"Host": host, "X-Forwarded-User": "ada"})
+    assert status == answer.status_code
+
+
+@pytest.mark.parametrize("host", ["[::1", "[", "127.0.0.1@evil.example", "evil.example\\@127.0.0.1", "a b", "\xff"])
+def test_a_host_that_is_none_is_refused_and_no_error(client, host) -> None:
+    assert 403 == client().get("/", environ_overrides={"HTTP_HOST": host}).status_code
+
+
+@pytest.mark.parametrize("wanted", ["//[", "http://[", "/[", "//"])
+def test_an_address_that_is_none_leads_home(client, wanted) -> None:
+    assert 200 == client(token=TOKEN).get("/login", query_string={"next": wanted}).status_code
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"proxies": ","}, "names no network"),
+        ({"proxies": " "}, "names no network"),
+        ({"proxies": "10.0.0.0/8", "header": " "}, "identity_header is empty"),
+        ({"hosts": "http://regroup.example"}, "names without port"),
+        ({"hosts": "regroup.example:8050"}, "names without port"),
+        ({"address": "https://[regroup"}, "no address"),
+        ({"token": " " * 20}, "at least 16 characters"),
+        ({"token": "env:A_TOKEN_OF_SOME_LENGTH"}, "not env:NAME"),
+        ({"readers": 0}, "must be a table"),
+    ],
+)
+def test_a_setting_that_would_guard_nothing_is_refused_with_a_sentence(given, said) -> None:
+    with pytest.raises(ValueError, match=said):
+        Access.of(**given)

@@ -1,0 +1,98 @@
+"""Slows down guessing of the token: whoever sends wrong ones must wait before another one is looked at.
+
+Every wrong token takes one attempt from three allowances, which refill with time: that of the client, that of the
+address it connects from, and that of everybody. A client that once sent the right token is held to its own allowance
+alone, so that others who guess cannot keep it out. No thread waits, and memory is bounded.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_network
+from math import ceil
+from threading import Lock
+from time import monotonic
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
+Scope = tuple[str, ...]
+KEPT = 4_096
+"""Allowances remembered; the least recently used one is full again when it is forgotten."""
+LONGEST = 64
+
+
+class Limit(NamedTuple):
+    """Wrong tokens allowed at once, and how many more with every second."""
+
+    burst: int
+    per_second: float
+
+
+LIMITS = {"client": Limit(5, 0.2), "peer": Limit(50, 1), "all": Limit(200, 5)}
+
+
+class Verdict(NamedTuple):
+    """`wait_s` is not 0 where the token was not looked at: it may be sent again after so many seconds."""
+
+    is_right: bool
+    wait_s: int
+
+
+@dataclass(slots=True)
+class _Allowance:
+    left: float
+    at: float
+
+
+class Attempts:
+    """Safe for threads."""
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._allowances: OrderedDict[Scope, _Allowance] = OrderedDict()
+        self._good: OrderedDict[Scope, None] = OrderedDict()
+
+    def judge(self, peer: str, client: str, is_right: Callable[[], bool]) -> Verdict:
+        """`peer` is the address that connects. `client` is the one for which it says to ask; it need not be true, since
+        it only divides what the peer is allowed.
+        """
+        own = ("client", _network(peer), _network(client))
+        with self._lock:
+            scopes = [own] if own in self._good else [own, ("peer", _network(peer)), ("all",)]
+            wait = max(self._wait(scope) for scope in scopes)
+            if wait > 0:
+                return Verdict(is_right=False, wait_s=ceil(wait))
+            if is_right():
+                _remember(self._good, own, None)
+                return Verdict(is_right=True, wait_s=0)
+            for scope in scopes:
+                _remember(self._allowances, scope, _Allowance(self._left(scope) - 1, self._clock()))
+            return Verdict(is_right=False, wait_s=0)
+
+    def _left(self, scope: Scope) -> float:
+        limit, known = LIMITS[scope[0]], self._allowances.get(scope)
+        if known is None:
+            return limit.burst
+        return min(limit.burst, known.left + (self._clock() - known.at) * limit.per_second)
+
+    def _wait(self, scope: Scope) -> float:
+        return (1 - self._left(scope)) / LIMITS[scope[0]].per_second
+
+
+def _remember(of: OrderedDict[Scope, T], scope: Scope, value: T) -> None:
+    of[scope] = value
+    of.move_to_end(scope)
+    if len(of) > KEPT:
+        of.popitem(last=False)
+
+
+def _network(address: str) -> str:
+    """One customer of IPv6 has a network of 64 bits."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address[:LONGEST]
+    return str(ip_network(f"{found}/64", strict=False)) if found.version == 6 else str(found)
