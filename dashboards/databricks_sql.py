@@ -16,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 
 from dashboards.lake import TABLES, Parameter
-from dashboards.sight import VARIABLE, seen_sql
+from dashboards.sight import seen_sql, variables
 
 KEPT = 512
 PARAMETER = re.compile(r":(p_\w+)")
@@ -45,7 +45,7 @@ def statement(
 
 def bound(text: str, parameters: Mapping[str, Parameter], prefixes: Sequence[str] | None) -> dict[str, Any]:
     """What goes with a `statement`: values for all parameters that it has, and for no other."""
-    of_reader = {f"{VARIABLE}{number}": prefix for number, prefix in enumerate(prefixes or ())}
+    of_reader = variables(prefixes or ())
     asked = set(PARAMETER.findall(text))
     return {
         name: json.dumps(list(value)) if _is_list(value) else value

@@ -2,29 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from secrets import token_hex
+from typing import NamedTuple
 
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 WHOLE = ("coverage", "reassignments", "reassignment_samples")
 """They know topics, partitions and brokers, and no group."""
 
-ABOUT_TOPICS = "kind IN ('end_offsets', 'topic', 'log_dirs')"
-MASKED = {
-    "quarantine": {column: f"CASE WHEN false THEN {column} END" for column in ("detail", "raw_key", "raw_value")},
-    "admin_observations": {column: f"CASE WHEN {ABOUT_TOPICS} THEN {column} END" for column in ("subject", "body")},
-    "job_runs": {"error": "CASE WHEN false THEN error END"},
-    "quality_results": {"examples": "CASE WHEN false THEN examples END"},
-}
-"""Rows that may be about any group: that they exist is told, and no word of what they say, unless it is of topics."""
 
+class Mask(NamedTuple):
+    """Columns that every reader sees of every row, and a condition for rows that are shown whole. `instead` are
+    expressions for columns that are neither shown as they are nor hidden.
+    """
+
+    shown: tuple[str, ...]
+    whole_if: str = "false"
+    instead: Mapping[str, str] = {}
+
+
+STORM_KEY = token_hex(32)
+"""Of this process. An id of a storm is a hash of a group's name, which a list of names would find out."""
+KEY_VARIABLE = "storm_key"
 HIT_NOBODY_ELSE = "array_length(seen_ids) = array_length(group_ids)"
-STORM = {
-    "group_ids": "seen_ids",
-    "differences": f"CASE WHEN {HIT_NOBODY_ELSE} THEN differences ELSE [] END",
-    "explanation": f"CASE WHEN {HIT_NOBODY_ELSE} THEN explanation END",
-}
-"""Of a storm that also hit others: when it was, how many it hit and what it cost all of them, but not whom."""
+_KEY = f"getvariable('{KEY_VARIABLE}')"
+STORM_TOKEN = f"substr(sha256(concat({_KEY}, sha256(concat({_KEY}, storm_id)))), 1, 32)"
+MASKED = {
+    "quarantine": Mask(("cluster", "source", "log_epoch", "source_partition", "source_offset", "record_at", "reason")),
+    "admin_observations": Mask(
+        ("cluster", "observed_at", "source", "kind"), whole_if="kind IN ('end_offsets', 'topic', 'log_dirs')"
+    ),
+    "job_runs": Mask(
+        ("job", "run_id", "told_at", "started_at", "ended_at", "outcome", "part_of", "regroup_version", "host", "pid")
+    ),
+    "quality_results": Mask(
+        ("table_name", "checked_at", "rule", "version", "severity", "sentence", "passed", "rows_checked", "rows_failed")
+    ),
+    "storms": Mask(
+        ("cluster", "scope", "started_at", "detected_at", "ended_at", "is_open", "groups", "lost_resource_seconds_min",
+         "lost_resource_seconds", "lost_resource_seconds_max"),
+        whole_if=HIT_NOBODY_ELSE,
+        instead={
+            "storm_id": f"CASE WHEN {HIT_NOBODY_ELSE} THEN storm_id ELSE {STORM_TOKEN} END",
+            "group_ids": "seen_ids",
+            "differences": f"CASE WHEN {HIT_NOBODY_ELSE} THEN differences ELSE [] END",
+        },
+    ),
+}  # fmt: skip
+"""Rows that may be about any group: a reader learns that they exist, and what is safe to say whomever they are about.
+A column that is not named here is hidden. Of a storm that also hit others: when it was, how many groups it hit and what
+it cost all of them.
+"""
 
 VARIABLE = "prefix_"
 """How the variables are called that hold the prefixes, with a number after it."""
@@ -37,11 +66,11 @@ def seen_sql(name: str, columns: Collection[str], prefixes: int) -> str:
     whole = f'"{name} whole"'
     if name in WHOLE:
         return f"SELECT * FROM {whole}"
-    if prefixes and name in MASKED:
-        return _replaced(whole, MASKED[name])
     if prefixes and name == "storms":
         mine = f"(SELECT *, list_filter(group_ids, lambda id: {_begins('id', prefixes)}) AS seen_ids FROM {whole})"
-        return f"{_replaced(mine, STORM, 'seen_ids')} WHERE array_length(seen_ids) > 0"
+        return f"SELECT {_masked(MASKED[name], columns)} FROM {mine} WHERE array_length(seen_ids) > 0"
+    if prefixes and name in MASKED:
+        return f"SELECT {_masked(MASKED[name], columns)} FROM {whole}"
     if not prefixes or "group_id" not in columns:
         return f"SELECT * FROM {whole} WHERE false"
     # A mark without a group is about the whole cluster.
@@ -49,10 +78,15 @@ def seen_sql(name: str, columns: Collection[str], prefixes: int) -> str:
     return f"SELECT * FROM {whole} WHERE {_begins('group_id', prefixes)}{of_all}"
 
 
+def variables(prefixes: Sequence[str]) -> dict[str, str]:
+    """Values of the variables in `seen_sql`."""
+    return {KEY_VARIABLE: STORM_KEY} | {f"{VARIABLE}{number}": prefix for number, prefix in enumerate(prefixes)}
+
+
 def seen(cursor: DuckDBPyConnection, name: str, whole: DuckDBPyRelation, prefixes: Sequence[str]) -> DuckDBPyRelation:
     """`seen_sql` of a relation of this cursor."""
-    for number, prefix in enumerate(prefixes):
-        cursor.execute(f"SET VARIABLE {VARIABLE}{number} = $prefix", {"prefix": prefix})
+    for variable, value in variables(prefixes).items():
+        cursor.execute(f"SET VARIABLE {variable} = $value", {"value": value})
     cursor.register(f"{name} whole", whole)
     return cursor.sql(seen_sql(name, whole.columns, len(prefixes)))
 
@@ -61,7 +95,10 @@ def _begins(what: str, prefixes: int) -> str:
     return " OR ".join(f"starts_with({what}, getvariable('{VARIABLE}{number}'))" for number in range(prefixes))
 
 
-def _replaced(source: str, by: dict[str, str], *without: str) -> str:
-    """`source` with these columns as these expressions say."""
-    stated = ", ".join(f"{expression} AS {column}" for column, expression in by.items())
-    return f"SELECT * EXCLUDE ({', '.join([*by, *without])}), {stated} FROM {source}"
+def _masked(mask: Mask, columns: Collection[str]) -> str:
+    """What is selected of these columns."""
+    hidden = f"CASE WHEN {mask.whole_if} THEN {{0}} END"
+    said = {column: column if column in mask.shown else hidden.format(column) for column in columns} | {
+        column: expression for column, expression in mask.instead.items() if column in columns
+    }
+    return ", ".join(f"{expression} AS {column}" for column, expression in said.items())

@@ -93,7 +93,9 @@ def _tip(storm: Row, title: str) -> str:
     lasted = duration((storm["ended_at"] or storm["until"]) - storm["started_at"])
     lines = [f"<b>{figure_text(title)}</b>", f"from {instant(storm['started_at'])} {zone()}"]
     lines.append(f"open for {lasted}" if storm["is_open"] else f"lasted {lasted}")
-    return "<br>".join([*lines, count(storm["rebalances"], "rebalance"), storm["evidence"]])
+    # A reader who may not see all of its groups is not told these.
+    told = [] if storm["evidence"] is None else [count(storm["rebalances"], "rebalance"), storm["evidence"]]
+    return "<br>".join([*lines, *told])
 
 
 def _rebalance_tip(g: Row) -> str:

@@ -52,10 +52,23 @@ def title(row: Row) -> str:
     return f"{count(row['groups'], 'group')} together"
 
 
+HIDDEN = "It also hit groups that you may not see: its cause, and whom else it hit, are not shown to you."
+
+
+def is_masked(row: Row) -> bool:
+    """The storm also hit groups that the reader may not see, so that most of the row is missing."""
+    return row["evidence"] is None
+
+
 def told(row: Row, until: int) -> str:
     """The storm in a sentence: how long, how much beyond the explained, what it cost, what is suspected."""
     lasted = duration(max(0, (row["ended_at"] or until) - row["started_at"]))
     lost = (row["lost_resource_seconds"], row["lost_resource_seconds_min"], row["lost_resource_seconds_max"])
+    if is_masked(row):
+        return (
+            f"{'open for' if row['is_open'] else 'it lasted'} {lasted}; {count(row['groups'], 'group')}; "
+            f"{bounded(*lost)} resource-seconds lost. {HIDDEN}"
+        )
     cause = (
         "no cause stands out"
         if row["suspected_cause"] in (None, DiagnosisCause.UNKNOWN)
@@ -116,6 +129,8 @@ def _timeline(state: State, row: Row, made: Rows, marks: list[Row], view: Window
 
 
 def _cause(row: Row) -> Component:
+    if is_masked(row):
+        return html.Section([html.H2("Cause"), html.P(HIDDEN, className="summary")], className="panel")
     pairs: list[tuple[str, Cell]] = [
         ("Suspected cause", html.Span([sentences.cause(row["suspected_cause"]), " ", evidence_mark(row["evidence"])])),
         ("Score", f"{row['score'] or 0:.2f}: its share of what nothing planned explains"),
@@ -132,7 +147,12 @@ def _cost(row: Row, until: int) -> Component:
             "Resource-seconds lost",
             f"{amount(row['lost_resource_seconds'])}, between {amount(low)} and {amount(high)}" if high else "none",
         ),
-        ("Rebalances", f"{row['rebalances']:,}, {row['unexplained_rebalances']:,} of them unexplained"),
+        (
+            "Rebalances",
+            ABSENT
+            if is_masked(row)
+            else f"{row['rebalances']:,}, {row['unexplained_rebalances']:,} of them unexplained",
+        ),
         ("Began (UTC)", instant(row["started_at"])),
         ("Detected (UTC)", f"{instant(row['detected_at'])}, {duration(row['detected_at'] - row['started_at'])} later"),
         ("Ended (UTC)", ended),
@@ -141,6 +161,8 @@ def _cost(row: Row, until: int) -> Component:
 
 
 def _differences(row: Row) -> Component:
+    if is_masked(row):
+        return html.Section([html.H2("What is different"), html.P(HIDDEN, className="summary")], className="panel")
     found = row["differences"] or ()
     rows = [
         (

@@ -13,7 +13,7 @@ from dashboards.lake import Row
 from dashboards.pages import storm
 from dashboards.ranges import ranges
 from dashboards.store import Span, Store
-from dashboards.text import amount, bounded, count, duration, instant, visible
+from dashboards.text import ABSENT, amount, bounded, count, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.zone import zone
 
@@ -121,9 +121,9 @@ def _cells(state: State, row: Row) -> list[Cell]:
         instant(row["started_at"])[:19],
         f"open for {lasted}" if row["is_open"] else lasted,
         row["groups"],
-        row["rebalances"],
+        ABSENT if storm.is_masked(row) else row["rebalances"],
         bounded(*lost),
         sentences.cause(row["suspected_cause"]),
-        f"{row['score'] or 0:.2f}",
+        ABSENT if storm.is_masked(row) else f"{row['score'] or 0:.2f}",
         evidence_mark(row["evidence"]),
     ]

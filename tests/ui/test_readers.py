@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 
@@ -13,11 +14,11 @@ from dashboards.access import Access
 from dashboards.app import create_app, main
 from dashboards.lake import TABLES, LocalLake
 from dashboards.readers import Readers, ReadersLake
-from dashboards.sight import MASKED, WHOLE
+from dashboards.sight import MASKED, WHOLE, seen_sql
 from dashboards.urlstate import PATHS, group_hash
 from jobs.cli import main as regroup
 from pipelines.arrow_types import stored
-from schemas.gold import ADVICE, ALERTS, DIAGNOSES
+from schemas.gold import ADVICE, ALERTS, DIAGNOSES, STORMS
 from tests.ui import sample
 
 ALLOWED = {"ann": ["alpha-"], "bob": ["beta-"], "@ops": [""], "@both": ["alpha-", "beta-"], "nil": []}
@@ -193,10 +194,109 @@ def test_of_a_storm_that_hit_others_too_nothing_but_its_size_is_told(shared, lak
         sql = "SELECT storm_id, group_ids, groups, explanation, len(differences) AS differing FROM storms ORDER BY 1 LIMIT $cap"
         return [tuple(row.values()) for row in lake(shared).query(sql, ["storms"], 9, {}, prefixes).rows]
 
-    assert [("of-alpha", ["alpha-1"], 2, "alpha-why", 1), ("of-both", ["alpha-1"], 2, None, 0)] == storms("alpha-")
+    own, shared_storm = sorted(storms("alpha-"), key=lambda row: row[0] != "of-alpha")
+    assert ("of-alpha", ["alpha-1"], 2, "alpha-why", 1) == own
+    assert (["alpha-1"], 2, None, 0) == shared_storm[1:]
     assert [] == storms()
     assert [] == storms("gamma-")
     assert ("of-both", ["alpha-1", "beta-1"], 2, "alpha-why beta-why", 2) in storms("alpha", "b")
+
+
+SHOWN_OF_OTHERS = {
+    "cluster", "storm_id", "scope", "started_at", "detected_at", "ended_at", "is_open", "groups", "group_ids",
+    "lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max",
+}  # fmt: skip
+
+
+def of_both(lake, *prefixes: str) -> dict:
+    sql = "SELECT * FROM storms WHERE len(group_ids) = 1 AND explanation IS NULL LIMIT $cap"
+    (row,) = lake.query(sql, ["storms"], 9, {}, prefixes).rows
+    return row
+
+
+def test_every_other_column_of_a_storm_that_hit_others_too_is_hidden(shared, lake):
+    row = of_both(lake(shared), "alpha-")
+    assert set(STORMS.names) == set(row)
+    assert {name: [] if name == "differences" else None for name in set(row) - SHOWN_OF_OTHERS} == {
+        name: value for name, value in row.items() if name not in SHOWN_OF_OTHERS
+    }
+
+
+def test_a_column_that_nobody_has_thought_of_yet_is_hidden():
+    for name, mask in MASKED.items():
+        sql = seen_sql(name, [*mask.shown, "new_column"], 1)
+        assert f"CASE WHEN {mask.whole_if} THEN new_column END AS new_column" in sql
+        assert " new_column," not in sql.replace(" AS new_column", "")
+
+
+@pytest.mark.parametrize("scope", ["fleet", "group"])
+def test_a_list_of_names_finds_out_nobody_from_the_id_of_a_storm(tmp_path, now, lake, scope):
+    began, names = now - 600_000, [f"{team}-{n}" for team in TEAMS for n in range(50)]
+    digests = {
+        sha256(f"{sample.CLUSTER}\n{scope}\n{began}\n{name}".encode()).hexdigest()[:length]
+        for name in names
+        for length in (16, 32, 64)
+    }
+    storm_id = sha256(f"{sample.CLUSTER}\n{scope}\n{began}\nbeta-7".encode()).hexdigest()[:16]
+    told = storm(now, storm_id, "alpha", "beta") | {"group_ids": ["beta-7", "alpha-1"], "started_at": began}
+    sample.write(tmp_path, sample.merge(of_team(now, "alpha"), {"storms": [told]}))
+    seen = of_both(lake(tmp_path), "alpha-")["storm_id"]
+    assert seen not in digests
+    assert seen not in {sha256(each.encode()).hexdigest()[: len(seen)] for each in digests}
+    # Asking for an id tells no more than seeing it does.
+    access = Access.of(proxies="127.0.0.0/8", readers=ALLOWED)
+    store = create_app(lake(tmp_path), access=access).server.test_client()
+    for wanted, answer in ((seen, "groups that you may not see"), (storm_id, "No storm goes by this id")):
+        body = shown_to(store, f"?storm={wanted}", "ann")
+        assert answer in body
+        assert "beta" not in body
+
+
+def shown_to(client, search: str, name: str) -> str:
+    output = next(
+        each["output"] for each in client.get("/_dash-dependencies", headers=headers(name)).json
+        if "made.data" in each["output"] and not each["clientside_function"]
+    )  # fmt: skip
+    names = [each.rsplit(".", 1) for each in output.strip(".").split("...")]
+    given = {"pathname": "/storms", "search": search, "n_intervals": 1}
+    inputs = [("url", "pathname"), ("url", "search"), ("tick", "n_intervals")]
+    body = {
+        "output": output,
+        "outputs": [{"id": i, "property": p} for i, p in names],
+        "inputs": [{"id": i, "property": p, "value": given[p]} for i, p in inputs],
+        "state": [{"id": "seen", "property": "data", "value": None}],
+        "changedPropIds": [],
+    }
+    answer = client.post("/_dash-update-component", json=body, headers=headers(name))
+    assert 200 == answer.status_code
+    return answer.get_data(as_text=True)
+
+
+def test_the_pages_say_that_they_hide_why_and_nothing_of_the_cause(client):
+    listed = shown_to(client, "?from=all", "ann")
+    assert "groups that you may not see" in listed
+    assert "of-both" not in listed
+
+
+@pytest.mark.parametrize("name", ["token", " token", "token "])
+def test_a_user_whom_the_proxy_calls_token_is_not_the_tokens_reader(shared, lake, name):
+    access = Access.of(proxies="127.0.0.0/8", readers={"token": [""], "ann": ["alpha-"]})
+    client = create_app(lake(shared), access=access).server.test_client()
+    assert [] == client.get("/search?q=a", headers=headers(name)).json["groups"]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"X-Forwarded-User": "ann\xa0"}, {"X-Forwarded-User": "\x85ann"}, {"X-Forwarded-User": "\xa0@ops"},
+        {"X-Forwarded-User": "ann, eve"}, {"X-Forwarded-User": "ANN"}, {"X-Forwarded-User": "@ops"},
+        {"X-Forwarded-User": "eve", "X-Forwarded-Groups": "\xa0ops"},
+        {"X-Forwarded-User": "eve", "X-Forwarded-Groups": "ops\x1f"},
+        {"X-Forwarded-User": "eve", "X-Forwarded-Groups": "@ops, ops/admin, OPS"},
+    ],
+)  # fmt: skip
+def test_a_name_that_only_resembles_a_readers_is_nobodys(client, told):
+    assert [] == client.get("/search?q=a", headers=told).json["groups"]
 
 
 def test_that_something_could_not_be_read_is_told_to_everybody(client):
