@@ -162,7 +162,10 @@ CONFIG: Any = {
     "responsive": True,
     "scrollZoom": False,
     "doubleClick": False,
-    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "resetScale2d"],
+    # Plotly offers to upload figures to its cloud unless it is told otherwise.
+    "showSendToCloud": False,
+    "plotlyServerURL": "",
+    "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "resetScale2d", "sendChartToCloud"],
     "showTips": False,
 }
 """Plotly's own options. The mode bar appears on hover; its PNG export stays. assets/zoom.js zooms out again."""

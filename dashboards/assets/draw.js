@@ -9,6 +9,10 @@
     }
     var script = document.createElement("script");
     script.src = path;
+    // No figure is sent anywhere, whatever it is drawn with.
+    script.onload = function () {
+      window.Plotly.setPlotConfig({ plotlyServerURL: "", showSendToCloud: false });
+    };
     document.head.appendChild(script);
   });
 })();
