@@ -35,14 +35,16 @@ STRANGE: tuple[Any, ...] = (
 
 @dataclass(slots=True)
 class Answers:
-    """How a run went."""
+    """Statuses, the slowest response and those that say more than a sentence."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     slowest_s: float = 0.0
     told_too_much: list[str] = field(default_factory=list)
 
 
-class _Heard(logging.Handler):
+class Heard(logging.Handler):
+    """Keeps what is logged."""
+
     def __init__(self) -> None:
         super().__init__()
         self.said: list[str] = []
@@ -77,7 +79,7 @@ def post(folder: Path, *, count: int, seed: int = 1) -> tuple[Answers, list[str]
     app = create_app(LocalLake(folder))
     client = app.server.test_client()
     client.get("/_dash-dependencies")
-    heard, answers = _Heard(), Answers()
+    heard, answers = Heard(), Answers()
     logging.getLogger().addHandler(heard)
     try:
         for data in bodies(app, Random(seed), count):

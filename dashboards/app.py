@@ -19,7 +19,6 @@ from uuid import uuid4
 from dash import ALL, ClientsideFunction, Dash, Input, Output, State, ctx, dcc, html, no_update
 from dash.development.base_component import Component
 from flask import Response
-from waitress import create_server
 
 from dashboards import urlstate
 from dashboards.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access
@@ -27,11 +26,12 @@ from dashboards.components import aria, empty
 from dashboards.compression import compress
 from dashboards.exports import add_rows
 from dashboards.guard import guard
+from dashboards.http_server import bound
 from dashboards.lake import Lake, LakeError, LocalLake, WarmLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
 from dashboards.ranges import keyed
 from dashboards.readers import ReadersLake, stated_in
-from dashboards.requests import refuse_malformed
+from dashboards.requests import answer_in_words, refuse_malformed
 from dashboards.runbooks import add_runbooks
 from dashboards.search import Search, add_search
 from dashboards.security import harden
@@ -130,6 +130,7 @@ def create_app(
     add_search(app.server, Search(lake))
     add_rows(app.server, store, now)
     app.server.register_error_handler(LakeError, _unreadable)
+    answer_in_words(app.server)
     compress(app.server)
     guard(app.server, access)
     refuse_malformed(app.server, app.callback_map)
@@ -316,12 +317,10 @@ def make_server(lake: WarmLake, *, host: str = "127.0.0.1", port: int = 8050, ac
     Raises:
         OSError: the address cannot be had; `refusal` says so in a sentence.
     """
-    # A browser asks for all files of a page at once: that some wait is no fault worth a line.
-    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     access = access or Access()
     app = create_app(lake, access=replace(access, hosts=(*access.hosts, host.lower()))).server
     Thread(target=_warm, args=(lake,), daemon=True).start()
-    server: Server = create_server(app, host=host, port=port, threads=8, ident=None)
+    server: Server = bound(app, host=host, port=port)
     return server
 
 

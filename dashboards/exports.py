@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 
 from flask import Flask, Response, jsonify, request
 
 from dashboards.pages import fleet
+from dashboards.requests import parsed, refused
 from dashboards.store import Store
 from dashboards.urlstate import parse
 from dashboards.zone import told_in
@@ -23,9 +23,9 @@ def add_rows(server: Flask, store: Store, now: Callable[[], int]) -> None:
     def rows() -> Response:
         state = parse("/", request.query_string.decode("ascii", "replace"))
         try:
-            asked = json.loads(request.args.get("request", ""))
+            asked = parsed(request.args.get("request", "null"))
         except ValueError:
-            asked = None
+            return refused()
         with told_in(state.tz):
             answer = jsonify(fleet.block(store, state, asked, now(), rows=MOST_ROWS))
         answer.headers["Cache-Control"] = "no-store"

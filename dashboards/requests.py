@@ -6,14 +6,63 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dash.exceptions import DependencyException
+from dash.fingerprint import check_fingerprint
 from flask import Flask, Response, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, NotFound
 
+COMPONENTS = "/_dash-component-suites/"
 UPDATE = "/_dash-update-component"
 LARGEST = 256 * 1024
 """Bytes of a request; a click or an address is a few hundred."""
 DEEPEST = 24
 REFUSED = "This is no request of these pages.\n"
+
+
+def parsed(text: str | bytes) -> Any:
+    """JSON of a request.
+
+    Raises:
+        ValueError: it is no JSON, is nested deeper than `DEEPEST`, or has text that is no Unicode.
+    """
+    try:
+        body = json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if _depth(body) > DEEPEST:
+        raise ValueError("nested too deeply")
+    # A lone surrogate, which JSON can spell, fails here and not where the text is used.
+    json.dumps(body, ensure_ascii=False).encode()
+    return body
+
+
+def component_file(path: str) -> str | None:
+    """Package and file of a component's path, without the fingerprint; None for any other path."""
+    if not path.startswith(COMPONENTS):
+        return None
+    file, _ = check_fingerprint(path.removeprefix(COMPONENTS))  # type: ignore[no-untyped-call]
+    return str(file)
+
+
+def answer_in_words(server: Flask) -> None:
+    """Answer requests that cannot be served with a status and one sentence."""
+
+    @server.errorhandler(HTTPException)
+    def in_words(error: HTTPException) -> Response:
+        answer = error.get_response()
+        if (error.code or 500) < 400:
+            return Response(answer.get_data(), error.code, headers=answer.headers)
+        kept = {name: value for name, value in answer.headers.items() if name in ("Allow", "Retry-After")}
+        text = f"{error.description or error.name}\n".split(". ")[0].rstrip(".\n")
+        return Response(f"{text}.\n", error.code, headers=kept, mimetype="text/plain")
+
+    # Dash raises them for components that it does not know, and for files that a package lists and does not have.
+    @server.errorhandler(DependencyException)
+    @server.errorhandler(FileNotFoundError)
+    def missing(error: Exception) -> Response:
+        if component_file(request.path) is None:
+            raise error
+        return in_words(NotFound("There is no such file."))
 
 
 def refuse_malformed(server: Flask, callbacks: Mapping[str, Mapping[str, Any]]) -> None:
@@ -28,21 +77,19 @@ def refuse_malformed(server: Flask, callbacks: Mapping[str, Mapping[str, Any]]) 
         if request.path != UPDATE or request.method != "POST":
             return None
         try:
-            body = json.loads(request.get_data(cache=True))
-        except HTTPException:
-            raise
-        except (ValueError, RecursionError):
-            return _refused()
-        return None if _is_ours(body, callbacks) else _refused()
+            body = parsed(request.get_data(cache=True))
+        except ValueError:
+            return refused()
+        return None if _is_ours(body, callbacks) else refused()
 
 
-def _refused() -> Response:
+def refused() -> Response:
     return Response(REFUSED, status=400, mimetype="text/plain")
 
 
 def _is_ours(body: Any, callbacks: Mapping[str, Mapping[str, Any]]) -> bool:
     """It names a callback that runs here, with that one's outputs, inputs and state; their values may be anything."""
-    if not isinstance(body, dict) or not isinstance(body.get("output"), str) or _depth(body) > DEEPEST:
+    if not isinstance(body, dict) or not isinstance(body.get("output"), str):
         return False
     callback = callbacks.get(body["output"], {})
     changed = body.get("changedPropIds", [])

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from urllib.parse import quote
+
+import pytest
 
 from bench.malformed import asked_of, post
+from bench.malformed_requests import send
 from dashboards.app import create_app
 from dashboards.lake import LocalLake
 from dashboards.requests import LARGEST, REFUSED, UPDATE
@@ -52,3 +56,42 @@ def test_readers_with_different_addresses_at_once_each_get_their_own_page(tmp_pa
             other = next(each for each in names if each != name)
             assert name in text
             assert other not in text
+
+
+def test_malformed_requests_are_refused_in_a_sentence_and_nothing_is_logged(tmp_path) -> None:
+    answers, said = send(tmp_path, count=1_000)
+    assert set(answers.statuses) <= {200, 206, 400, 404, 405, 416}
+    assert answers.statuses[400] > 10
+    assert ([], []) == (answers.told_too_much, said)
+    assert answers.slowest_s < 2
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/rows?request=" + "[" * 1_200, 400),
+        ("/rows?request=" + "[" * 30 + "]" * 30, 400),
+        ("/rows?request={", 400),
+        ("/rows?request=" + quote('{"filterModel": {"group": {"filter": "\\ud800"}}}'), 400),
+        ("/_dash-component-suites/nothing/x.js", 404),
+        ("/_dash-component-suites/dash/nothing.js", 404),
+        ("/_dash-component-suites/dash/dcc/async-mathjax.js.map", 404),
+        ("/_dash-component-suites/dash/../../pyproject.toml", 404),
+        ("/assets/nothing.css", 404),
+        ("/runbooks/nothing", 404),
+    ],
+)
+def test_what_is_not_there_or_makes_no_sense_is_refused_in_one_sentence(tmp_path, caplog, path, status) -> None:
+    client = create_app(LocalLake(tmp_path)).server.test_client()
+    client.get("/")
+    answer = client.get(path)
+    assert status == answer.status_code
+    assert 1 == answer.get_data(as_text=True).count("\n")
+    assert "text/plain" == answer.mimetype
+    assert [] == caplog.records
+
+
+def test_a_lone_surrogate_in_an_update_is_refused(tmp_path) -> None:
+    client = create_app(LocalLake(tmp_path)).server.test_client()
+    answer = client.post(UPDATE, data=b'{"output": "\\ud800"}', content_type="application/json")
+    assert 400 == answer.status_code
