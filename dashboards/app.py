@@ -31,7 +31,7 @@ from dashboards.lake import Lake, LakeError, LocalLake, WarmLake
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
 from dashboards.ranges import keyed
 from dashboards.readers import ReadersLake, stated_in
-from dashboards.requests import answer_in_words, refuse_malformed
+from dashboards.requests import refuse_malformed, refuse_unknown_components
 from dashboards.runbooks import add_runbooks
 from dashboards.search import Search, add_search
 from dashboards.security import harden
@@ -130,7 +130,7 @@ def create_app(
     add_search(app.server, Search(lake))
     add_rows(app.server, store, now)
     app.server.register_error_handler(LakeError, _unreadable)
-    answer_in_words(app.server)
+    refuse_unknown_components(app.server)
     compress(app.server)
     guard(app.server, access)
     refuse_malformed(app.server, app.callback_map)

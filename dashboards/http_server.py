@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
+from contextlib import suppress
 from typing import Any
 
 from waitress.channel import HTTPChannel
@@ -101,6 +102,24 @@ class PagesServer(TcpWSGIServer):  # type: ignore[misc]
     """The bound server of an application; `run` serves it."""
 
     channel_class = Channel
+    _is_stopped = False
+
+    def stop(self) -> None:
+        """End `run` in another thread, and close every connection."""
+        self._is_stopped = True
+        # The loop may have seen it already, and be closed.
+        with suppress(OSError):
+            self.pull_trigger()
+
+    def readable(self) -> bool:
+        if self._is_stopped:
+            # `run` ends with this exception, as with Ctrl-C.
+            raise SystemExit
+        return bool(super().readable())
+
+    def run(self) -> None:
+        super().run()
+        self.asyncore.close_all(self._map)
 
     def handle_accept(self) -> None:
         super().handle_accept()
@@ -123,7 +142,7 @@ class PagesServer(TcpWSGIServer):  # type: ignore[misc]
         return found[1] if found else None
 
 
-def bound(application: Any, *, host: str, port: int) -> PagesServer:
+def bound(application: Any, *, host: str, port: int, threads: int = THREADS) -> PagesServer:
     """A server that listens on the first address of `host`, and serves once `run` is called.
 
     Raises:
@@ -136,7 +155,7 @@ def bound(application: Any, *, host: str, port: int) -> PagesServer:
         host=host,
         port=port,
         ipv6=":" in host,
-        threads=THREADS,
+        threads=threads,
         ident=None,
         cleanup_interval=1,
         connection_limit=2 * WAITING_MOST,

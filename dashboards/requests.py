@@ -9,7 +9,6 @@ from typing import Any
 from dash.exceptions import DependencyException
 from dash.fingerprint import check_fingerprint
 from flask import Flask, Response, request
-from werkzeug.exceptions import HTTPException, NotFound
 
 COMPONENTS = "/_dash-component-suites/"
 UPDATE = "/_dash-update-component"
@@ -44,25 +43,15 @@ def component_file(path: str) -> str | None:
     return str(file)
 
 
-def answer_in_words(server: Flask) -> None:
-    """Answer requests that cannot be served with a status and one sentence."""
+def refuse_unknown_components(server: Flask) -> None:
+    """Answer 404 to component paths without a file: Dash raises for what it does not know or does not find."""
 
-    @server.errorhandler(HTTPException)
-    def in_words(error: HTTPException) -> Response:
-        answer = error.get_response()
-        if (error.code or 500) < 400:
-            return Response(answer.get_data(), error.code, headers=answer.headers)
-        kept = {name: value for name, value in answer.headers.items() if name in ("Allow", "Retry-After")}
-        text = f"{error.description or error.name}\n".split(". ")[0].rstrip(".\n")
-        return Response(f"{text}.\n", error.code, headers=kept, mimetype="text/plain")
-
-    # Dash raises them for components that it does not know, and for files that a package lists and does not have.
     @server.errorhandler(DependencyException)
     @server.errorhandler(FileNotFoundError)
     def missing(error: Exception) -> Response:
         if component_file(request.path) is None:
             raise error
-        return in_words(NotFound("There is no such file."))
+        return Response("There is no such file.\n", status=404, mimetype="text/plain")
 
 
 def refuse_malformed(server: Flask, callbacks: Mapping[str, Mapping[str, Any]]) -> None:

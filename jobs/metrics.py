@@ -9,17 +9,22 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
+from dashboards.access import is_loopback
+from dashboards.http_server import bound
 from dashboards.lake import Lake, Parameter
 from jobs import alert_queries as sql
 from jobs.delivery import Delivery
 from jobs.exposition import CONTENT_TYPE, Metric, exposition
+from jobs.settings import Settings
 from pipelines.gold.alerts.alert import Facts
 from schemas.states import AlertName, AlertSeverity
 
 LOOPBACK = "127.0.0.1"
+PLAIN = "text/plain; charset=utf-8"
+THREADS = 2
 MOST = 1_000
 Row = Mapping[str, Any]
 Samples = dict[tuple[str, ...], float]
@@ -30,6 +35,14 @@ def metrics(
 ) -> list[Metric]:
     """Every metric, also those without samples."""
     return [*_of_notify(alerts, delivery, facts, now_ms), *_of_clusters(lake, facts), *_of_groups(lake, groups)]
+
+
+def groups_named(settings: Settings) -> int:
+    """How many groups of a cluster have series of their own: none if [readers] says who may see which groups.
+
+    Whoever scrapes is not known, and may not learn names that some readers must not see.
+    """
+    return 0 if settings.readers else settings.metrics_groups
 
 
 def _of_notify(alerts: Sequence[Row], delivery: Delivery, facts: Sequence[Facts], now_ms: int) -> list[Metric]:
@@ -139,7 +152,10 @@ def _rows(lake: Lake, query: str, table: str, **told: Parameter) -> list[dict[st
 
 
 class MetricsServer:
-    """`GET /metrics` on loopback; the text is made by whoever evaluates, a scrape costs nothing."""
+    """`GET /metrics` on loopback, with the deadlines and limits of the pages' server.
+
+    Whoever evaluates makes the text, so a scrape costs nothing.
+    """
 
     def __init__(self, port: int) -> None:
         """Listen on the port, any for 0.
@@ -148,36 +164,37 @@ class MetricsServer:
             OSError: the port is taken.
         """
         self.text = ""
-        self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(lambda: self.text))
-        self._server.daemon_threads = True
-        self.port = int(self._server.server_address[1])
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        self._server = bound(self._answer, host=LOOPBACK, port=port, threads=THREADS)
+        self.port = int(self._server.effective_port)
+        threading.Thread(target=self._server.run, daemon=True).start()
 
     def show(self, found: Iterable[Metric]) -> None:
         self.text = exposition(found)
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        self._server.stop()
+
+    def _answer(self, environ: Mapping[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        status, kind, text = self._found(environ)
+        body = text.encode()
+        headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]
+        start(status, headers)
+        return [body]
+
+    def _found(self, environ: Mapping[str, Any]) -> tuple[str, str, str]:
+        # Any web page can make a browser send requests here, under a name of its own (DNS rebinding).
+        if not is_own_name(environ.get("HTTP_HOST", "")):
+            return "403 Forbidden", PLAIN, f"Metrics are for this machine alone: ask {LOOPBACK}.\n"
+        if environ["PATH_INFO"] != "/metrics":
+            return "404 Not Found", PLAIN, "There is only /metrics here.\n"
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return "405 Method Not Allowed", PLAIN, "Metrics are read with GET.\n"
+        return "200 OK", CONTENT_TYPE, self.text
 
 
-def _handler(text: Callable[[], str]) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        timeout = 10
-
-        def do_GET(self) -> None:
-            if self.path.partition("?")[0] != "/metrics":
-                self.send_error(404)
-                return
-            body = text().encode()
-            self.send_response(200)
-            self.send_header("Content-Type", CONTENT_TYPE)
-            self.send_header("Content-Length", str(len(body)))
-            self.send_header("X-Content-Type-Options", "nosniff")
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """A scrape is no news."""
-
-    return Handler
+def is_own_name(host: str) -> bool:
+    """Whether a Host header names this machine's loopback, with or without a port."""
+    try:
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
+    except ValueError:
+        return False

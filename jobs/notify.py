@@ -19,10 +19,10 @@ from jobs import alert_table
 from jobs.alert_facts import Reading, Watch
 from jobs.alert_links import dashboard_url
 from jobs.create_tables import create
-from jobs.delivery import Delivery, Due
+from jobs.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
 from jobs.errors import UserError, one_line
 from jobs.held import hold
-from jobs.metrics import MetricsServer, metrics
+from jobs.metrics import MetricsServer, groups_named, metrics
 from jobs.settings import Settings
 from jobs.terminal import say
 from jobs.topic_watch import TopicWatch
@@ -35,6 +35,8 @@ from schemas.silver import GROUPS
 CELLS = 50_000
 """What of answers is kept, of those to one round: the next one asks of other versions."""
 
+KEPT = ("severity", "resolved_at", "sent_to", "last_sent_at", "last_error")
+"""What of a row is kept at once; its texts wait until somebody is told of them."""
 MOST_SHARE = 0.1
 """Of the time, for rounds that somebody wakes, as long as they take under a second: they hold up batches meanwhile."""
 
@@ -122,7 +124,7 @@ class Notifier:
         self._reading = Reading(
             lake=self._lake, warehouse=settings.warehouse, limits=self._limits, watch=None if is_single else Watch()
         )
-        self.delivery = Delivery(settings=settings, say=say)
+        self.delivery = Delivery(settings=settings, say=say, patience_s=AT_LAST_S if is_single else PATIENCE_S)
         self._server: MetricsServer | None = None
         self._unread: dict[str, str] = {}
         create(settings.warehouse, ALERTS)
@@ -149,7 +151,7 @@ class Notifier:
         verdicts = [evaluate(each, self._limits) for each in facts]
         oldest = min((alert.started_ms for v in verdicts for alert in v.alerts), default=now)
         before = alert_table.current(self._lake, now, min(oldest, now))
-        after = carried(before, verdicts, now, partial(dashboard_url, self.settings))
+        after = self.delivery.heard(carried(before, verdicts, now, partial(dashboard_url, self.settings)), now)
         due = self.delivery.due(after, now)
         rows = _worth_keeping(before, after, due)
         # First kept, then sent: what was sent and forgotten could never be resolved.
@@ -157,7 +159,7 @@ class Notifier:
         sent = self.delivery.send(rows, due, now)
         alert_table.save(self.settings.warehouse, rows, sent)
         if self._server:
-            groups = self.settings.metrics_groups
+            groups = groups_named(self.settings)
             self._server.show(metrics(self._lake, facts, sent, self.delivery, now_ms=now, groups=groups))
         return all(self.delivery.is_up.values())
 
@@ -189,4 +191,4 @@ def _worth_keeping(before: Sequence[Row], after: Sequence[Row], due: Due) -> lis
 
 
 def _is_other(row: Row, known: Row | None) -> bool:
-    return known is None or any(row[name] != known[name] for name in ("severity", "resolved_at", "sent_to"))
+    return known is None or any(row[name] != known[name] for name in KEPT)

@@ -42,8 +42,18 @@ class Webhook:
     name: str = ""
 
     def key(self) -> bytes:
-        """What the bodies are signed with; never print or store it."""
-        return secret(f"The secret of the webhook {self.name}", self.secret).encode()
+        """What the bodies are signed with; never print or store it.
+
+        Raises:
+            UserError: the secret is missing or empty.
+        """
+        key = secret(f"The secret of the webhook {self.name}", self.secret).strip().encode()
+        if not key:
+            raise UserError(
+                f"The secret of the webhook {self.name} is empty, so anybody could sign its messages: put a secret "
+                f"into {self.secret}."
+            )
+        return key
 
 
 def alertmanagers(stated: Any) -> tuple[Alertmanager, ...]:

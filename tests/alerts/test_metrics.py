@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from http.client import HTTPConnection
 from urllib.error import HTTPError
 from urllib.request import urlopen
 
@@ -13,13 +17,14 @@ import pytest
 from dashboards.lake import LocalLake
 from jobs.delivery import Delivery
 from jobs.exposition import Metric, exposition
-from jobs.metrics import MetricsServer, metrics
+from jobs.metrics import MetricsServer, groups_named, metrics
 from jobs.settings import Settings
 from pipelines.gold.alerts.alert import Facts
 from pipelines.gold.alerts.sight import Sight
 from schemas.gold import GROUP_HEALTH
 from schemas.silver import GROUPS, REASSIGNMENTS
 from tests.alerts.rows import CLUSTER, HOUR, MINUTE, NOW, health, rebalancing, stalled, write
+from tests.ui.half_open import KINDS, held
 
 LINE = re.compile(
     r'(?:# (?:HELP|TYPE) .+|[a-z_]+(?:\{[a-z_]+="(?:[^"\\\n]|\\[\\n"])*"(?:,[a-z_]+="[^"\n]*")*\})? [-+0-9.einf]+)'
@@ -107,3 +112,55 @@ def test_they_are_served_on_loopback_and_nothing_else_is():
         refused.value.close()
     finally:
         server.stop()
+
+
+def status(port: int, host: str | None, path: str = "/metrics", method: str = "GET") -> int:
+    asked = HTTPConnection("127.0.0.1", port, timeout=10)
+    asked.putrequest(method, path, skip_host=True)
+    if host is not None:
+        asked.putheader("Host", host)
+    asked.endheaders()
+    found = asked.getresponse().status
+    asked.close()
+    return found
+
+
+@pytest.fixture
+def server() -> Iterator[MetricsServer]:
+    running = MetricsServer(0)
+    yield running
+    running.stop()
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("127.0.0.1:8060", 200), ("localhost:8060", 200), ("[::1]:8060", 200), ("127.0.0.2", 200),
+        ("evil.example:8060", 403), ("127.0.0.1.evil.example", 403), ("10.0.0.1", 403), ("", 403), (None, 403),
+        ("[", 403), ("localhost.evil.example", 403), ("127.0.0.1@evil.example", 403), ("0.0.0.0", 403),
+    ],
+)  # fmt: skip
+def test_only_this_machines_own_names_get_metrics(server, host, expected):
+    assert expected == status(server.port, host)
+
+
+def test_other_paths_and_methods_are_refused(server):
+    assert 404 == status(server.port, "localhost", "/metrics/../x")
+    assert 405 == status(server.port, "localhost", method="POST")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_scrapes_are_answered_while_others_hold_connections(server, kind):
+    threads = threading.active_count()
+    with held(server.port, kind, 300):
+        for _ in range(3):
+            began = time.monotonic()
+            assert 200 == status(server.port, "localhost")
+            assert time.monotonic() - began < 1
+        assert threading.active_count() <= threads + 1, "that of the test itself"
+
+
+def test_with_readers_no_group_is_named(filled):
+    assert 'group="' in exposed(filled, groups=5)
+    assert 'group="' not in exposed(filled, groups=groups_named(Settings(readers={"@sre": [""]}, metrics_groups=5)))
+    assert 5 == groups_named(Settings(metrics_groups=5))

@@ -7,10 +7,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
-from threading import Event, Thread
+from threading import Thread
 
 import pytest
-from waitress import wasyncore
 
 from dashboards.app import create_app
 from dashboards.http_server import ANSWER_S, HEADER_S, REQUEST_S, WAITING_MOST, bound
@@ -22,20 +21,11 @@ from tests.ui.half_open import BODY, HEAD, KINDS, closed_after, connect, held
 @contextmanager
 def running(application) -> Iterator[int]:
     server = bound(application, host="127.0.0.1", port=0)
-    stopped = Event()
-
-    def run() -> None:
-        # What `run` does, until it is told to stop.
-        while not stopped.is_set():
-            wasyncore.loop(timeout=0.2, use_poll=True, map=server._map, count=1)
-
-    serving = Thread(target=run)
+    serving = Thread(target=server.run)
     serving.start()
     yield int(server.effective_port)
-    stopped.set()
+    server.stop()
     serving.join()
-    server.task_dispatcher.shutdown()
-    wasyncore.close_all(server._map)
 
 
 @pytest.fixture
