@@ -25,6 +25,7 @@ from dashboards.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access
 from dashboards.components import aria, empty
 from dashboards.compression import compress
 from dashboards.exports import add_rows
+from dashboards.folder import not_a_folder
 from dashboards.guard import guard
 from dashboards.http_server import bound
 from dashboards.lake import Lake, LakeError, LocalLake, WarmLake
@@ -383,6 +384,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stated.add_argument("--access-on-stdin", action="store_true", help="all of this as regroup up hands it over")
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     args = parser.parse_args(arguments)
+    if (why := not_a_folder(args.warehouse)) is not None:
+        sys.stderr.write(f"{why}\n")
+        return 2
     try:
         access = _access(args)
     except (ValueError, OSError) as error:

@@ -42,6 +42,12 @@ def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
         written.save(path)
 
 
+def overwrite_frame(frame: DataFrame, path: str) -> None:
+    """The rows by Spark in the place of all that the table at `path` holds, in one commit."""
+    # Delta drops a table's clustering where a plain overwrite replaces it; a condition that always holds keeps it.
+    frame.write.format("delta").mode("overwrite").option("replaceWhere", "true").save(path)
+
+
 def overwrite(warehouse: Path, new: NewRows) -> None:
     """The rows in the place of all that their table holds, in one commit, on a machine of one's own."""
     path = table_path(warehouse, new.table)

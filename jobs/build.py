@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs import awaited
 from jobs.analyze import analyze
-from jobs.append import overwrite
+from jobs.append import overwrite, overwrite_frame
 from jobs.awaited import GROUP
 from jobs.build_marks import rebuild_all_marks, start_marks, update_marks
 from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments, start_reassignments
@@ -78,7 +78,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
         for table in SILVER:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
-            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path), by_spark=True)
+            insist(path, partial(overwrite_frame, rows, path), by_spark=True)
         limits.report()
     finally:
         rebuilt.unpersist()

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.append import overwrite_frame
 from jobs.checkpoint import start_over_unless
 from jobs.conflicts import insist
 from jobs.create_tables import create_tables
@@ -45,7 +46,7 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
         for table in REASSIGNMENT_TABLES:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
-            insist(path, partial(rows.write.format("delta").mode("overwrite").save, path), by_spark=True)
+            insist(path, partial(overwrite_frame, rows, path), by_spark=True)
     finally:
         rebuilt.unpersist()
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from jobs.errors import UserError
 from jobs.full_disk import full_disk_named
 from jobs.jvm_death import jvm_death_named
+from jobs.permissions import warnings
 from jobs.settings import Settings
 from jobs.terminal import guard_streams, warn
 from schemas.states import JobOutcome, MarkKind
@@ -82,6 +83,9 @@ def program() -> None:
 
 
 def _run(settings: Settings, args: argparse.Namespace) -> int:
+    if args.command != "doctor":  # It has findings of its own.
+        for warning in warnings(args.config, settings):
+            print(f"regroup {args.command}: warning: {warning}", file=sys.stderr, flush=True)
     command = jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command)))
     if args.command in (*RECORDED, "up"):
         import_module("jobs.power_loss").refuse_torn(settings.warehouse)

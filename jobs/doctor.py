@@ -19,6 +19,7 @@ from jobs.delta_io import table_path
 from jobs.errors import UserError
 from jobs.jars import jars
 from jobs.java import java_home
+from jobs.permissions import warnings
 from jobs.power_loss import refuse_torn
 from jobs.settings import Cluster, Settings
 from jobs.terminal import say
@@ -43,7 +44,7 @@ class Finding:
 def run(settings: Settings, args: argparse.Namespace) -> int:
     """Print one line a finding; 0 where nothing required is missing, else 1."""
     findings = []
-    for finding in checks(settings, args.cluster):
+    for finding in checks(settings, args.cluster, args.config):
         mark = {True: "ok      ", None: "optional", False: "MISSING "}[finding.is_ok]
         say(f"{mark}  {finding.subject}: {finding.found}")
         if finding.advice:
@@ -54,12 +55,14 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     return 1 if missing else 0
 
 
-def checks(settings: Settings, cluster: str | None) -> Iterator[Finding]:
+def checks(settings: Settings, cluster: str | None, file: Path | None = None) -> Iterator[Finding]:
     """Every finding, machine first, then the warehouse, then each Kafka cluster."""
     yield Finding(subject="Python", is_ok=True, found=f"{platform.python_version()} ({sys.executable})")
     yield _told("Java", lambda: str(java_home()))
     yield _told("jars of Delta Lake", lambda: f"{len(jars('delta'))} verified")
     yield _warehouse(settings.warehouse)
+    for warning in warnings(file, settings):
+        yield Finding(subject="permissions", is_ok=None, found="others have access", advice=warning)
     chosen = [c for c in settings.clusters if cluster in (None, c.name)]
     if not chosen:
         yield Finding(

@@ -13,6 +13,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.append import overwrite_frame
 from jobs.conflicts import insist, is_local, turn
 from jobs.data_file import DataFile
 from jobs.engine import connect, quoted
@@ -100,8 +101,7 @@ def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table
             f"SELECT {names} FROM stored WHERE ({key}) NOT IN (SELECT ({key}) FROM changes) UNION ALL "  # noqa: S608 - our own names
             f"SELECT {names} FROM changes WHERE {CHANGE} <> '{DELETE}'"
         ).to_arrow_table()
-    told = spark.createDataFrame(rows.cast(changes.drop_columns(CHANGE).schema)).coalesce(1)
-    told.write.format("delta").mode("overwrite").save(path)
+    overwrite_frame(spark.createDataFrame(rows.cast(changes.drop_columns(CHANGE).schema)).coalesce(1), path)
 
 
 def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from dashboards.databricks_warehouse import Warehouse
+from dashboards.folder import not_a_folder
 from jobs.capture_files import DEFAULT_MB
+from jobs.code_options import refuse_code
 from jobs.errors import UserError
 from jobs.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
 from jobs.stated import all_typed, hints_of, refuse_unknown, secret, shown, table, text, typed
@@ -29,6 +31,7 @@ LONGEST_FILE, LONGEST_NAME = 1_000_000, 100
 LONGEST_OPTION = 100_000
 """Characters of a Kafka option, which may hold certificates."""
 TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks")
+REFERENCES = ("env:", "file:")
 SECRET = re.compile(r"password|secret|token|jaas|pem$")
 """Keys that are tables of the file, and neither flags nor environment variables."""
 WANTED = {
@@ -131,7 +134,7 @@ class Settings:
         given = {key: value for key, value in (flags or {}).items() if value is not None}
         stated = _file(file) if file else {}
         named = table("clusters", stated.pop("clusters", {}))
-        clusters = tuple(_cluster(name, content) for name, content in named.items())
+        clusters = tuple(_cluster(name, content, environment) for name, content in named.items())
         managers, hooks = alertmanagers(stated.pop("alertmanagers", [])), webhooks(stated.pop("webhooks", []))
         refuse_same_names((*managers, *hooks))
         readers, databricks = _readers(stated), _databricks(stated.pop("databricks", None))
@@ -145,6 +148,8 @@ class Settings:
             cluster_name(wanted)
         if bootstrap:
             clusters = _one(clusters, wanted, text("The bootstrap servers", bootstrap))
+        if (why := not_a_folder(values.get("warehouse", ""))) is not None:
+            raise UserError(why)
         hints = hints_of(cls)  # type: ignore[arg-type]
         given = {key: typed(key, value, hints[key]) for key, value in values.items()}
         _refuse_impossible(given)
@@ -160,16 +165,25 @@ class Settings:
 
     def secrets(self) -> tuple[str, ...]:
         """What passwords, tokens and keys are, as far as they are there: to keep them out of what is told."""
+        found = []
+        for key, value in self._stated_secrets():
+            with suppress(UserError):
+                found.append(secret(key, value))
+        return tuple(value for value in found if value)
+
+    def literal_secrets(self) -> tuple[str, ...]:
+        """Return the keys whose secret stands in the settings themselves, and not by reference."""
+        return tuple(
+            dict.fromkeys(key for key, value in self._stated_secrets() if value and not value.startswith(REFERENCES))
+        )
+
+    def _stated_secrets(self) -> list[tuple[str, str]]:
         told = [(key, value) for cluster in self.clusters for key, value in cluster.kafka.items() if SECRET.search(key)]
         told += [("pages_token", self.pages_token), ("client_host_key", self.client_host_key)]
         told += [(hook.name, hook.secret) for hook in self.webhooks]
         if self.databricks:
             told += [("token", self.databricks.token), ("client_secret", self.databricks.client_secret)]
-        found = []
-        for key, value in told:
-            with suppress(UserError):
-                found.append(secret(key, value))
-        return tuple(value for value in found if value)
+        return told
 
     @property
     def limits(self) -> Limits:
@@ -261,12 +275,13 @@ def _refuse_impossible(given: Mapping[str, Any]) -> None:
             raise UserError(f"The setting {key} must be an address with http:// or https://, but is {given[key]!r}.")
 
 
-def _cluster(name: str, stated: Any) -> Cluster:
+def _cluster(name: str, stated: Any, environment: Mapping[str, str]) -> Cluster:
     place = f"[clusters.{name}]"
     cluster_name(name)
     stated = dict(table(f"clusters.{name}", stated))
     options = table(f"clusters.{name}.kafka", stated.pop("kafka", {}))
     kafka = {key: _option(f"The Kafka option {key} in {place}", value) for key, value in options.items()}
+    refuse_code(f"[clusters.{name}.kafka]", kafka, environment)
     refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
     if "bootstrap_servers" not in stated:
         raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')

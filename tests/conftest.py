@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+import tempfile
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -26,8 +28,14 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     # The JVMs of tests live for seconds or minutes: compiled for hours to come they took twice the processor's time.
     os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+    # A test that names no warehouse must not find the one that is used from this folder.
+    os.environ["REGROUP_WAREHOUSE"] = str(Path(tempfile.mkdtemp(prefix="regroup-tests-")) / "warehouse")
     config.pluginmanager.register(matrix)
     config.addinivalue_line("markers", "faults: part of the fault matrix, which runs with --faults only")
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(Path(os.environ["REGROUP_WAREHOUSE"]).parent, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(config, items):

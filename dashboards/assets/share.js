@@ -1,13 +1,16 @@
 // What leaves the page: a link, its words as Markdown, its tables as CSV and JSON. All of it is made of what is shown.
 (function () {
   var regroup = window.regroup;
-  var FORMULA = /^[=+\-@\t\r\n]/;
+  // Where a field may begin: a spreadsheet of another locale separates at semicolons or tabs, and then takes the
+  // quotes of other cells for text, so that it looks inside of this one.
+  var FORMULA = /(^|[,;|"'\t\v\f\r\n\u0085\u2028\u2029])(?=["\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+  var BLANK = /^(?=[\t\r\n])/;
   var WORDS = ".crumbs, .when, .about, .notice, .empty h2, .empty p, .sentence, .tile, .summary, .panel h2, .panel h3, .facts dt";
 
-  // A spreadsheet takes a cell that begins so for a formula, and the names of groups are strangers' text.
+  // Names of groups are untrusted text: an apostrophe keeps a spreadsheet from taking any part of them for a formula.
   function cell(value) {
     var text = String(value === null || value === undefined ? "" : value);
-    return '"' + (FORMULA.test(text) ? "'" : "") + text.replace(/"/g, '""') + '"';
+    return '"' + text.replace(FORMULA, "$1'").replace(BLANK, "'").replace(/"/g, '""') + '"';
   }
 
   // With the mark by which spreadsheets know UTF-8.

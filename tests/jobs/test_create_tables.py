@@ -8,15 +8,23 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+import jobs
+from jobs.append import overwrite_frame
+from jobs.build import rebuild_all
+from jobs.build_reassignments import rebuild_all_reassignments
 from jobs.create_tables import LOCAL_PROPERTIES, UNFINISHED_S, create, create_tables
 from jobs.delta_io import read, table_path
+from jobs.replace import CHANGE, _write_whole
+from jobs.settings import Settings
+from pipelines.arrow_types import schema_of
 from schemas.bronze import BRONZE, COVERAGE
 from schemas.gold import ALERTS, GOLD
 from schemas.operations import JOB_RUNS
-from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.silver import GROUPS, REASSIGNMENT_TABLES, SILVER
 
 
 def begun(path: str, *, seconds_ago: float) -> Path:
@@ -96,3 +104,35 @@ def test_of_many_who_make_a_table_at_the_same_instant_none_fails(warehouse) -> N
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(make, range(8)))
     assert 0 == DeltaTable(table_path(warehouse, JOB_RUNS)).version()
+
+
+def clustered_by(spark, warehouse, table) -> list[str]:
+    return spark.sql(f"DESCRIBE DETAIL delta.`{table_path(warehouse, table)}`").first()["clusteringColumns"]
+
+
+CLUSTERED = [table for table in (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD) if table.cluster_by]
+
+
+def test_overwriting_keeps_the_clustering_of_every_table(spark, warehouse, on_databricks) -> None:
+    create_tables(spark, warehouse, CLUSTERED)
+    for table in CLUSTERED:
+        path = table_path(warehouse, table)
+        overwrite_frame(spark.createDataFrame([], read(spark, warehouse, table).schema), path)
+        assert list(table.cluster_by) == clustered_by(spark, warehouse, table), table.name
+
+
+def test_rebuilding_and_replacing_keep_the_clustering(spark, warehouse, on_databricks) -> None:
+    create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
+    rebuild_all(spark, Settings(warehouse=warehouse))
+    rebuild_all_reassignments(spark, warehouse)
+    changes = schema_of(GROUPS).empty_table().append_column(CHANGE, pa.array([], pa.string()))
+    _write_whole(spark, changes, table_path(warehouse, GROUPS), GROUPS)
+    for table in (*SILVER, *REASSIGNMENT_TABLES):
+        assert list(table.cluster_by) == clustered_by(spark, warehouse, table), table.name
+
+
+def test_no_job_overwrites_a_table_in_another_way() -> None:
+    folder = Path(jobs.__file__).parent
+    found = {file.name: file.read_text().count('.mode("overwrite")') for file in folder.rglob("*.py")}
+    # That of merge_runs names the rows that it replaces.
+    assert {"append.py": 1, "merge_runs.py": 1} == {name: count for name, count in found.items() if count}

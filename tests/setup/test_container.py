@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.setup.test_bundle import ROOT
 
 LINES = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8").splitlines()
-COPIED = [words[2:-1] for words in map(str.split, LINES) if words[:1] == ["COPY"]]
+COPIED = [words[1:-1] for words in map(str.split, LINES) if words[:1] == ["COPY"]]
 
 
 def test_what_is_copied_is_there_and_is_not_left_out_of_what_is_sent() -> None:
@@ -33,9 +33,45 @@ def test_what_is_copied_is_enough_to_start(tmp_path: Path) -> None:
     assert "maintain" in told.stdout or "quality" in told.stdout
 
 
-def test_it_does_not_run_as_root_and_names_no_registry() -> None:
-    users = [line for line in LINES if line.startswith("USER")]
-    assert users == ["USER regroup"]
-    assert LINES.index(users[0]) < next(at for at, line in enumerate(LINES) if line.startswith("COPY"))
-    (image,) = (line.split()[1] for line in LINES if line.startswith("FROM"))
-    assert re.fullmatch(r"[a-z]+:[a-z0-9.-]+", image)
+def commands() -> list[str]:
+    """Each instruction on one line."""
+    text = "\n".join(line for line in LINES if not line.startswith("#"))
+    return [line for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def test_it_does_not_run_as_root_and_its_user_owns_no_code() -> None:
+    found = commands()
+    assert ["USER regroup"] == [line for line in found if line.startswith("USER")]
+    at = found.index("USER regroup")
+    # What comes later is made by this user, and would be the user's to change.
+    assert {"ENV", "VOLUME", "EXPOSE", "ENTRYPOINT", "CMD"} == {line.split()[0] for line in found[at + 1 :]}
+    assert not [line for line in found if line.startswith(("COPY", "ADD")) and "--ch" in line]
+    owned = [line for line in found if "-o regroup" in line or "chown" in line]
+    assert ["/data"] == [line.split("-o regroup ")[1].split()[0] for line in owned]
+    assert any("go-w" in line for line in found[:at])
+
+
+def test_its_base_is_pinned_by_digest_and_names_no_registry() -> None:
+    found = commands()
+    assert ["ARG BASE", "FROM ${BASE}", "ARG BASE"] == found[:3], "without a default"
+    pattern = re.search(r"grep -Eq '([^']+)'", found[3])[1]
+    digest = "0123456789abcdef" * 4
+    checked = found[3].removeprefix("RUN ")
+    for base, is_pinned in (
+        (f"debian:bookworm-slim@sha256:{digest}", True),
+        ("debian:bookworm-slim", False),
+        ("debian:bookworm-slim@sha256:", False),
+        (f"debian:bookworm-slim@sha256:{digest[1:]}", False),
+        (f"registry.example/debian:bookworm-slim@sha256:{digest}", False),
+        ("", False),
+    ):
+        said = subprocess.run(
+            ["sh", "-c", checked],
+            check=False,
+            env={"BASE": base, "PATH": "/usr/bin:/bin"},
+            capture_output=True,
+            text=True,
+        )
+        assert is_pinned == (said.returncode == 0)
+        assert is_pinned == bool(re.fullmatch(pattern, base))
+        assert is_pinned or 1 == said.stderr.count("\n")

@@ -155,12 +155,59 @@ def test_no_cell_is_a_formula_and_json_is_as_it_was(reader):
     ]
     text = page.evaluate("rows => window.regroup.csv(['h'], rows)", [[each] for each in bad])
     _, *rows = csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
-    assert [[("'" if re.match(r"[=+\-@\t\r]", each) else "") + each] for each in bad] == rows
+    assert [[_defused(each)] for each in bad] == rows
     assert all(
         re.fullmatch(r'"([^"]|"")*"', cell)
         for cell in text.removeprefix("\ufeff").split("\r\n")
         if "\r" not in cell and cell
     )
+
+
+def _defused(text: str) -> str:
+    """With an apostrophe before each formula, wherever a spreadsheet may see the beginning of a field."""
+    begun = re.sub(r"""(^|[,;|"'\t\r\n])(?=["\s]*[=+\-@])""", r"\1'", text)
+    return f"'{begun}" if re.match(r"[\t\r\n]", begun) else begun
+
+
+PAYLOADS = ("=cmd|'/c calc'!A1", "+1", "-1+1", "@SUM(A1)", "\uff1d1+1", '"=1+1"', '""=1', " =1", "\t=1", "\0=1")
+BEFORE = (
+    "",
+    "a;",
+    "a\t",
+    "a|",
+    "a,",
+    "a\n",
+    "a\r\n",
+    "a\r",
+    '";',
+    '"',
+    '"\n',
+    'a;"',
+    "a;;",
+    "';",
+    "'",
+    "\u2028",
+    "a\v",
+)
+
+
+def test_no_part_of_a_cell_is_a_formula_whatever_separates_cells(reader):
+    page = reader.open("/", PLOT)
+    bad = [[before + payload, "x", before + payload] for before in BEFORE for payload in PAYLOADS]
+    text = page.evaluate("rows => window.regroup.csv(['h', 'x', 'y'], rows)", bad).removeprefix("\ufeff")
+    for separator in ",;\t|":
+        for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_NONE):
+            for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator, quoting=quoting):
+                for field in row:
+                    seen = field.strip("\0 \t\r\n\v").lstrip('"')
+                    assert not seen.lstrip("\0 \t").startswith(("=", "+", "-", "@", "\uff1d")), (separator, field)
+    assert [["a;b", "1,5", 'say "a"', "a-b", "x=1"]] == list(
+        csv.reader(
+            io.StringIO(
+                page.evaluate("rows => window.regroup.csv([], rows)", [["a;b", "1,5", 'say "a"', "a-b", "x=1"]])
+            )
+        )
+    )[1:]
 
 
 def test_no_name_is_markup_in_markdown(browser, tmp_path, now):

@@ -1,0 +1,19 @@
+"""Which warehouses are folders: an address such as `s3a://bucket/x` would become a local folder of that name."""
+
+from __future__ import annotations
+
+import re
+
+ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+"""`Path` has made one slash of two before anybody looks."""
+
+
+def not_a_folder(warehouse: object) -> str | None:
+    """Return a sentence if the warehouse is an address with a scheme, else None."""
+    found = ADDRESS.match(str(warehouse))
+    if found is None:
+        return None
+    return (
+        f"The warehouse {warehouse} is an address of {found[1]}, which does not work yet: name a folder on this "
+        "machine with --warehouse."
+    )
