@@ -3,7 +3,7 @@
   var regroup = window.regroup;
   // Where a field may begin: a spreadsheet of another locale separates at semicolons or tabs, and then takes the
   // quotes of other cells for text, so that it looks inside of this one.
-  var FORMULA = /(^|[,;|"'\t\v\f\r\n\u0085\u2028\u2029])(?=["\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
+  var FORMULA = /([,;|"'\t\v\f\r\n\u0085\u2028\u2029]|^)(?=["\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
   var BLANK = /^(?=[\t\r\n])/;
   var WORDS = ".crumbs, .when, .about, .notice, .empty h2, .empty p, .sentence, .tile, .summary, .panel h2, .panel h3, .facts dt";
 

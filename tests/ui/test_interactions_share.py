@@ -165,7 +165,7 @@ def test_no_cell_is_a_formula_and_json_is_as_it_was(reader):
 
 def _defused(text: str) -> str:
     """With an apostrophe before each formula, wherever a spreadsheet may see the beginning of a field."""
-    begun = re.sub(r"""(^|[,;|"'\t\r\n])(?=["\s]*[=+\-@])""", r"\1'", text)
+    begun = re.sub(r"""([,;|"'\t\r\n]|^)(?=["\s]*[=+\-@])""", r"\1'", text)
     return f"'{begun}" if re.match(r"[\t\r\n]", begun) else begun
 
 
