@@ -85,7 +85,7 @@ def program() -> None:
 def _run(settings: Settings, args: argparse.Namespace) -> int:
     if args.command != "doctor":  # It has findings of its own.
         for warning in warnings(args.config, settings):
-            print(f"regroup {args.command}: warning: {warning}", file=sys.stderr, flush=True)
+            warn(f"regroup {args.command}: warning: {warning}")
     command = jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command)))
     if args.command in (*RECORDED, "up"):
         import_module("jobs.power_loss").refuse_torn(settings.warehouse)
