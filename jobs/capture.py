@@ -18,16 +18,18 @@ from jobs.kafka_client import admin, topic_ends, unreachable
 from jobs.kafka_read import Range, RangeReader
 from jobs.terminal import say
 from pipelines.bronze_batch import TOPIC
+from pipelines.event_sources import Claim, may_send
 from pipelines.log_envelopes import Observation, unwrap
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from jobs.kafka_client import TopicEnds
     from jobs.settings import Cluster, Settings
     from pipelines.bronze_batch import Records
+    from pipelines.event_sources import EventSource
 
 SCHEMA = pa.schema(
     [
@@ -101,7 +103,13 @@ def _add_marks(cluster: Cluster, path: Path) -> int:
 
 
 def _said(cluster: Cluster) -> Iterator[tuple[int, str]]:
-    options, topic = cluster.client(), cluster.events_topic
+    for topic in cluster.event_topics():
+        yield from _said_on(topic, cluster)
+
+
+def _said_on(topic: str, cluster: Cluster) -> Iterator[tuple[int, str]]:
+    options = cluster.client()
+    sources = [source for source in cluster.event_sources if source.topic == topic]
     try:
         ends = topic_ends(admin(options), topic)
     except KafkaException as error:
@@ -109,15 +117,17 @@ def _said(cluster: Cluster) -> Iterator[tuple[int, str]]:
     for partition, (low, high) in sorted(ends.ends.items()) if ends else ():
         if low < high:
             span = Range(partition=partition, log_epoch=0, start=low, end=high)
-            for records in RangeReader(options, topic, [span]):
-                yield from _marks(records)
+            for records in RangeReader(options, topic, [span], has_headers=bool(sources)):
+                yield from _marks(records, sources)
 
 
-def _marks(records: Records) -> Iterator[tuple[int, str]]:
-    """When each came, and the line that holds it."""
-    for value, at in zip(records.value, records.timestamp_ms.tolist(), strict=True):
+def _marks(records: Records, sources: Sequence[EventSource]) -> Iterator[tuple[int, str]]:
+    """Yield when each mark came, and the line that holds it."""
+    for number, (value, at) in enumerate(zip(records.value, records.timestamp_ms.tolist(), strict=True)):
         said = unwrap(value) if value is not None and b'"mark"' in value else None
-        if isinstance(said, Observation) and said.kind == "mark":
+        if not isinstance(said, Observation) or said.kind != "mark":
+            continue
+        if may_send(Claim.MARK, sources, records.headers[number] if records.headers else ()):
             body = {**said.body, "observed_at_ms": at, "source": str(said.body.get("source", "mark"))}
             yield at, json.dumps(body, separators=(",", ":")) + "\n"
 

@@ -112,7 +112,8 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
         return
     yield Finding(subject=name, is_ok=True, found=f"{len(metadata.brokers)} broker(s) at {cluster.bootstrap_servers}")
     yield _topic(f"{name}, topic {OFFSETS}", options, OFFSETS, required=True)
-    yield _topic(f"{name}, topic {cluster.events_topic}", options, cluster.events_topic, required=False)
+    for topic in cluster.event_topics():
+        yield _topic(f"{name}, topic {topic}", options, topic, required=False)
     if cluster.events_topic in metadata.topics:
         yield _writing(f"{name}, writing to {cluster.events_topic}", admin, cluster.events_topic)
     yield _groups(name, admin)

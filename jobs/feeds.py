@@ -37,20 +37,34 @@ def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) ->
     )
 
 
-def events(cluster: Cluster, *, tasks: int) -> Feed:
-    """The events topic: coordinator's log lines and what Regroup sends itself."""
+def events(cluster: Cluster, *, tasks: int, topic: str | None = None) -> Feed:
+    """Return the feed of one events topic: log lines, and what Regroup sends itself."""
+    topic = topic or cluster.events_topic
+    sources = tuple(source for source in cluster.event_sources if source.topic == topic)
     reading = event_batch.Reading(
-        cluster=cluster.name, topic=cluster.events_topic, layout=cluster.events_layout, zone=cluster.events_zone
+        cluster=cluster.name,
+        topic=topic,
+        layout=cluster.events_layout,
+        zone=cluster.events_zone,
+        sources=sources,
+        largest=cluster.events_max_message_bytes,
     )
     return Feed(
         cluster=cluster.name,
-        topic=cluster.events_topic,
+        topic=topic,
         options=cluster.client(),
         fold=reading,
         tables=event_batch.TABLES,
         max_offsets_per_trigger=cluster.max_offsets_per_trigger,
         tasks=tasks,
+        has_headers=any(source.header for source in sources),
     )
+
+
+def topics(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> list[Feed]:
+    """Return the feeds of all topics that are read of a cluster."""
+    further = (events(cluster, tasks=tasks, topic=topic) for topic in cluster.event_topics())
+    return [offsets(cluster, tasks=tasks, limits=limits), *further]
 
 
 def logs(cluster: Cluster) -> LogFeed:

@@ -17,7 +17,7 @@ from jobs.conflicts import is_local
 from jobs.create_tables import create_tables
 from jobs.delta_io import checkpoint_path, claim, table_path
 from jobs.errors import UserError
-from jobs.feeds import events, logs, offsets
+from jobs.feeds import logs, topics
 from jobs.fuse import Fuse
 from jobs.gathering import Gathering
 from jobs.kafka_client import cluster_id
@@ -72,9 +72,10 @@ def start(
         raise UserError("No Kafka cluster is named: give --bootstrap-servers HOST:PORT, or --config with [clusters].")
     for cluster in settings.clusters:
         claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
-    makers = (partial(offsets, limits=settings.limits), events)
     found: list[Feed | LogFeed] = [
-        make(cluster, tasks=settings.cores) for cluster in settings.clusters for make in makers
+        feed
+        for cluster in settings.clusters
+        for feed in topics(cluster, tasks=settings.cores, limits=settings.limits)
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
     gathering = Gathering(on_batch) if on_batch else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -51,8 +51,11 @@ class RangeReader:
         PassingError: Kafka stays silent.
     """
 
-    def __init__(self, options: Mapping[str, str], topic: str, ranges: Sequence[Range]) -> None:
+    def __init__(
+        self, options: Mapping[str, str], topic: str, ranges: Sequence[Range], *, has_headers: bool = False
+    ) -> None:
         self.gaps: list[Span] = []
+        self._has_headers = has_headers
         self._topic = topic
         self._consumer = _kept_consumer(options)
         self._open = {r.partition: r for r in ranges}
@@ -79,9 +82,9 @@ class RangeReader:
             before = len(pieces)
             if self._take(self._consumer.consume(self._wanted(), 0.1), pieces):
                 heard_at = time.monotonic()
+                size += sum(map(_size, pieces[before:]))
             elif time.monotonic() - heard_at > DOUBT_AFTER_S:
                 self._doubt(since=heard_at)
-            size += sum(map(_bytes, pieces[before:]))
             if sum(len(piece.key) for piece in pieces) >= RECORDS_AT_ONCE or size >= BYTES_AT_ONCE:
                 yield _joined(pieces)
                 pieces, size = [], 0
@@ -116,6 +119,7 @@ class RangeReader:
         offset = np.array([message.offset() for message in messages], np.int64)
         timestamp = np.array([message.timestamp()[1] for message in messages], np.int64)
         values = [message.value() for message in messages]
+        headers = [_headers(message) for message in messages] if self._has_headers else []
         inside = (self._position[partition] <= offset) & (offset < self._end[partition])
         # Of a repeated index the last assignment stays: the newest offset of each partition.
         self._position[partition] = np.maximum(self._position[partition], offset + 1)
@@ -123,6 +127,7 @@ class RangeReader:
             at = np.flatnonzero(inside)
             partition, offset, timestamp = partition[at], offset[at], timestamp[at]
             keys, values = [keys[i] for i in at.tolist()], [values[i] for i in at.tolist()]
+            headers = [headers[i] for i in at.tolist()] if self._has_headers else []
         return Records(
             log_epoch=self._epoch[partition],
             partition=partition,
@@ -130,6 +135,7 @@ class RangeReader:
             timestamp_ms=timestamp,
             key=keys,
             value=values,
+            headers=headers,
         )
 
     def _close_finished(self) -> None:
@@ -231,8 +237,13 @@ def _kept_consumer(options: Mapping[str, str]) -> Consumer:
     return _consumers[identity]
 
 
-def _bytes(piece: Records) -> int:
-    return sum(sum(map(len, filter(None, column))) for column in (piece.key, piece.value))
+def _headers(message: Message) -> list[tuple[str, bytes | None]]:
+    found: Any = message.headers()  # a list of pairs, though its type also allows a dictionary
+    return found or []
+
+
+def _size(piece: Records) -> int:
+    return sum(map(len, filter(None, piece.key))) + sum(map(len, filter(None, piece.value)))
 
 
 def _joined(pieces: list[Records]) -> Records:
@@ -243,4 +254,5 @@ def _joined(pieces: list[Records]) -> Records:
         timestamp_ms=np.concatenate([piece.timestamp_ms for piece in pieces]),
         key=[key for piece in pieces for key in piece.key],
         value=[value for piece in pieces for value in piece.value],
+        headers=[headers for piece in pieces for headers in piece.headers],
     )

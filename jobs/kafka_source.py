@@ -43,10 +43,11 @@ log = logging.getLogger(__name__)
 class Feed:
     """One topic of one cluster, and what its records become.
 
-    A stream without a checkpoint begins at `start`. `fold` turns records into rows by table name and counts them into
-    the spans of their partitions; `tables` are all it may fill, besides `coverage`. Where tasks may write files of
-    these themselves, `folders` has where, and of more than `few_bytes` they do. `options` are librdkafka's and may hold
-    secrets: they travel pickled, never as options of the data source, which Spark would print.
+    A stream without a checkpoint begins at `start`. Records have their headers if `has_headers`. `fold` turns records
+    into rows by table name and counts them into the spans of their partitions; `tables` are all it may fill, besides
+    `coverage`. Where tasks may write files of these themselves, `folders` has where, and of more than `few_bytes` they
+    do. `options` are librdkafka's and may hold secrets: they travel pickled, never as options of the data source, which
+    Spark would print.
     """
 
     cluster: str
@@ -57,6 +58,7 @@ class Feed:
     max_offsets_per_trigger: int
     tasks: int
     has_fuse: bool = False
+    has_headers: bool = False
     folders: Mapping[str, str] = field(default_factory=dict)
     few_bytes: int = FEW_BYTES
     start: Position = field(default_factory=Position)
@@ -136,7 +138,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         }
         gaps = list(partition.gaps)
         if partition.ranges:
-            reader = RangeReader(feed.options, feed.topic, partition.ranges)
+            reader = RangeReader(feed.options, feed.topic, partition.ranges, has_headers=feed.has_headers)
             fuse = InARow(feed.cluster, feed.topic) if feed.has_fuse else None
             with no_collection():
                 for records in reader:

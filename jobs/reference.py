@@ -14,6 +14,7 @@ from dashboards.databricks_warehouse import Warehouse
 from jobs.receivers import Alertmanager, Webhook
 from jobs.settings import TABLES as SECTIONS
 from jobs.settings import Cluster, LogFile, Settings
+from pipelines.event_sources import EventSource
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
@@ -75,9 +76,17 @@ CLUSTER = {
     "events_topic": "topic with the brokers' log lines and Regroup's own events",
     "events_zone": "zone of the times in those lines",
     "events_layout": "layout of those lines: default, strimzi, or a pattern with named fields",
+    "events_max_message_bytes": "bytes of a message on an events topic; a larger one is quarantined",
     "max_offsets_per_trigger": "records of a batch at most",
     "quarantine_fuse": "stop before more is written where over 1,000 records in a row or 5 % cannot be decoded",
     "logs": "log files on this machine, `[[clusters.NAME.logs]]`, below",
+    "event_sources": "who may say what on which events topic, `[[clusters.NAME.event_sources]]`, below",
+}
+EVENT_SOURCE = {
+    "topic": "topic that is read for this source, in place of `events_topic`; ACLs say who may write to it",
+    "header": "record header that its messages have exactly once, `NAME=VALUE`; none: all messages of the topic",
+    "brokers": "ids of the brokers and controllers whose lines it may send; none: of any",
+    "kinds": "what it may send: coordinator, controller, connect (lines of these), mark, admin; none: any",
 }
 LOG = {
     "path": "file, followed across rotations",
@@ -106,6 +115,7 @@ WAREHOUSE = {
 SECTION_TEXT: tuple[tuple[str, type, Mapping[str, str]], ...] = (
     ("`[clusters.NAME]`: a Kafka cluster", Cluster, CLUSTER),
     ("`[[clusters.NAME.logs]]`: a log file of it", LogFile, LOG),
+    ("`[[clusters.NAME.event_sources]]`: who may write what ([security.md](security.md))", EventSource, EVENT_SOURCE),
     ("`[[alertmanagers]]`", Alertmanager, MANAGER),
     ("`[[webhooks]]`", Webhook, HOOK),
     ("`[databricks]`: tables that `serve` reads through a SQL warehouse", Warehouse, WAREHOUSE),

@@ -22,7 +22,9 @@ from jobs.code_options import refuse_code
 from jobs.errors import UserError
 from jobs.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
 from jobs.stated import all_typed, hints_of, refuse_unknown, secret, shown, table, text, typed
+from pipelines.event_sources import Claim, EventSource
 from pipelines.limits import GROUPS, NAME_BYTES, RESOURCES, Limits
+from pipelines.log_envelopes import LARGEST_MESSAGE
 from pipelines.log_layouts import layout, zone
 from pipelines.silver.client_hosts import ClientHosts, HostPolicy
 
@@ -66,9 +68,15 @@ class Cluster:
     events_topic: str = "regroup-events"
     events_zone: str = "UTC"
     events_layout: str = "default"
+    events_max_message_bytes: int = LARGEST_MESSAGE
     max_offsets_per_trigger: int = 5_000_000
     quarantine_fuse: bool = True
     logs: tuple[LogFile, ...] = ()
+    event_sources: tuple[EventSource, ...] = ()
+
+    def event_topics(self) -> list[str]:
+        """Return the topics with log lines: those of the sources, or the one events topic if there are no sources."""
+        return list(dict.fromkeys(source.topic for source in self.event_sources)) or [self.events_topic]
 
     def client(self) -> dict[str, str]:
         """Options for librdkafka with every secret resolved; never print or store what this returns."""
@@ -286,8 +294,12 @@ def _cluster(name: str, stated: Any, environment: Mapping[str, str]) -> Cluster:
     if "bootstrap_servers" not in stated:
         raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
     logs = tuple(_log(f"[[clusters.{name}.logs]]", each) for each in _tables(f"clusters.{name}.logs", stated))
-    cluster = Cluster(name=name, kafka=kafka, logs=logs, **all_typed(Cluster, stated, place))
+    bound = _tables(f"clusters.{name}.event_sources", stated)
+    sources = tuple(_event_source(f"[[clusters.{name}.event_sources]]", each) for each in bound)
+    cluster = Cluster(name=name, kafka=kafka, logs=logs, event_sources=sources, **all_typed(Cluster, stated, place))
     _readable(place, cluster.events_layout, cluster.events_zone)
+    if cluster.events_max_message_bytes < 1:
+        raise UserError(f"In {place}, events_max_message_bytes must be a number of bytes from 1 on.")
     return cluster
 
 
@@ -342,6 +354,22 @@ def _log(place: str, stated: Any) -> LogFile:
     log = LogFile(**all_typed(LogFile, stated, place))
     _readable(place, log.layout, log.zone)
     return log
+
+
+def _event_source(place: str, stated: Any) -> EventSource:
+    if not isinstance(stated, dict) or not isinstance(stated.get("topic"), str) or not stated["topic"]:
+        raise UserError(f'{place} has no topic: add topic = "NAME", the topic that this source writes to.')
+    refuse_unknown(stated, {f.name for f in fields(EventSource)}, place)
+    header, brokers, kinds = stated.get("header", ""), stated.get("brokers", []), stated.get("kinds", [])
+    if not isinstance(header, str) or (header and not all(header.partition("=")[::2])):
+        raise UserError(f'In {place}, header must be "NAME=VALUE", but is {header!r}.')
+    if not isinstance(brokers, list) or not all(type(each) is int and each >= 0 for each in brokers):
+        raise UserError(f"In {place}, brokers must be a list of broker ids such as [1, 2], but is {brokers!r}.")
+    if not isinstance(kinds, list) or not all(each in list(Claim) for each in kinds):
+        raise UserError(f"In {place}, kinds must be a list of {', '.join(Claim)}, but is {kinds!r}.")
+    return EventSource(
+        topic=stated["topic"], header=header, brokers=tuple(brokers), kinds=tuple(Claim(each) for each in kinds)
+    )
 
 
 def _readable(place: str, wanted: str, zone_name: str) -> None:

@@ -17,7 +17,7 @@ from pipelines.commit_decoding import decode_commit_values
 from pipelines.coverage import Span
 from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.offset_commits import CommitKey, Commits, runs
-from pipelines.record_decoding import Decoded, Quarantined, decode_commit_key, decode_record, is_offset_commit
+from pipelines.record_decoding import Decoded, Quarantined, decode_commit_key, decode_record, failed, is_offset_commit
 from pipelines.record_times import instant
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
@@ -48,7 +48,7 @@ class SourceRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """Records as columns, ascending by offset within each partition."""
+    """Records as columns, ascending by offset within each partition; `headers` is empty where nobody asked for them."""
 
     log_epoch: NDArray[np.int32]
     partition: NDArray[np.int32]
@@ -56,6 +56,7 @@ class Records:
     timestamp_ms: NDArray[np.int64]
     key: Sequence[bytes | None]
     value: Sequence[bytes | None]
+    headers: Sequence[Sequence[tuple[str, bytes | None]]] = ()
 
     @classmethod
     def of(cls, records: Iterable[SourceRecord], log_epoch: int) -> Self:
@@ -115,23 +116,12 @@ def bronze(records: Records, *, cluster: str, limits: Limits = DEFAULT_LIMITS) -
     refused = [(at, keys[codes[at]]) for at in np.flatnonzero(kind == _BAD_COMMIT).tolist()]
     group_rows, cuts = [], []
     for at in np.flatnonzero(kind == _OTHER).tolist():
-        decoded = decode_record(records.key[at], records.value[at], limits.resources)
-        if isinstance(decoded, Quarantined):
-            refused.append((at, decoded))
+        row = _group_row(records, at, cluster, limits.resources)
+        if isinstance(row, Quarantined):
+            refused.append((at, row))
             continue
-        cuts.append((decoded.group_id, at))
-        group_rows.append(
-            records.row(at, cluster)
-            | {
-                "group_id": decoded.group_id,
-                "record_kind": decoded.record_kind,
-                "key_version": decoded.key_version,
-                "value_version": decoded.value_version,
-                "member_id": decoded.member_id,
-                "is_tombstone": decoded.is_tombstone,
-                "body": stored_body(decoded),
-            }
-        )
+        cuts.append((row["group_id"], at))
+        group_rows.append(row)
     commits, bad = _commits(records, kind == _COMMIT, codes)
     refused += bad
     breaks = [(int(records.partition[at]), at) for at, _ in refused]
@@ -147,6 +137,25 @@ def bronze(records: Records, *, cluster: str, limits: Limits = DEFAULT_LIMITS) -
 def stored_body(decoded: Decoded) -> str:
     """The column `body` of `coordinator_records`."""
     return json.dumps(decoded.body, separators=(",", ":"))
+
+
+def _group_row(records: Records, at: int, cluster: str, max_resources: int) -> Row | Quarantined:
+    decoded = decode_record(records.key[at], records.value[at], max_resources)
+    if isinstance(decoded, Quarantined):
+        return decoded
+    try:
+        body = stored_body(decoded)
+    except Exception as error:  # noqa: BLE001 - untrusted bytes: what fails on them must not fail for others
+        return failed(error)
+    return records.row(at, cluster) | {
+        "group_id": decoded.group_id,
+        "record_kind": decoded.record_kind,
+        "key_version": decoded.key_version,
+        "value_version": decoded.value_version,
+        "member_id": decoded.member_id,
+        "is_tombstone": decoded.is_tombstone,
+        "body": body,
+    }
 
 
 def count(spans: Mapping[int, Span], records: Records, quarantined: Iterable[int]) -> None:

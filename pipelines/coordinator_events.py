@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from pipelines.log_layouts import Layout
 
+LONGEST_LINE = 131_072
+"""Characters of a line that are read: a line names up to three ids, of at most 32,767 bytes each."""
+
 WORKER_MARK = "[Worker clientId="
 WORKER_LAYOUTS = (layout("default"), layout("connect"))
 """What Connect workers use, whatever the brokers whose lines come the same way were told to use."""
@@ -72,11 +75,18 @@ def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable 
     """What one line says; None for the many lines that are none of ours.
 
     A line is one of ours only if its logger is a group coordinator's, a Connect worker's or a controller's, its prefix
-    is theirs, and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`. A
-    worker's line may also have the layout that Kafka ships for workers.
+    is theirs, and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`; so
+    is a line that may be one of ours and is too long. A worker's line may also have the layout that Kafka ships for
+    workers.
     """
     if not any(word in line for word in WORDS):
         return None
+    if len(line) > LONGEST_LINE:
+        return Unreadable(QuarantineReason.OVERSIZED, f"a line of {len(line):,} characters, {LONGEST_LINE:,} are read")
+    return _parsed(line, layout, zone)
+
+
+def _parsed(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable | None:
     used = [layout, *WORKER_LAYOUTS] if WORKER_MARK in line else [layout]
     parts = next((found for known in used if (found := known.pattern.match(line))), None)
     if parts is None:

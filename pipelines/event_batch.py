@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,15 +13,16 @@ import pyarrow as pa
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import count
 from pipelines.coordinator_events import Event, Unreadable, parse_line
-from pipelines.log_envelopes import Observation, unwrap
-from pipelines.log_layouts import layout, zone
+from pipelines.event_sources import Claim, EventSource, claim_of_line, source_of
+from pipelines.log_envelopes import LARGEST_MESSAGE, Observation, unwrap
+from pipelines.log_layouts import known_layout, known_zone, layout, zone
 from pipelines.marks import Mark, mark
 from pipelines.record_times import instant
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, QUARANTINE
 from schemas.states import QuarantineReason
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pipelines.bronze_batch import Records, Row
     from pipelines.coverage import Span
@@ -28,72 +30,115 @@ if TYPE_CHECKING:
 
 TABLES = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
 _layout, _zone = lru_cache(layout), lru_cache(zone)
+_known_layout, _known_zone = lru_cache(known_layout), lru_cache(known_zone)
+Kept = list[tuple[str, "Row"]]
+"""Rows of one message, each with the name of its table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How the messages of one topic are to be read: layout and zone where a message does not state its own."""
+    """How the messages of one topic are read: layout and zone where a message does not name its own, and what each
+    source of the topic may claim. Without `sources` every message is believed.
+
+    No message can stop the reading of others: one whose reading fails, in whatever way, is quarantined.
+    """
 
     cluster: str
     topic: str
     layout: str
     zone: str
+    sources: tuple[EventSource, ...] = ()
+    largest: int = LARGEST_MESSAGE
 
     def __call__(self, records: Records, spans: Mapping[int, Span]) -> dict[str, pa.StructArray]:
-        """Rows by table name, counted into `spans`; a message of which nothing is kept counts as skipped."""
-        rows: dict[str, list[Row]] = {table.name: [] for table in TABLES}
-        for at in range(len(records.key)):
-            kept = list(self._rows(records, at))
-            for table, row in kept:
-                rows[table].append(row)
-            if not kept:
-                spans[int(records.partition[at])].skipped += 1
-        refused = {(row["source_partition"], row["source_offset"]) for row in rows[QUARANTINE.name]}
-        count(spans, records, (partition for partition, _ in refused))
-        return {table.name: pa.array(rows[table.name], row_type(table)) for table in TABLES}
+        """Return rows by table name and count them into `spans`; a message of which nothing is kept is skipped."""
+        kept = [self._guarded(records, at) for at in range(len(records.key))]
+        try:
+            arrays = _arrays(kept)
+        except Exception:  # noqa: BLE001 - one message holds what Arrow cannot: find it
+            kept = [self._storable(rows, records, at) for at, rows in enumerate(kept)]
+            arrays = _arrays(kept)
+        for partition in (int(records.partition[at]) for at, rows in enumerate(kept) if not rows):
+            spans[partition].skipped += 1
+        count(spans, records, arrays[QUARANTINE.name].field("source_partition").to_pylist())
+        return arrays
 
-    def _rows(self, records: Records, at: int) -> list[tuple[str, Row]]:
-        content = unwrap(records.value[at])
-        if isinstance(content, Observation):
-            try:
-                return [self._observation(content, records, at)]
-            except RecursionError:
-                content = Unreadable(QuarantineReason.INVALID_ENVELOPE, "nested too deeply")
-        if isinstance(content, Unreadable):
-            return [(QUARANTINE.name, self._refused(content, records, at))]
-        rows: list[tuple[str, Row]] = []
-        for number, line in enumerate(content):
-            found = self._parsed(line)
-            if isinstance(found, Unreadable):
-                # One message is one place in quarantine, whichever of its lines are unreadable.
-                return [*rows, (QUARANTINE.name, self._refused(found, records, at))]
-            if found is not None:
-                rows.append((COORDINATOR_EVENTS.name, self._event(found, line, records, at, number)))
+    def _guarded(self, records: Records, at: int) -> Kept:
+        try:
+            return self._rows(records, at)
+        except Exception as error:  # noqa: BLE001 - untrusted bytes: what fails on them must not fail for others
+            return [self._failed(error, records, at)]
+
+    def _storable(self, rows: Kept, records: Records, at: int) -> Kept:
+        try:
+            _arrays([rows])
+        except Exception as error:  # noqa: BLE001 - as above
+            return [self._failed(error, records, at)]
         return rows
+
+    def _failed(self, error: Exception, records: Records, at: int) -> tuple[str, Row]:
+        return self._refused(Unreadable(QuarantineReason.READER_FAILED, type(error).__name__), records, at)
+
+    def _rows(self, records: Records, at: int) -> Kept:
+        source = source_of(self.sources, records.headers[at] if records.headers else ())
+        if source is None and self.sources:
+            why = "no source in the settings sends such messages"
+            return [self._refused(Unreadable(QuarantineReason.UNTRUSTED_SOURCE, why), records, at)]
+        content = unwrap(records.value[at], largest=self.largest)
+        if isinstance(content, Observation):
+            return [self._observation(content, source, records, at)]
+        if isinstance(content, Unreadable):
+            return [self._refused(content, records, at)]
+        rows: Kept = []
+        refused = None
+        for number, line in enumerate(content):
+            found = self._event(line, source, records, at, number)
+            if isinstance(found, Unreadable):
+                # One message is one place in quarantine, however many of its lines are unreadable.
+                refused = refused or found
+            elif found is not None:
+                rows.append((COORDINATOR_EVENTS.name, found))
+        return [*rows, self._refused(refused, records, at)] if refused else rows
 
     def _parsed(self, line: LogLine) -> Event | Unreadable | None:
         try:
-            return parse_line(line.line, _layout(line.layout or self.layout), _zone(line.zone or self.zone))
-        except ValueError as error:  # a layout or zone that the message states
+            used = _known_layout(line.layout) if line.layout not in (None, "", self.layout) else _layout(self.layout)
+            where = _known_zone(line.zone) if line.zone else _zone(self.zone)
+        except ValueError as error:  # a layout or zone that the message names
             return Unreadable(QuarantineReason.INVALID_ENVELOPE, str(error)[:200])
+        return parse_line(line.line, used, where)
 
-    def _event(self, event: Event, line: LogLine, records: Records, at: int, number: int) -> Row:
-        source = f"{self.topic}-{records.partition[at]}"
+    def _event(
+        self, line: LogLine, source: EventSource | None, records: Records, at: int, number: int
+    ) -> Row | Unreadable | None:
+        event = self._parsed(line)
+        if not isinstance(event, Event):
+            return event
+        broker_id = line.broker_id if event.broker_id is None else event.broker_id
+        if source is not None:
+            claim = claim_of_line(event.event_kind)
+            broker_id = source.broker_of(claim, broker_id)
+            if refusal := source.refusal(claim, broker_id):
+                return Unreadable(QuarantineReason.UNTRUSTED_SOURCE, refusal)
+        place = f"{self.topic}-{records.partition[at]}"
         return event._asdict() | {
             "cluster": self.cluster,
-            "source_id": f"{source}#{number}" if number else source,
+            "source_id": f"{place}#{number}" if number else place,
             "line_no": int(records.offset[at]),
-            "broker_id": line.broker_id if event.broker_id is None else event.broker_id,
+            "source_binding": source.binding if source else None,
+            "broker_id": broker_id,
         }
 
-    def _observation(self, seen: Observation, records: Records, at: int) -> tuple[str, Row]:
+    def _observation(self, seen: Observation, source: EventSource | None, records: Records, at: int) -> tuple[str, Row]:
+        if source and (refusal := source.refusal(Claim(seen.kind), None)):
+            return self._refused(Unreadable(QuarantineReason.UNTRUSTED_SOURCE, refusal), records, at)
         body: dict[str, Any] = seen.body
         received_at = instant(int(records.timestamp_ms[at]))
         observed_at = instant(_milliseconds(body.get("at"))) or received_at
         if seen.kind == "mark":
             found = mark(body, received_at)
             if not isinstance(found, Mark):
-                return QUARANTINE.name, self._refused(found, records, at)
+                return self._refused(found, records, at)
             observed_at = found.marked_at
             body = {name: value for name, value in body.items() if not isinstance(value, dict | list)}
         subject = body.get("group_id") or body.get("topic") or ""
@@ -107,8 +152,16 @@ class Reading:
         }
         return ADMIN_OBSERVATIONS.name, row
 
-    def _refused(self, why: Unreadable, records: Records, at: int) -> Row:
-        return records.row(at, self.cluster) | {"source": self.topic, "reason": str(why.reason), "detail": why.detail}
+    def _refused(self, why: Unreadable, records: Records, at: int) -> tuple[str, Row]:
+        told = {"source": self.topic, "reason": str(why.reason), "detail": why.detail}
+        return QUARANTINE.name, records.row(at, self.cluster) | told
+
+
+def _arrays(kept: Iterable[Kept]) -> dict[str, pa.StructArray]:
+    rows: dict[str, list[Row]] = {table.name: [] for table in TABLES}
+    for table, row in chain.from_iterable(kept):
+        rows[table].append(row)
+    return {table.name: pa.array(rows[table.name], row_type(table)) for table in TABLES}
 
 
 def _milliseconds(at: Any) -> int | None:

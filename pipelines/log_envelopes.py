@@ -29,6 +29,12 @@ _LATEST_MS = 253_402_300_800_000
 # A shipper wraps what a JSON layout or a container runtime wrapped before.
 _DEPTH = 4
 
+LARGEST_MESSAGE = 4_194_304
+"""Bytes of a message that are read by default: four times what a broker takes by default, for batches of shippers."""
+
+DEEPEST_JSON = 64
+"""Levels of lists and objects that are read. OTLP, the deepest known wrapping, has less than twelve."""
+
 
 class LogLine(NamedTuple):
     """One line. `layout` and `zone` are None where those of its source hold."""
@@ -46,32 +52,69 @@ class Observation(NamedTuple):
     body: dict[str, Any]
 
 
-def unwrap(value: bytes | None, broker_id: int | None = None) -> list[LogLine] | Observation | Unreadable:
-    """The content of one message. `broker_id` is what its headers say; a field of the envelope goes before it.
+def unwrap(
+    value: bytes | None, broker_id: int | None = None, *, largest: int = LARGEST_MESSAGE
+) -> list[LogLine] | Observation | Unreadable:
+    """Return the content of one message; a broker id in its envelope takes precedence over `broker_id`.
 
-    Text that does not look like JSON is a line. JSON that is broken or holds no line is `Unreadable`.
+    Text that does not look like JSON is a line. JSON that is broken, nested too deeply or holds no line is
+    `Unreadable`, and so is a message of more than `largest` bytes.
     """
     if value is None:
         return Unreadable(QuarantineReason.INVALID_ENVELOPE, "the message has no value")
+    if len(value) > largest:
+        return Unreadable(QuarantineReason.OVERSIZED, f"a message of {len(value):,} bytes, {largest:,} are read")
     text = value.decode("utf-8", "replace")
-    if not _is_json(text):
-        return _split(text, broker_id)
     try:
-        content = _loaded(text)
-    except (ValueError, RecursionError) as error:
+        return _content(text, broker_id) if _is_json(text) else _split(text, broker_id)
+    except _TooDeepError:
+        why = f"lists and objects are nested more than {DEEPEST_JSON} levels deep"
+        return Unreadable(QuarantineReason.INVALID_ENVELOPE, why)
+    except ValueError as error:
         return Unreadable(QuarantineReason.INVALID_ENVELOPE, f"broken JSON: {error}"[:200])
+
+
+def _content(text: str, broker_id: int | None) -> list[LogLine] | Observation | Unreadable:
+    content = _loaded(text)
     if isinstance(content, dict) and _is_own(content):
         return _own(content, broker_id)
     lines = _lines(content, broker_id, _DEPTH)
     return lines or Unreadable(QuarantineReason.INVALID_ENVELOPE, "no log line in event.original, message, log or body")
 
 
+class _TooDeepError(Exception):
+    pass
+
+
 def _loaded(text: str) -> Any:
-    content = json.loads(text)
+    """Return decoded JSON that every later step can walk and write again.
+
+    Raises:
+        ValueError: it is broken.
+        _TooDeepError: it is nested too deeply.
+    """
+    try:
+        content = json.loads(text)
+    except RecursionError:
+        raise _TooDeepError from None
+    if text.count("{") + text.count("[") > DEEPEST_JSON and _is_deeper(content, DEEPEST_JSON):
+        raise _TooDeepError
     if "\\ud" in text.lower():
         # JSON can spell half a surrogate pair, which no table can hold.
         content = json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
     return content
+
+
+def _is_deeper(content: Any, most: int) -> bool:
+    level = [content]
+    for _ in range(most):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+    return any(isinstance(each, dict | list) for each in level)
 
 
 def _is_own(content: dict[str, Any]) -> bool:
@@ -124,7 +167,7 @@ def _parsed(text: str) -> Any:
     """JSON within JSON; None if it is none."""
     try:
         return _loaded(text) if _is_json(text) else None
-    except (ValueError, RecursionError):
+    except ValueError:
         return None
 
 
@@ -192,6 +235,8 @@ def _printed(seconds: Any, millis: int) -> str:
         at = datetime.fromtimestamp(seconds, UTC)
     except (TypeError, ValueError, OverflowError, OSError):
         return _judged(seconds)
+    if not 0 <= millis < 1000:
+        return _judged(f"{millis} milliseconds")
     return f"{at:%Y-%m-%d %H:%M:%S},{millis:03}"
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from schemas.controller_log import CONTROLLER_LOGGERS
 from schemas.coordinator_log import NEW_LOGGERS, OLD_LOGGERS, WORKER_LOGGERS
@@ -83,15 +83,51 @@ def layout(text: str) -> Layout:
     return Layout(pattern, loggers)
 
 
+def known_layout(text: str) -> Layout:
+    """Return the layout of this name, or of the pattern that a known name stands for.
+
+    Messages and captures are untrusted, so a pattern of their own is never compiled.
+
+    Raises:
+        ValueError: it is not a known layout.
+    """
+    if text not in LAYOUTS and text not in LAYOUTS.values():
+        raise ValueError(
+            f"The log layout {text[:60]!r} is not known: name one of {', '.join(LAYOUTS)}, or put it into the settings."
+        )
+    return layout(text)
+
+
+def known_zone(name: str) -> ZoneInfo:
+    """Return the time zone of this name, without a file lookup for a name that is none.
+
+    Raises:
+        ValueError: there is no such time zone.
+    """
+    if name not in _zone_names():
+        raise ValueError(f"There is no time zone {name[:60]!r}: give a name such as UTC or Europe/Berlin.")
+    return zone(name)
+
+
+@lru_cache(maxsize=1)
+def _zone_names() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
 def _expression(log4j: str) -> str:
-    """The regular expression of a conversion pattern. Numbers and names are bounded, so that matching stays linear."""
+    """Return the regular expression of a conversion pattern.
+
+    Matching takes time proportional to the line: numbers and names are bounded, and what precedes the message is
+    matched once (an atomic group), because the message takes any text and another match of its prefix helps nothing.
+    """
     pattern, at = "", 0
     for found in _CONVERSION.finditer(log4j):
         word = found["word"]
         kind = _ALIASES.get(word, word)
         if kind not in _CONVERSIONS:
             raise ValueError(f"The log layout {log4j!r} has %{word}, which is not known: use a regular expression.")
-        pattern += re.escape(log4j[at : found.start()]) + _CONVERSIONS[kind]
+        pattern += re.escape(log4j[at : found.start()])
+        pattern = f"(?>{pattern}){_CONVERSIONS[kind]}" if kind == "m" else pattern + _CONVERSIONS[kind]
         at = found.end()
     return pattern + re.escape(log4j[at:])
 

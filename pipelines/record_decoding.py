@@ -52,6 +52,11 @@ class Quarantined:
     detail: str
 
 
+def failed(error: Exception) -> Quarantined:
+    """Return what is said of bytes on which the decoder failed in an unforeseen way."""
+    return Quarantined(QuarantineReason.READER_FAILED, type(error).__name__)
+
+
 def is_offset_commit(key: bytes | None) -> bool:
     """Type 0 or 1: the volume, decoded by `commit_decoding`."""
     return key is not None and key[:2] in _COMMITS
@@ -63,6 +68,8 @@ def decode_commit_key(key: bytes) -> tuple[str, str, int] | Quarantined:
         found = whole(_KEYS[_COMMIT], key, 2)
     except WireError as error:
         return Quarantined(error.reason, error.detail)
+    except Exception as error:  # noqa: BLE001 - untrusted bytes: what fails on them must not fail for others
+        return failed(error)
     return found["group"], found["topic"], found["partition"]
 
 
@@ -76,6 +83,8 @@ def decode_record(key: bytes | None, value: bytes | None, max_resources: int = R
         return _decode(key, value, max_resources)
     except WireError as error:
         return Quarantined(error.reason, error.detail)
+    except Exception as error:  # noqa: BLE001 - as above
+        return failed(error)
 
 
 def _decode(key: bytes, value: bytes | None, max_resources: int) -> Decoded:

@@ -100,6 +100,7 @@ COORDINATOR_EVENTS = Table(
         isr                 | ARRAY<INT> | In-sync replicas, where the line says
         leader              | INT       | Leader, where the line says
         raw                 | STRING    | The line
+        source_binding      | STRING    | Record header or topic by which the settings bind the line's source; NULL where they bind none
     """),
 )
 

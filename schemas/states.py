@@ -226,6 +226,8 @@ class QuarantineReason(Vocabulary):
     INVALID_ENVELOPE = "invalid_envelope", "a message of the events topic that holds no line, or JSON that is broken"
     INVALID_TIMESTAMP = "invalid_timestamp", "a time that is none"
     OVERSIZED = "oversized", "larger than a limit"
+    UNTRUSTED_SOURCE = "untrusted_source", "its source may not speak for the broker, or of the kind, that it claims"
+    READER_FAILED = "reader_failed", "reading it failed in an unforeseen way: please report it"
 
 
 class Limit(Vocabulary):

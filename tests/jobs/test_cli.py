@@ -13,7 +13,8 @@ import pytest
 from jobs import cli
 from jobs.cli import main, parser
 from jobs.errors import UserError
-from jobs.settings import Settings
+from jobs.settings import Cluster, Settings
+from pipelines.event_sources import Claim, EventSource
 
 
 @pytest.fixture
@@ -79,6 +80,9 @@ def test_every_command_has_help() -> None:
     assert all(command.format_help() for command in commands.values())
 
 
+SOURCE = '[clusters.a]\nbootstrap_servers = "x:1"\n[[clusters.a.event_sources]]\n'
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -90,6 +94,12 @@ def test_every_command_has_help() -> None:
         ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_zone = "Mars"', "no time zone 'Mars'"),
         ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_layout = "%q"', "%q, which is not known"),
         ('[clusters.a]\nbootstrap_servers = "x:1"\n[[clusters.a.logs]]\nfile = "a"', "clusters.a.logs]] has no path"),
+        (SOURCE + 'header = "a=b"', "clusters.a.event_sources]] has no topic"),
+        (SOURCE + 'topic = "t"\nheader = "a"', 'header must be "NAME=VALUE", but is'),
+        (SOURCE + 'topic = "t"\nbrokers = ["1"]', "brokers must be a list of broker ids"),
+        (SOURCE + 'topic = "t"\nkinds = ["marks"]', "kinds must be a list of coordinator, controller, connect, mark"),
+        (SOURCE + 'topic = "t"\nbroker = [1]', "did you mean brokers?"),
+        ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_max_message_bytes = 0', "must be a number of bytes from 1"),
         ('client_host = "hide"', "must be keep, truncate, hash, but is 'hide'"),
         ('client_host = "hash"', "must say where the key is"),
         ('client_host_key = "hunter2"', "must say where the key is"),
@@ -100,6 +110,19 @@ def test_a_wrong_setting_is_refused_with_the_nearest_right_one(tmp_path, text, e
     file.write_text(text)
     with pytest.raises(UserError, match=expected.replace("?", r"\?")):
         Settings.load(file, {})
+
+
+def test_sources_bind_topics_and_headers_to_brokers_and_kinds(tmp_path) -> None:
+    file = tmp_path / "regroup.toml"
+    file.write_text(
+        SOURCE + 'topic = "b1"\nheader = "from=b1"\nbrokers = [1]\nkinds = ["coordinator"]\n'
+        '[[clusters.a.event_sources]]\ntopic = "b2"\n[[clusters.a.event_sources]]\ntopic = "b1"'
+    )
+    cluster = Settings.load(file, {}).only()
+    first = EventSource(topic="b1", header="from=b1", brokers=(1,), kinds=(Claim.COORDINATOR,))
+    assert (first, EventSource(topic="b2"), EventSource(topic="b1")) == cluster.event_sources
+    assert ["b1", "b2"] == cluster.event_topics()
+    assert ["regroup-events"] == Cluster(name="a", bootstrap_servers="x:1").event_topics()
 
 
 @pytest.mark.parametrize(("flags", "expected"), [({}, ".regroup/warehouse"), ({"warehouse": "w"}, "w")])
