@@ -8,8 +8,9 @@ makes it).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 
 from schemas.states import GroupEventKind
 
@@ -53,35 +54,85 @@ class Instance:
 
 
 def instances(lives: Iterable[Life]) -> list[Instance]:
-    """Lives chained into instances, best match first: a life goes on where one of the same name has ended before."""
+    """Return lives chained into instances, best match first: a life goes on where one of the same name has ended
+    before. Takes time proportional to n log n of the lives, however their names are chosen.
+    """
     found: list[Instance] = []
+    waiting = _Waiting()
     for life in sorted(lives, key=lambda x: (x.arrived_at, x.client_id, x.member_id)):
-        free = [i for i in found if _is_free(i.lives[-1], life) and _may_be_same(i.lives[-1], life)]
-        chosen = next((i for name in NAMES if (i := _latest(free, name(life), name)) is not None), None)
+        chosen = waiting.for_life(life)
         if chosen is None:
             chosen = Instance(number=len(found))
             found.append(chosen)
         elif chosen.lives[-1].client_id != life.client_id:
             chosen.is_renamed = True
         chosen.lives.append(life)
+        waiting.add(chosen)
     return found
 
 
-def _is_free(last: Life, life: Life) -> bool:
-    """A killed process may be back before the coordinator has noticed its death."""
-    return last.stopped_at is not None and min(last.stopped_at, last.gone_at or last.stopped_at) <= life.arrived_at
+@dataclass(slots=True)
+class _Queue:
+    """Instances whose last life has one name: those that may go on, the last to stop first, and those that may not yet,
+    the first to be free first. Entries hold the number of lives; they are stale once the instance has more.
+    """
 
+    ready: list[tuple[int, int, int]] = field(default_factory=list)
+    pending: list[tuple[int, int, int, int]] = field(default_factory=list)
 
-def _may_be_same(last: Life, life: Life) -> bool:
-    """A dynamic member may come back static; two different ids are two instances."""
-    return None in (last.group_instance_id, life.group_instance_id) or last.group_instance_id == life.group_instance_id
-
-
-def _latest(free: list[Instance], wanted: tuple[str, ...] | None, name: Name) -> Instance | None:
-    if wanted is None:
+    def latest(self, at: int, found: Sequence[Instance]) -> tuple[int, int, int] | None:
+        """Return the entry of the instance that stopped last of those free at `at`, which never decreases."""
+        while self.pending and self.pending[0][0] <= at:
+            heappush(self.ready, heappop(self.pending)[1:])
+        while self.ready:
+            _, number, lives = self.ready[0]
+            if len(found[number].lives) == lives:
+                return self.ready[0]
+            heappop(self.ready)
         return None
-    same = [i for i in free if name(i.lives[-1]) == wanted]
-    return max(same, key=lambda i: (i.lives[-1].stopped_at or 0, -i.number), default=None)
+
+
+class _Waiting:
+    """Instances whose last life has ended, by each of its names, all together and by its instance id."""
+
+    def __init__(self) -> None:
+        self._found: list[Instance] = []
+        self._all: dict[tuple[int, tuple[str, ...]], _Queue] = {}
+        self._by_id: dict[tuple[int, tuple[str, ...], str | None], _Queue] = {}
+
+    def for_life(self, life: Life) -> Instance | None:
+        """Return the instance that goes on with this life, by its best name; the one that stopped last if several may.
+
+        A dynamic member may come back static, but two different instance ids are two instances.
+        """
+        for place, name in enumerate(NAMES):
+            wanted = name(life)
+            if wanted is None:
+                continue
+            if life.group_instance_id is None:
+                queues = [self._all.get((place, wanted))]
+            else:
+                queues = [self._by_id.get((place, wanted, own)) for own in (None, life.group_instance_id)]
+            chosen = [entry for queue in queues if queue and (entry := queue.latest(life.arrived_at, self._found))]
+            if chosen:
+                return self._found[min(chosen)[1]]
+        return None
+
+    def add(self, instance: Instance) -> None:
+        """Take in an instance with a new last life."""
+        if instance.number == len(self._found):
+            self._found.append(instance)
+        last = instance.lives[-1]
+        if last.stopped_at is None:
+            return
+        # A killed process may be back before the coordinator has noticed its death.
+        free_at = min(last.stopped_at, last.gone_at or last.stopped_at)
+        entry = (free_at, -last.stopped_at, instance.number, len(instance.lives))
+        for place, name in enumerate(NAMES):
+            if (wanted := name(last)) is not None:
+                heappush(self._all.setdefault((place, wanted), _Queue()).pending, entry)
+                own = (place, wanted, last.group_instance_id)
+                heappush(self._by_id.setdefault(own, _Queue()).pending, entry)
 
 
 def _by_instance_id(life: Life) -> tuple[str, ...] | None:
