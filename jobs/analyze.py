@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
@@ -257,12 +259,17 @@ def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[Change
     """Groups that rebalanced shortly after one of these marks, which is about them or their whole cluster."""
     if not marks:
         return
+    about: dict[tuple[str, str | None], list[int]] = defaultdict(list)
+    for cluster, at, group, *_ in sorted(marks, key=lambda mark: mark[1]):
+        about[cluster, group].append(at)
     since = ("joined_at", min(at for _, at, *_ in marks))
     for row in rows(warehouse, GENERATIONS, ("cluster", "group_id", "joined_at"), since=since):
-        for cluster, at, group, *_ in marks:
-            is_about = row["cluster"] == cluster and group in (None, row["group_id"])
-            if is_about and 0 <= row["joined_at"] - at <= MARK_MS:
-                yield (cluster, row["group_id"]), at
+        cluster, name, joined = row["cluster"], row["group_id"], row["joined_at"]
+        for instants in (about.get((cluster, None), ()), about.get((cluster, name), ())):
+            # The earliest is enough: a group is looked at again from then on.
+            first = bisect_left(instants, joined - MARK_MS)
+            if first < len(instants) and instants[first] <= joined:
+                yield (cluster, name), instants[first]
 
 
 def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[Change]:

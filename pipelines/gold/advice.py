@@ -11,7 +11,7 @@ from pipelines.gold.churn import Churn, Row, Silver, churn, number
 from pipelines.gold.connect_delays import delay_options
 from pipelines.gold.latencies import Broker, latencies, with_callbacks
 from pipelines.gold.options import Group, Option, options
-from pipelines.gold.prediction import Prediction
+from pipelines.gold.prediction import Prediction, is_replayable
 from pipelines.gold.replay import Policy
 from pipelines.gold.tried import in_force, told, trial
 from pipelines.gold.window import window
@@ -63,10 +63,8 @@ def _evaluated(
     if newest["group_type"] == GroupType.CONNECT:
         text = f"The churn of the window cost {found.lost_ms / 1000:,.1f} resource-seconds."
         return _ranked(found, delay_options(silver, found), text, (), worth)
-    if newest["group_type"] not in (GroupType.CONSUMER, GroupType.STREAMS):
-        return [_none(found, f"Groups of type {newest['group_type']} are not replayed.")]
-    if newest["group_protocol"] == GroupProtocol.STREAMS:
-        return [_none(found, "Groups of the streams protocol (KIP-1071) are not replayed.")]
+    if why := _not_replayed(newest, found):
+        return [_none(found, why)]
     group = Group(
         churn=with_callbacks(found, measured),
         latencies=measured,
@@ -81,6 +79,17 @@ def _evaluated(
     if not found.outages and not found.disturbances:
         return [_none(found, "No instance stopped in the window: there is nothing to save.")]
     return _ranked(found, options(group), text, measured.assumed, worth)
+
+
+def _not_replayed(newest: Row, found: Churn) -> str | None:
+    """Return why nothing is said about other settings of this group."""
+    if newest["group_type"] not in (GroupType.CONSUMER, GroupType.STREAMS):
+        return f"Groups of type {newest['group_type']} are not replayed."
+    if newest["group_protocol"] == GroupProtocol.STREAMS:
+        return "Groups of the streams protocol (KIP-1071) are not replayed."
+    if not is_replayable(found):
+        return "Too many members came and went in the window to replay it under other settings."
+    return None
 
 
 def _ranked(

@@ -11,6 +11,7 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from pipelines.gold.differences import prefix
@@ -69,7 +70,9 @@ class Places:
     def __init__(self) -> None:
         self._here: dict[str, Place] = {}
         self._away: dict[Key, list[Place]] = defaultdict(list)
-        self._living: dict[Key, list[Place]] = defaultdict(list)
+        # In order of arrival; dictionaries, because members of one client id may be thousands.
+        self._living: dict[Key, dict[Place, None]] = defaultdict(dict)
+        self._fresh: dict[Key, dict[Place, None]] = defaultdict(dict)
         self._gone: dict[Place, None] = {}
 
     def comes(self, event: Mapping[str, Any]) -> Place:
@@ -86,7 +89,10 @@ class Places:
         place.name, place.client_host = _name(event), event["client_host"] or ""
         self._here[place.member_id] = place
         for key in keys:
-            self._living[key].append(place)
+            self._living[key].pop(place, None)
+            self._living[key][place] = None
+            if is_fresh:
+                self._fresh[key][place] = None
         return place
 
     def goes(self, event: Mapping[str, Any]) -> Place:
@@ -97,11 +103,14 @@ class Places:
             place = _place(event, _keys(event))
         else:
             for key in place.keys:
-                self._living[key].remove(place)
+                self._living[key].pop(place, None)
+                self._fresh[key].pop(place, None)
         successor = self._successor(place, now)
         if successor is not None:
             successor.departed = sorted((*place.departed, now))
             successor.is_fresh = False
+            for key in successor.keys:
+                self._fresh[key].pop(successor, None)
             successor.gone_at, successor.how = now, kind
             self._gone[successor] = None
             return successor
@@ -117,7 +126,7 @@ class Places:
     def stays(self, event: Mapping[str, Any]) -> Place:
         """A static member came back within its generation, under another member id: it had gone, said or unsaid."""
         key = _keys(event)[0]
-        before = self._living[key][-1] if self._living[key] else None
+        before = next(reversed(self._living[key]), None)
         if before is not None or self._left_behind((key,), event["event_at"], take=False) is None:
             self.goes({**event, "member_id": before.member_id if before else ""})
         return self.comes(event)
@@ -134,8 +143,9 @@ class Places:
 
     def _successor(self, place: Place, now: int) -> Place | None:
         for key in place.keys:
-            lately = [p for p in self._living[key] if p.is_fresh and now - (p.arrived_at or 0) <= OVERLAP_MS]
-            if key[0] < ALONE and len(lately) == 1:
+            newest = islice(reversed(self._fresh[key]), 2) if key[0] < ALONE else ()
+            lately = [p for p in newest if now - (p.arrived_at or 0) <= OVERLAP_MS]
+            if len(lately) == 1:
                 return lately[0]
         return None
 

@@ -19,6 +19,11 @@ RUNS = 60
 WORK = 60_000
 """Resources x outages x runs: beyond it fewer runs have to do."""
 
+LARGEST_WORK = 200_000
+"""Resources and instances x outages and arrivals of one replay. Some thousand members that all restart are more: a
+replay takes time proportional to this product, not to the records that a client had to cause.
+"""
+
 FEWEST_RUNS = 12
 ROUGH_RUNS = 3
 TAIL = 0.05
@@ -67,9 +72,17 @@ def rough(churn: Churn, latencies: Latencies, policy: Policy, seed: str) -> floa
     return fmean(o.lost_ms for o in runs) / 1000
 
 
+def is_replayable(churn: Churn) -> bool:
+    """Return whether replays of this churn take a bounded time."""
+    return _work(churn) <= LARGEST_WORK
+
+
 def _runs(churn: Churn) -> int:
-    work = (len(churn.outages) + len(churn.arrivals) + 1) * (len(churn.resources) + len(churn.instances) + 1)
-    return max(FEWEST_RUNS, min(RUNS, WORK // work))
+    return max(FEWEST_RUNS, min(RUNS, WORK // _work(churn)))
+
+
+def _work(churn: Churn) -> int:
+    return (len(churn.outages) + len(churn.arrivals) + 1) * (len(churn.resources) + len(churn.instances) + 1)
 
 
 def _random(seed: str, run: int) -> Random:
