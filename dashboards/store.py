@@ -32,6 +32,7 @@ from dashboards.group_queries import (
 )
 from dashboards.lag_store import LagStore
 from dashboards.lake import Parameter, Row, Rows
+from dashboards.log_sources import LINE_ROWS, LINES
 from dashboards.move_queries import MET, MOVE_ROWS, MOVE_SAMPLES, MOVES, PROGRESS
 from dashboards.urlstate import Window
 from schemas.silver import SILVER
@@ -319,6 +320,10 @@ class Store(LagStore):
             return Rows([], is_capped=False)
         parameters: dict[str, Parameter] = {"cluster": cluster, "group": group, **within(window)}
         return self._lake.query(GAPS, ("coverage", "generations"), EVENT_ROWS, parameters)
+
+    def lines(self, cluster: str, group: str, window: Window) -> Rows:
+        """Return log lines about a group, the newest first."""
+        return self._of_group(LINES, ("coordinator_events",), LINE_ROWS, cluster, group, window)
 
     def rebalance(self, cluster: str, group: str, incarnation: int, generation: int) -> Rebalance | None:
         """None if there is no such generation."""

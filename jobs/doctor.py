@@ -9,10 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.admin._acl import AclOperation
+from confluent_kafka.admin._acl import AclBindingFilter, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
 from jobs.create_tables import refuse_newer_tables
 from jobs.delta_io import table_path
@@ -114,6 +116,8 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
     yield _topic(f"{name}, topic {OFFSETS}", options, OFFSETS, required=True)
     for topic in cluster.event_topics():
         yield _topic(f"{name}, topic {topic}", options, topic, required=False)
+        if topic in metadata.topics and (warning := _open_to_all(f"{name}, who writes to {topic}", admin, topic)):
+            yield warning
     if cluster.events_topic in metadata.topics:
         yield _writing(f"{name}, writing to {cluster.events_topic}", admin, cluster.events_topic)
     yield _groups(name, admin)
@@ -179,6 +183,30 @@ def _writing(subject: str, admin: AdminClient, topic: str) -> Finding:
         return Finding(subject=subject, is_ok=True, found="allowed: `mark` and `ship-logs` can run as this principal")
     advice = f"Grant WRITE on the topic {topic} to whoever runs `mark` or `ship-logs`; nothing else needs it."
     return Finding(subject=subject, is_ok=None, found="not allowed", advice=advice)
+
+
+def _open_to_all(subject: str, admin: AdminClient, topic: str) -> Finding | None:
+    """Return a warning if every principal may write to the topic; None if not, or if this principal may not know."""
+    anyone: Any = None  # which the client takes, whatever its types say
+    writers = AclBindingFilter(
+        ResourceType.TOPIC, topic, ResourcePatternType.MATCH, anyone, anyone, AclOperation.ANY, AclPermissionType.ALLOW
+    )
+    try:
+        acls = admin.describe_acls(writers, request_timeout=TIMEOUT_S).result()
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.SECURITY_DISABLED:
+            return None
+        found = "everybody may: the brokers have no authorizer"
+    else:
+        grants = (AclOperation.WRITE, AclOperation.ALL)
+        if not any(acl.principal == "User:*" and acl.operation in grants for acl in acls):
+            return None
+        found = "everybody may: an ACL allows User:*"
+    advice = (
+        "Whoever writes there can forge the log of any coordinator: grant WRITE to the log shippers only, or bind "
+        "sources with [[clusters.NAME.event_sources]]."
+    )
+    return Finding(subject=subject, is_ok=None, found=found, advice=advice)
 
 
 def _groups(name: str, admin: AdminClient) -> Finding:

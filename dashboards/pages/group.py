@@ -7,7 +7,7 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards import diagnoses, sentences
+from dashboards import diagnoses, log_sources, sentences
 from dashboards.components import aria, empty, grid, legend, marks_table, panel, state_word, table
 from dashboards.figures.flags import flagged
 from dashboards.figures.group import Drawn, group_figure
@@ -88,6 +88,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         html.Div(_behind(store.behind(state.cluster, group, view), view)),
         html.Div(diagnoses.panel(store.diagnosis(state.cluster, group, view))),
         _generations(generations, inside, hrefs, sentences.names([*members.rows, *events.rows])),
+        log_sources.by_source(store.lines(state.cluster, group, view)),
     ]
 
 

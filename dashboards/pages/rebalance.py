@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards import sentences
+from dashboards import log_sources, sentences
 from dashboards.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
 from dashboards.figures.flags import flagged
 from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped, waterfall
@@ -72,6 +72,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         html.Div([_why(found), _cost(found)], className="columns"),
         _moves(found),
         _members(found),
+        log_sources.each_line(store.lines(state.cluster, group, whole)),
     ]
 
 

@@ -98,6 +98,19 @@ def test_the_right_to_send_marks_is_told_but_not_required(doctor, broker) -> Non
     assert "Grant WRITE on the topic regroup-events to whoever runs `mark`" in said
 
 
+def test_a_topic_that_everybody_may_write_to_is_warned_of(doctor, broker) -> None:
+    admin = AdminClient({"bootstrap.servers": broker.bootstrap_servers})
+    if EVENTS not in admin.list_topics(timeout=10).topics:
+        admin.create_topics([NewTopic(EVENTS, 1, 1)])[EVENTS].result(30)
+    assert "who writes to" not in doctor()[1]
+    rule = allowed(admin, AclOperation.WRITE, EVENTS, principal="User:*")
+    code, said = doctor()
+    unruled(admin, [AclBindingFilter(*rule)])
+    assert code == 0
+    assert "who writes to regroup-events: everybody may: an ACL allows User:*" in said
+    assert "grant WRITE to the log shippers only" in said
+
+
 def test_a_broker_that_is_not_there_is_named(doctor) -> None:
     code, said = doctor("127.0.0.1:1")
     assert code == 1
