@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dashboards.app import page
 from dashboards.store import Store
+from dashboards.text import ABSENT
 from tests.ui import sample
 from tests.ui.reading import words
 
@@ -32,7 +33,7 @@ def test_a_rebalance_lists_every_line_with_its_source_offset_and_binding(tmp_pat
     with_lines(tmp_path, now)
     text = words(page(Store(lake(tmp_path)), "/rebalance", f"{GROUP}&incarnation=0&generation=5", None, now)[0])
     assert "stabilized | 3 | logs-b3-0 | 41 | topic logs-b3" in text
-    assert "stabilized | – | open-1#2 | 77 | nothing" in text.replace("—", "–")
+    assert f"stabilized | {ABSENT} | open-1#2 | 77 | nothing" in text
     assert "No setting binds the source of 2 of them" in text
     assert "others-0" not in text
     assert "secret words" not in text
