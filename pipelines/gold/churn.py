@@ -91,7 +91,7 @@ def churn(silver: Silver, quiet_ms: int) -> Churn | None:
     later = generations[base + 1 :]
     start = generations[base]["completed_at"] or generations[base]["joined_at"]
     found = instances(lives(silver))
-    outages = tuple(o for i in found for o in _outages(i, silver) if o.stopped_at > start)
+    outages = tuple(o for o in _outages(found, silver) if o.stopped_at > start)
     if not later and not outages:
         return None
     of_member = {life.member_id: i.number for i in found for life in i.lives}
@@ -160,14 +160,15 @@ def known_instants(silver: Silver, later: Sequence[Row]) -> list[int]:
     return known + [s["resumed_at_earliest"] for s in silver["stalls"] if s["resumed_at_earliest"] is not None]
 
 
-def _outages(instance: Instance, silver: Silver) -> list[Outage]:
+def _outages(found: Sequence[Instance], silver: Silver) -> list[Outage]:
     out = []
     last = {row["member_id"]: len(row["assigned"] or ()) for row in sorted(silver["generation_members"], key=number)}
     bounds = {
         (s["from_member_id"], stopped_at(s)): (s["stopped_at_earliest"], s["stopped_at_latest"])
         for s in silver["stalls"]
     }
-    for life, following in zip(instance.lives, [*instance.lives[1:], None], strict=True):
+    pairs = ((i, *each) for i in found for each in zip(i.lives, [*i.lives[1:], None], strict=True))
+    for instance, life, following in pairs:
         if life.stopped_at is None or life.gone_at is None or life.how is None:
             continue
         back = following.arrived_at if following else None

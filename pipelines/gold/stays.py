@@ -77,6 +77,7 @@ class _Walk:
     members: Mapping[Number, Sequence[Row]]
     events: Mapping[tuple[str, int, int | None], Sequence[Row]]
     present: dict[str, _Open] = field(default_factory=dict)
+    static: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     ended: list[Stay] = field(default_factory=list)
 
     def step(self, g: Row, *, is_first: bool) -> None:
@@ -88,10 +89,12 @@ class _Walk:
         for row in rows:
             if row["member_id"] in self.present:
                 continue
-            replaced = next((m for m, o in self.present.items() if _is_same_static(o.row, row)), None)
+            replaced = next(iter(self.static.get(row["group_instance_id"], ())), None)
             if replaced is not None:
                 self._close(replaced, row["valid_from_at"], None, GroupEventKind.LEFT, Evidence.OBSERVED, None)
             is_new = replaced is None and not (is_first and row["member_id"] not in began)
+            if row["group_instance_id"] is not None:
+                self.static[row["group_instance_id"]][row["member_id"]] = None
             self.present[row["member_id"]] = _Open(
                 row=row,
                 came_with=number(g) if is_new else None,
@@ -113,6 +116,7 @@ class _Walk:
         said: str | None,
     ) -> None:
         opened = self.present.pop(member_id)
+        self.static.get(opened.row["group_instance_id"], {}).pop(member_id, None)
         self.ended.append(_stay(opened, at, went_with=went_with, how=how, evidence=evidence, said=said))
 
     def _went(self, member_id: str, g: Row) -> tuple[int, Number, GroupEventKind | None, Evidence, str | None]:
@@ -161,10 +165,6 @@ def _names(chained: Iterable[Instance]) -> Iterator[tuple[int, str]]:
     for instance in chained:
         host = instance.lives[-1].client_host
         yield instance.number, f"{instance.name} ({host})" if len(hosts[instance.name]) > 1 else instance.name
-
-
-def _is_same_static(before: Row, row: Row) -> bool:
-    return row["group_instance_id"] is not None and before["group_instance_id"] == row["group_instance_id"]
 
 
 def _stay(
