@@ -73,9 +73,7 @@ def start(
     for cluster in settings.clusters:
         claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
     found: list[Feed | LogFeed] = [
-        feed
-        for cluster in settings.clusters
-        for feed in topics(cluster, tasks=settings.cores, limits=settings.limits)
+        feed for cluster in settings.clusters for feed in topics(cluster, tasks=settings.cores, limits=settings.limits)
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
     gathering = Gathering(on_batch) if on_batch else None
