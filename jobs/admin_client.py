@@ -41,6 +41,10 @@ ANSWER_WITHIN_MS = 10_000
 class Client(KafkaAdminClient):  # type: ignore[misc]
     """The admin client; groups are described with the members' blobs as bytes, whatever protocol they speak."""
 
+    def send_to(self, node_id: int, request: Any) -> Any:
+        """Return the response of one broker to a request that the client has no call for."""
+        return self._manager.run(self._manager.send, request, node_id)
+
     @classmethod
     def _describe_configs_process_responses(cls, responses: Any, config_filter: Any = "modified") -> dict[str, Any]:
         # The original takes a refusal for a broker without settings.

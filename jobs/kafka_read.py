@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
+from jobs.batch_headers import batch_at
 from jobs.errors import PassingError, UserError
 from jobs.kafka_client import ANSWER_WITHIN_S, consumer
 from pipelines.bronze_batch import Records
@@ -56,7 +57,7 @@ class RangeReader:
     ) -> None:
         self.gaps: list[Span] = []
         self._has_headers = has_headers
-        self._topic = topic
+        self._topic, self._options = topic, options
         self._consumer = _kept_consumer(options)
         self._open = {r.partition: r for r in ranges}
         size = 1 + max(self._open)
@@ -158,6 +159,9 @@ class RangeReader:
         elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
             if partition in self._open:
                 self._skip_lost(partition)
+        elif code == KafkaError._BAD_COMPRESSION:  # noqa: SLF001
+            if partition in self._open:
+                self._skip_batch(partition, note.offset(), error.str())
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise self._refused()
         elif code != KafkaError.GROUP_AUTHORIZATION_FAILED:  # about the coordinator, which a reader has no use for
@@ -171,6 +175,22 @@ class RangeReader:
             self._position[partition] = min(low, end)
             self._gap(partition, first, min(low, end), "deleted from the log before it was read")
         self._shorten(partition, high)
+        self._go_on(partition)
+
+    def _skip_batch(self, partition: int, base: int | None, complaint: str) -> None:
+        """Go on after a batch that cannot be unpacked; whoever may write to the topic can send one."""
+        position = int(self._position[partition])
+        found = batch_at(self._options, self._topic, partition, position)
+        if found is None or found.base != base:
+            # A complaint about a batch that was skipped before, or the brokers do not say where the batch ends.
+            self._complaint = complaint
+            return
+        self._position[partition] = end = min(found.end, int(self._end[partition]))
+        self._gap(partition, position, end, "a compressed batch of records cannot be unpacked: broken, or too large")
+        self._go_on(partition)
+
+    def _go_on(self, partition: int) -> None:
+        """Read the partition from its position, which was changed."""
         self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
         if self._position[partition] < self._end[partition]:
             again = TopicPartition(self._topic, partition, int(self._position[partition]))

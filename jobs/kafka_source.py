@@ -7,7 +7,7 @@ never subscribes, since a subscription would write a group of its own into the v
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -164,12 +164,19 @@ def _packed(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
 
 
 def _around(spans: Mapping[int, Span], gaps: Sequence[Span]) -> list[Span]:
-    """The spans that were read, without the gap at the beginning or end of one; none where all of it is a gap."""
-    for gap in gaps:
-        span = spans.get(gap.partition)
-        if span and gap.log_epoch == span.log_epoch:
-            if gap.from_offset <= span.from_offset:
-                span.from_offset = max(span.from_offset, gap.to_offset)
-            elif gap.to_offset >= span.to_offset:
-                span.to_offset = gap.from_offset
-    return [span for span in spans.values() if span.from_offset < span.to_offset]
+    """The parts of the spans that were read, between their gaps. What was counted in a span is in its first part."""
+    found = []
+    for span in spans.values():
+        parts, start = [], span.from_offset
+        mine = (gap for gap in gaps if (gap.partition, gap.log_epoch) == (span.partition, span.log_epoch))
+        for gap in sorted(mine, key=lambda gap: gap.from_offset):
+            parts.append((start, min(gap.from_offset, span.to_offset)))
+            start = max(start, gap.to_offset)
+        whole = [part for part in (*parts, (start, span.to_offset)) if part[0] < part[1]]
+        for at, (begin, end) in enumerate(whole):
+            if at == 0:
+                found.append(replace(span, from_offset=begin, to_offset=end))
+            else:
+                part = Span(partition=span.partition, log_epoch=span.log_epoch, from_offset=begin, to_offset=end)
+                found.append(part)
+    return found
