@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 TABLES = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
 _layout, _zone = lru_cache(layout), lru_cache(zone)
 _known_layout, _known_zone = lru_cache(known_layout), lru_cache(known_zone)
+KEPT_BYTES = 65_536
+"""Bytes that the quarantine keeps of a message that is larger than any that is read."""
+
 Kept = list[tuple[str, "Row"]]
 """Rows of one message, each with the name of its table."""
 
@@ -153,8 +156,13 @@ class Reading:
         return ADMIN_OBSERVATIONS.name, row
 
     def _refused(self, why: Unreadable, records: Records, at: int) -> tuple[str, Row]:
-        told = {"source": self.topic, "reason": str(why.reason), "detail": why.detail}
-        return QUARANTINE.name, records.row(at, self.cluster) | told
+        row = records.row(at, self.cluster) | {"source": self.topic, "reason": str(why.reason), "detail": why.detail}
+        for column in ("raw_key", "raw_value"):
+            # A compressed message of one megabyte may unpack to a thousand.
+            if row[column] is not None and len(row[column]) > self.largest:
+                row[column] = row[column][:KEPT_BYTES]
+                row["detail"] += f"; the first {KEPT_BYTES:,} bytes of the {column[4:]} are kept"
+        return QUARANTINE.name, row
 
 
 def _arrays(kept: Iterable[Kept]) -> dict[str, pa.StructArray]:

@@ -242,3 +242,13 @@ def test_ingest_reads_a_topic_of_each_principal_and_believes_each_only_for_its_b
             (marks, f"topic {marks} may not send coordinator messages"),
         ]
     ) == events.rows(QUARANTINE, "source", "detail")
+
+
+def test_of_a_message_that_is_too_large_the_quarantine_keeps_the_beginning():
+    key, value = b"k" * 9_000_000, b"v" * 9_000_000
+    records = Records.of([SourceRecord(0, 5, 1_790_000_000_000, key, value)], log_epoch=0)
+    span = Span(partition=0, log_epoch=0, from_offset=5, to_offset=6)
+    (row,) = READING(records, {0: span})[QUARANTINE.name].to_pylist()
+    assert (b"k" * 65_536, b"v" * 65_536) == (row["raw_key"], row["raw_value"])
+    assert "a message of 9,000,000 bytes" in row["detail"]
+    assert "the first 65,536 bytes of the value are kept" in row["detail"]
