@@ -44,7 +44,8 @@ from schemas.states import JobOutcome
 from schemas.tables import Table
 
 ROOT = Path(__file__).resolve().parents[1]
-LAB = "lab"
+LAB, PAGES_LOG = "lab", "pages.log"
+LAST_BYTES = 4_096
 FEW_SECONDS = 60.0
 """Between two looks at what batches leave of files."""
 
@@ -63,12 +64,13 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             settings = _embedded(settings, args.lab, stack, say)
         settings.warehouse.mkdir(parents=True, exist_ok=True)
         runs = stack.enter_context(Runs(warehouse=settings.warehouse, job="up", say=say, secrets=settings.secrets()))
-        address = _pages(settings, stack)
+        address, pages = _pages(settings, stack)
         settings = replace(settings, dashboard_url=settings.dashboard_url or address)
         say(f"Pages: {address} (they fill as history is read)")
         spark = session("regroup up", cores=settings.cores, spare=1, driver_memory=settings.driver_memory)
         create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS, *GROUP_TABLES))
         notifying = Notifying(notifier=Notifier(settings, say=say))
+        refuse_ended(pages, settings.warehouse.absolute().parent / PAGES_LOG)
         say(f"Spark and the tables in {settings.warehouse} are ready")
         stopped = _on_signal()
         building = Building()
@@ -243,17 +245,28 @@ def _ship(logs: list[Path], options: list[str], cluster: Cluster, output: Path, 
     stack.callback(Supervised([*command, *target], output=output).stop)
 
 
-def _pages(settings: Settings, stack: ExitStack) -> str:
-    """Start the pages in a process of their own, which ends with this one."""
+def _pages(settings: Settings, stack: ExitStack) -> tuple[str, Supervised]:
+    """Start the pages in a process of their own, which ends with this one; returns their address too."""
     guarded = access(settings)
     port = free_port(settings.host, settings.port)
     warehouse = settings.warehouse.absolute()
     command: list[str | Path] = [sys.executable, "-P", "-m", "dashboards.app", "--warehouse", warehouse]
     command += ["--host", settings.host, "--port", str(port), "--access-on-stdin"]
     # Everybody on this machine can read arguments.
-    pages = Supervised(command, output=warehouse.parent / "pages.log", given=guarded.document())
+    pages = Supervised(command, output=warehouse.parent / PAGES_LOG, given=guarded.document())
     stack.callback(pages.stop)
-    return f"http://{settings.host}:{port}/"
+    return f"http://{settings.host}:{port}/", pages
+
+
+def refuse_ended(pages: Supervised, log: Path) -> None:
+    """Raise `UserError` with the last line of the pages' log if they have ended: they refuse a guard that is broken."""
+    if pages.is_alive():
+        return
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - LAST_BYTES))
+        lines = file.read().decode("utf-8", "replace").split("\n")
+    why = next((line.strip() for line in reversed(lines) if line.strip()), "it is empty")
+    raise UserError(f"The pages ended at once. The end of {log}: {why}")
 
 
 def _polls(

@@ -159,7 +159,7 @@ def test_the_pages_of_up_show_a_reader_the_groups_of_the_settings_and_nobody_els
     )
     settings = replace(Settings.load(file, {}), warehouse=warehouse, port=0)
     with ExitStack() as stack:
-        address = up._pages(settings, stack)
+        address, _ = up._pages(settings, stack)
         wait_until(lambda: asked(address) != 0)
         assert "billing-worker" == asked(address, X_Who="ann")
         assert "" == asked(address, X_Who="eve") == asked(address, X_Who="token")
@@ -178,7 +178,7 @@ def test_the_pages_of_up_ask_for_the_token_that_no_argument_and_no_environment_h
         warehouse=warehouse, port=0, readers={"token": ["billing-"]}, pages_token=f"file:{warehouse.parent}/token"
     )
     with ExitStack() as stack:
-        address = up._pages(settings, stack)
+        address, _ = up._pages(settings, stack)
         wait_until(lambda: asked(address) != 0)
         assert 401 == asked(address) == asked(address, X_Forwarded_User="token")
         assert "billing-worker" == asked(address, Authorization=f"Bearer {TOKEN}")
@@ -268,3 +268,12 @@ def test_a_list_of_readers_without_readers_is_refused(tmp_path, monkeypatch, cap
 
 def test_readers_are_equal_by_what_they_say() -> None:
     assert Readers({"a": ["b"]}) == Readers.of({"a": ["b"]})
+
+
+def test_up_does_not_go_on_without_pages_that_refused_to_start(tmp_path) -> None:
+    log = tmp_path / "pages.log"
+    command = [sys.executable, "-c", "import sys; sys.exit('The readers are no table of prefixes.')"]
+    refused = up.Supervised(command, output=log)
+    refused.wait(30)
+    with pytest.raises(UserError, match=r"The pages ended at once.*The readers are no table of prefixes"):
+        up.refuse_ended(refused, log)
