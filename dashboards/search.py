@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from flask import Flask, Response, jsonify, request
 
+from dashboards.group_queries import SHORT, SHORT_ID, where
 from dashboards.lake import Lake, Row
 from dashboards.text import visible
 from dashboards.urlstate import parse
@@ -18,11 +19,14 @@ ID_ROWS = 200_000
 SHOWN = 12
 KEPT = 8
 """Readers of different groups have lists of their own."""
-LOOKED_AT = 512
-"""Of longer ids only the beginning is searched: Kafka allows 32 KiB."""
+LOOKED_AT = SHORT_ID
+"""Characters of an id that are searched."""
 
-IDS = "SELECT cluster, group_id FROM groups ORDER BY length(group_id), cluster, group_id LIMIT $cap"
-"""Short ids first: they are the ones that people type, and an answer holds so many bytes (`answers.ANSWER_BYTES`)."""
+IDS = f"""
+SELECT cluster, id AS group_id FROM (SELECT cluster, {SHORT} AS id FROM groups) named
+ORDER BY length(id), cluster, id LIMIT $cap
+"""
+"""Short ids first: people type them, and an answer holds so many bytes only (`answers.ANSWER_BYTES`)."""
 
 
 class Hit(NamedTuple):
@@ -101,7 +105,7 @@ def add_search(server: Flask, search: Search) -> None:
             {
                 "label": visible(hit.group, 120),
                 "cluster": visible(hit.cluster, 60),
-                "href": state.href("group", cluster=hit.cluster, group=hit.group),
+                "href": state.href("group", cluster=hit.cluster, **where(hit.group)),
             }
             for hit in best
         ]

@@ -97,6 +97,7 @@ class Window:
 
 
 def group_hash(group: str) -> str:
+    """What `gid` says of a group."""
     return sha256(group.encode("utf-8", "replace")).hexdigest()[:32]
 
 

@@ -22,6 +22,7 @@ from dashboards.components import (
 )
 from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
+from dashboards.group_queries import where
 from dashboards.lake import Row
 from dashboards.ranges import ranges
 from dashboards.store import ORDERS, Span, Store, Wanted
@@ -285,7 +286,7 @@ def _groups(known: int, view: Window, made_from: str) -> Component:
 
 
 def _link(state: State, g: Row) -> str:
-    return state.href("group", cluster=g["cluster"], group=g["group_id"])
+    return state.href("group", cluster=g["cluster"], **where(g["group_id"]))
 
 
 def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from dashboards.app import create_app
 from dashboards.health_store import HealthStore
 from dashboards.lake import LocalLake
 from dashboards.pages import fleet, health
@@ -31,6 +32,7 @@ from schemas.silver import GENERATIONS, GROUPS, REASSIGNMENT_TABLES, SILVER, STA
 from schemas.tables import Table
 from tests.hostile.records import START, TOPIC, commit, generation, partitions, source_records
 from tests.jobs.conftest import silver
+from tests.ui import sample
 
 
 @pytest.fixture
@@ -126,3 +128,22 @@ def test_partitions_that_are_added_count_from_the_poll_on_that_sees_them(spark, 
     found = silver(warehouse)
     rebuild_all(spark, settings)
     assert found == silver(warehouse)
+
+
+def test_the_pages_hold_a_warehouse_of_an_earlier_release_with_long_ids(tmp_path) -> None:
+    """Silver of before the limits has them until it is rebuilt."""
+    now = START + 3_600_000
+    named = sample.everyday(now)
+    hostile = [named["groups"][0] | {"group_id": f"{number:05}" + "x" * 32_000} for number in range(3_000)]
+    sample.write(tmp_path, named | {"groups": named["groups"] + hostile})
+    client = create_app(LocalLake(tmp_path), now=lambda: now).server.test_client()
+    found = client.get("/search?q=billing").json["groups"]
+    assert ["billing-worker"] == [hit["label"] for hit in found]
+    rows = client.get("/rows?request={}").json
+    assert len(named["groups"]) + 3_000 == rows["rowCount"] == len(rows["rowData"])
+    assert max(len(row["group"]) for row in rows["rowData"]) <= 120
+    store = Store(LocalLake(tmp_path))
+    fleet.render(store, parse("/", ""), now)
+    (hit,) = client.get("/search?q=02999x").json["groups"]
+    state = parse(*hit["href"].split("?"))
+    assert "02999" + "x" * 32_000 == store.group_by_hash(state.cluster, state.gid)
