@@ -20,19 +20,26 @@ CELL_BYTES = 16
 
 
 class Rows(NamedTuple):
-    """An answer; `is_capped` when there would have been more rows. `size`: bytes of the rows as Arrow holds them."""
+    """An answer; `is_capped` when there would have been more rows."""
 
     rows: list[Row]
     is_capped: bool
+
+
+class SizedRows(Rows):
+    """An answer equal to `Rows` with the same content. `size`: bytes of the rows as Arrow holds them."""
+
     size: int = 0
 
 
-def rows_of(found: pa.Table, cap: int) -> Rows:
+def rows_of(found: pa.Table, cap: int) -> SizedRows:
     """The first `cap` rows, and fewer if they have more than `ANSWER_BYTES`: clients choose the lengths of names."""
     kept = found.slice(0, cap)
     while kept.nbytes > ANSWER_BYTES:
         kept = kept.slice(0, kept.num_rows // 2)
-    return Rows(kept.to_pylist(), is_capped=kept.num_rows < found.num_rows, size=kept.nbytes)
+    answer = SizedRows(kept.to_pylist(), is_capped=kept.num_rows < found.num_rows)
+    answer.size = kept.nbytes
+    return answer
 
 
 class Answers:
@@ -80,4 +87,5 @@ class Answers:
 
 def _cells(answer: Rows) -> int:
     cells = len(answer.rows) * len(answer.rows[0]) if answer.rows else 0
-    return 1 + max(cells, answer.size // CELL_BYTES)
+    size = answer.size if isinstance(answer, SizedRows) else 0
+    return 1 + max(cells, size // CELL_BYTES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 from flask import Flask, Response, jsonify, request
@@ -24,6 +25,8 @@ def add_rows(server: Flask, store: Store, now: Callable[[], int]) -> None:
         state = parse("/", request.query_string.decode("ascii", "replace"))
         try:
             asked = parsed(request.args.get("request", "null"))
+        except json.JSONDecodeError:
+            asked = None
         except ValueError:
             return refused()
         with told_in(state.tz):

@@ -2,21 +2,6 @@
 
 from __future__ import annotations
 
-SHORT_ID = 128
-"""Characters of a group's id that questions about many groups read."""
-
-SHORT = f"""CASE WHEN length(group_id) > {SHORT_ID}
-    THEN substr(group_id, 1, {SHORT_ID}) || '…' || substr(sha256(group_id), 1, 32) ELSE group_id END"""
-"""A group's id, or the beginning of a longer one with its hash (`urlstate.group_hash`), which no id of `SHORT_ID`
-characters can be: 100,000 ids of a kilobyte would fill the memory of the pages.
-"""
-
-
-def where(group_id: str) -> dict[str, str]:
-    """What addresses the group that goes by `SHORT`, for `State.href`."""
-    return {"gid": group_id[-32:]} if len(group_id) > SHORT_ID else {"group": group_id}
-
-
 GROUP = "SELECT * FROM groups WHERE cluster = $cluster AND group_id = $group LIMIT $cap"
 
 BY_HASH = """

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from flask import Flask, Response, jsonify, request
 
-from dashboards.group_queries import SHORT, SHORT_ID, where
+from dashboards.fleet_queries import IDS, SHORT_ID, where
 from dashboards.lake import Lake, Row
 from dashboards.text import visible
 from dashboards.urlstate import parse
@@ -21,12 +21,6 @@ KEPT = 8
 """Readers of different groups have lists of their own."""
 LOOKED_AT = SHORT_ID
 """Characters of an id that are searched."""
-
-IDS = f"""
-SELECT cluster, id AS group_id FROM (SELECT cluster, {SHORT} AS id FROM groups) named
-ORDER BY length(id), cluster, id LIMIT $cap
-"""
-"""Short ids first: people type them, and an answer holds so many bytes only (`answers.ANSWER_BYTES`)."""
 
 
 class Hit(NamedTuple):

@@ -39,6 +39,7 @@ MASKED = {
     "quality_results": Mask(
         ("table_name", "checked_at", "rule", "version", "severity", "sentence", "passed", "rows_checked", "rows_failed")
     ),
+    "limits_reached": Mask(("limit_name", "cluster", "reached_at", "allowed", "groups")),
     "storms": Mask(
         ("cluster", "scope", "started_at", "detected_at", "ended_at", "is_open", "groups", "lost_resource_seconds_min",
          "lost_resource_seconds", "lost_resource_seconds_max"),

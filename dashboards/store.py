@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dashboards.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
+from dashboards.fleet_queries import CELLS, FLEET
 from dashboards.gold_store import moment, within
 from dashboards.group_queries import (
     AFTER,
@@ -28,7 +29,6 @@ from dashboards.group_queries import (
     HAS_GAPS,
     MEMBERS,
     NEIGHBOURS,
-    SHORT,
     STALLS,
 )
 from dashboards.lag_store import LagStore
@@ -71,56 +71,6 @@ FROM stalls
 WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
   AND stopped_at_latest >= $start AND stopped_at_latest < $end
 LIMIT $cap
-"""
-
-FLEET = f"""
-WITH ended AS (
-    SELECT cluster, {SHORT} AS id, count(*) AS rebalances, max(joined_at) AS last_rebalance_at,
-           quantile_cont(coalesce(rebalance_ms, rebalance_ms_min), 0.95) AS p95_min,
-           quantile_cont(coalesce(rebalance_ms, rebalance_ms_max), 0.95) AS p95_max
-    FROM generations WHERE joined_at >= $start AND joined_at < $end GROUP BY cluster, id
-), cost AS (
-    SELECT cluster, {SHORT} AS id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
-           sum(stopped_ms_max) / 1000 AS lost_max
-    FROM stalls
-    WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
-      AND stopped_at_latest >= $start AND stopped_at_latest < $end
-    GROUP BY cluster, id
-), known AS (
-    SELECT *, {SHORT} AS id FROM groups
-    WHERE contains(lower(group_id), lower($q)) AND contains(lower(group_id), lower($named)) AND first_seen_at < $end
-), listed AS (
-    SELECT g.cluster, g.id AS group_id, g.state, g.state_since_at, g.group_protocol, g.assignor, g.member_count,
-           g.evidence, g.open_rebalance_since_at, g.first_seen_at, g.last_record_at, g.is_deleted,
-           coalesce(ended.rebalances, 0) AS rebalances, ended.p95_min, ended.p95_max, ended.last_rebalance_at,
-           coalesce(cost.lost, 0) AS lost, coalesce(cost.lost_min, 0) AS lost_min,
-           coalesce(cost.lost_max, 0) AS lost_max
-    FROM known g LEFT JOIN ended USING (cluster, id) LEFT JOIN cost USING (cluster, id)
-), sorted AS (
-    SELECT *, count(*) OVER () AS total,
-           CASE $order WHEN 'rebalances' THEN rebalances WHEN 'lost' THEN lost WHEN 'p95' THEN p95_max
-               WHEN 'changed' THEN epoch_ms(greatest(state_since_at, last_rebalance_at)) END AS number,
-           CASE $order WHEN 'group' THEN group_id WHEN 'cluster' THEN cluster WHEN 'state' THEN state END AS word
-    FROM listed WHERE rebalances >= $least_rebalances AND lost >= $least_lost
-)
-SELECT *, (SELECT CAST(coalesce(sum(rebalances), 0) AS BIGINT) FROM ended) AS all_rebalances,
-       (SELECT coalesce(sum(lost_min), 0) FROM cost) AS all_lost_min,
-       (SELECT coalesce(sum(lost), 0) FROM cost) AS all_lost,
-       (SELECT coalesce(sum(lost_max), 0) FROM cost) AS all_lost_max
-FROM sorted
-ORDER BY CASE WHEN $order = '' AND open_rebalance_since_at IS NOT NULL THEN 0 ELSE 1 END,
-         number * $sign NULLS LAST, CASE WHEN $sign > 0 THEN word END, CASE WHEN $sign < 0 THEN word END DESC,
-         lost DESC, rebalances DESC, cluster, group_id
-LIMIT $cap OFFSET $skip
-"""
-
-CELLS = f"""
-SELECT cluster, {SHORT} AS group_id, CAST(floor((epoch_ms(joined_at) - $start_ms) / $bin_ms) AS INTEGER) AS bin,
-       count(*) AS rebalances
-FROM generations
-WHERE joined_at >= $start AND joined_at < $end
-  AND cluster || chr(10) || {SHORT} IN (SELECT unnest($groups))
-GROUP BY ALL LIMIT $cap
 """
 
 

@@ -22,7 +22,7 @@ from dashboards.components import (
 )
 from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
-from dashboards.group_queries import where
+from dashboards.fleet_queries import where
 from dashboards.lake import Row
 from dashboards.ranges import ranges
 from dashboards.store import ORDERS, Span, Store, Wanted

@@ -30,6 +30,7 @@ HOSTILE = ("'; DROP TABLE groups; --", '" OR ""="', ":p_cap", "$cap", "a\nb", "`
 READERS = (("billing-", "ship"), ("'", ":p_cap", "$", "ünï\\"), ("nobody",), ())
 MODULES = (
     "store",
+    "fleet_queries",
     "group_queries",
     "gold_store",
     "health_store",
@@ -79,6 +80,9 @@ def folder(tmp_path_factory, now) -> Path:
         "group_list": {},
     }
     rows["admin_observations"] = [said | {"kind": kind, "body": json.dumps(body)} for kind, body in bodies.items()]
+    rows["generations"][0] |= {"not_costed": "too_large", "resources_not_costed": 250_000}
+    limit = {"limit_name": "max_groups", "cluster": sample.CLUSTER, "reached_at": now, "allowed": 10, "groups": 3}
+    rows["limits_reached"] = [limit | {"example": HOSTILE[0]}]
     (read,) = rows["coverage"]
     lost = {
         "from_offset": 2000,
