@@ -277,3 +277,4 @@ def test_up_does_not_go_on_without_pages_that_refused_to_start(tmp_path) -> None
     refused.wait(30)
     with pytest.raises(UserError, match=r"The pages ended at once.*The readers are no table of prefixes"):
         up.refuse_ended(refused, log)
+    refused.stop()
