@@ -20,10 +20,10 @@ from typing import Any
 import duckdb
 from deltalake import write_deltalake
 
-from jobs.delta_io import table_path
+from jobs.config.receivers import Alertmanager as Receiver
+from jobs.config.settings import Settings
 from jobs.notify import Notifier, Notifying
-from jobs.receivers import Alertmanager as Receiver
-from jobs.settings import Settings
+from jobs.tables.delta_io import table_path
 from schemas.bronze import COVERAGE
 from schemas.gold import GROUP_HEALTH, STORMS
 from schemas.silver import GENERATIONS, GROUPS, STALLS

@@ -23,13 +23,13 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bench.load import OVERRIDES, TOPIC, Load, write
 from jobs import build, ingest
-from jobs.create_tables import create_tables
-from jobs.jars import cache_dir, resolve
-from jobs.kafka_client import admin, reader_options, topic_ends
+from jobs.config.settings import Cluster, Settings
+from jobs.kafka.kafka_client import admin, reader_options, topic_ends
 from jobs.lab.broker import Broker
-from jobs.new_rows import NewRows
-from jobs.settings import Cluster, Settings
-from jobs.spark import session
+from jobs.setup.jars import cache_dir, resolve
+from jobs.spark.spark import session
+from jobs.tables.create_tables import create_tables
+from jobs.tables.new_rows import NewRows
 from schemas.bronze import BRONZE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.large_group import BEGIN_MS, measured
-from jobs.settings import Settings
-from jobs.silver_tasks import Making
+from jobs.config.settings import Settings
+from jobs.silver.silver_tasks import Making
 from pipelines.arrow_types import stored
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS

@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 
 from bench.fuzzing import Findings, fuzzed, memory_folder, report
 from bench.mutations import MESSAGE, STRANGE, VALUES
-from jobs.new_rows import NewRows
-from jobs.recording import Capture
+from jobs.captures.recording import Capture
 from jobs.replay import bronze_of, split
+from jobs.tables.new_rows import NewRows
 from schemas.bronze import BRONZE
 
 RECORDED = Path(__file__).parents[1] / "tests" / "captures" / "outage"

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from bench.fuzzing import Findings, fuzzed, memory_folder, report
 from bench.mutations import STRANGE
-from jobs.settings import Settings, defaults
+from jobs.config.settings import Settings, defaults
 
 SECTIONS = (
     """

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from jobs.errors import UserError
+from jobs.config.errors import UserError
 
 T = TypeVar("T")
 STUCK_S = 120.0

@@ -21,8 +21,8 @@ import pyarrow as pa
 
 from bench.load import offset_commit_key
 from dashboards.lake import milliseconds
-from jobs.settings import Settings
-from jobs.silver_tasks import Making
+from jobs.config.settings import Settings
+from jobs.silver.silver_tasks import Making
 from pipelines.arrow_types import stored
 from pipelines.bronze_batch import Records, SourceRecord, bronze
 from pipelines.coverage import Span

@@ -17,8 +17,8 @@ from typing import TypeVar
 import pyarrow as pa
 
 from bench.load import group_metadata, offset_commit_key
-from jobs.settings import Settings
-from jobs.silver_tasks import Making
+from jobs.config.settings import Settings
+from jobs.silver.silver_tasks import Making
 from pipelines.bronze_batch import Records, SourceRecord, bronze
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS

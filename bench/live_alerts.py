@@ -22,11 +22,11 @@ from random import Random
 
 from deltalake import DeltaTable
 
-from jobs.delta_io import table_path
 from jobs.lab import churn
 from jobs.lab.lab import Lab
 from jobs.lab.members import ConsumerPlan, Group
 from jobs.lab.scenarios import Scenario
+from jobs.tables.delta_io import table_path
 from schemas.gold import STORMS
 from tests.alerts.receiving import Alertmanager, HttpReceiver
 

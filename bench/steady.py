@@ -33,8 +33,8 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from bench.load import OVERRIDES, PARTITIONS_PER_GROUP, Load, create_offsets_topic, produce
-from jobs.delta_io import table_path
 from jobs.lab.broker import Broker
+from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE
 from schemas.gold import ADVICE, GROUP_HEALTH
 from schemas.silver import GENERATIONS, SILVER

@@ -20,16 +20,16 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from bench.load import Load, records
-from jobs.append import append
-from jobs.beside import Beside
-from jobs.compact import together
-from jobs.create_tables import create_tables
-from jobs.data_file import write
-from jobs.delta_io import table_path
+from jobs.config.settings import Settings
 from jobs.maintain import Maintenance
-from jobs.new_rows import NewRows
-from jobs.settings import Settings
-from jobs.spark import session
+from jobs.processes.beside import Beside
+from jobs.retention.compact import together
+from jobs.spark.spark import session
+from jobs.tables.append import append
+from jobs.tables.create_tables import create_tables
+from jobs.tables.data_file import write
+from jobs.tables.delta_io import table_path
+from jobs.tables.new_rows import NewRows
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import TOPIC, Records, SourceRecord, bronze, count
 from pipelines.coverage import Span

@@ -16,8 +16,8 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from bench.simulated_days import DAY, HOUR, SECOND, START, Cluster
-from jobs.delta_io import table_path
-from jobs.storms import look, memory_path
+from jobs.gold.storms import look, memory_path
+from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from schemas.gold import STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS

@@ -23,18 +23,18 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.as_of import opened
-from jobs.changed_rows import GoneError, Stand, changed
-from jobs.create_tables import create_tables
-from jobs.delta_io import checkpoint_path, read, table_path
-from jobs.errors import UserError
-from jobs.gold_inputs import PLACES, files_of, gold_stored
-from jobs.replace import replace_rows
-from jobs.replaying import Replaying
-from jobs.settings import Settings
-from jobs.silver_rows import rows
-from jobs.spark import session
-from jobs.storms import update_storms
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
+from jobs.gold.gold_inputs import PLACES, files_of, gold_stored
+from jobs.gold.replaying import Replaying
+from jobs.gold.storms import update_storms
+from jobs.spark.spark import session
+from jobs.tables.as_of import opened
+from jobs.tables.changed_rows import GoneError, Stand, changed
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import checkpoint_path, read, table_path
+from jobs.tables.replace import replace_rows
+from jobs.tables.silver_rows import rows
 from pipelines.gold.advice import Worth
 from pipelines.gold.announced import MARK_MS
 from pipelines.gold.frame import gold

@@ -8,9 +8,9 @@ import runpy
 import sys
 from pathlib import Path
 
-from jobs.errors import UserError
-from jobs.settings import Settings
-from jobs.terminal import say
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
+from jobs.processes.terminal import say
 
 FOLDER = Path(__file__).parent.parent / "bench"
 

@@ -18,30 +18,34 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs import awaited
 from jobs.analyze import analyze
-from jobs.append import overwrite, overwrite_frame
-from jobs.awaited import GROUP
-from jobs.build_marks import rebuild_all_marks, start_marks, update_marks
-from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments, start_reassignments
-from jobs.checkpoint import start_over_unless
-from jobs.conflicts import insist, is_local
-from jobs.create_tables import create_tables
-from jobs.delta_io import WRITERS, checkpoint_path, follow, read, table_path
-from jobs.engine import connect, show
-from jobs.errors import UserError
-from jobs.group_limits import group_limits
-from jobs.held import hold
-from jobs.new_rows import NewRows
-from jobs.release import release, reopen
-from jobs.replace import replace_rows, replace_whole
-from jobs.retention import has_settled, unsettled, with_settled
-from jobs.settings import Settings
-from jobs.silver_tasks import Making, silver_by_tasks
-from jobs.spark import for_few_rows, session
-from jobs.standing import FEW_GROUPS, Frames, Standing
-from jobs.terminal import say
-from jobs.topic_names import with_named
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
+from jobs.processes.held import hold
+from jobs.processes.terminal import say
+from jobs.retention.retention import has_settled, unsettled, with_settled
+from jobs.silver import awaited
+from jobs.silver.awaited import GROUP
+from jobs.silver.build_marks import rebuild_all_marks, start_marks, update_marks
+from jobs.silver.build_reassignments import (
+    rebuild_all_reassignments,
+    rebuild_touched_reassignments,
+    start_reassignments,
+)
+from jobs.silver.group_limits import group_limits
+from jobs.silver.release import release, reopen
+from jobs.silver.silver_tasks import Making, silver_by_tasks
+from jobs.silver.standing import FEW_GROUPS, Frames, Standing
+from jobs.silver.topic_names import with_named
+from jobs.spark.checkpoint import start_over_unless
+from jobs.spark.spark import for_few_rows, session
+from jobs.tables.append import overwrite, overwrite_frame
+from jobs.tables.conflicts import insist, is_local
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, table_path
+from jobs.tables.engine import connect, show
+from jobs.tables.new_rows import NewRows
+from jobs.tables.replace import replace_rows, replace_whole
 from pipelines.rows_of_tables import rows_of, table_of
 from pipelines.silver.frame import silver
 from pipelines.silver.touched import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame

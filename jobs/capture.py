@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from confluent_kafka import KafkaException
 
-from jobs.admin_poll import MOVING_S, Poller
-from jobs.errors import UserError
-from jobs.kafka_client import admin, topic_ends, unreachable
-from jobs.kafka_read import Range, RangeReader
-from jobs.terminal import say
+from jobs.config.errors import UserError
+from jobs.kafka.admin_poll import MOVING_S, Poller
+from jobs.kafka.kafka_client import admin, topic_ends, unreachable
+from jobs.kafka.kafka_read import Range, RangeReader
+from jobs.processes.terminal import say
 from pipelines.bronze_batch import TOPIC
 from pipelines.event_sources import Claim, may_send
 from pipelines.log_envelopes import Observation, unwrap
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from jobs.kafka_client import TopicEnds
-    from jobs.settings import Cluster, Settings
+    from jobs.config.settings import Cluster, Settings
+    from jobs.kafka.kafka_client import TopicEnds
     from pipelines.bronze_batch import Records
     from pipelines.event_sources import EventSource
 

@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 
-from jobs.errors import UserError
-from jobs.full_disk import full_disk_named
-from jobs.jvm_death import jvm_death_named
-from jobs.permissions import warnings
-from jobs.settings import Settings
-from jobs.terminal import guard_streams, warn
+from jobs.config.errors import UserError
+from jobs.config.permissions import warnings
+from jobs.config.settings import Settings
+from jobs.processes.terminal import guard_streams, warn
+from jobs.spark.jvm_death import jvm_death_named
+from jobs.tables.full_disk import full_disk_named
 from schemas.states import JobOutcome, MarkKind
 from schemas.visible import visible_stream
 
@@ -88,12 +88,12 @@ def _run(settings: Settings, args: argparse.Namespace) -> int:
             warn(f"regroup {args.command}: warning: {warning}")
     command = jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command)))
     if args.command in (*RECORDED, "up"):
-        import_module("jobs.power_loss").refuse_torn(settings.warehouse)
-        import_module("jobs.create_tables").refuse_newer_tables(settings.warehouse)
+        import_module("jobs.tables.power_loss").refuse_torn(settings.warehouse)
+        import_module("jobs.tables.create_tables").refuse_newer_tables(settings.warehouse)
     if args.command not in RECORDED:
         return command(settings, args)
     # Like the command itself, imported on use.
-    runs = import_module("jobs.runs")
+    runs = import_module("jobs.processes.runs")
     recorded = runs.Runs(warehouse=settings.warehouse, job=args.command, say=warn, secrets=settings.secrets())
     with recorded, recorded.until_terminated():
         code = command(settings, args)

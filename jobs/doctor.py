@@ -16,15 +16,15 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
-from jobs.create_tables import refuse_newer_tables
-from jobs.delta_io import table_path
-from jobs.errors import UserError
-from jobs.jars import jars
-from jobs.java import java_home
-from jobs.permissions import warnings
-from jobs.power_loss import refuse_torn
-from jobs.settings import Cluster, Settings
-from jobs.terminal import say
+from jobs.config.errors import UserError
+from jobs.config.permissions import warnings
+from jobs.config.settings import Cluster, Settings
+from jobs.processes.terminal import say
+from jobs.setup.jars import jars
+from jobs.setup.java import java_home
+from jobs.tables.create_tables import refuse_newer_tables
+from jobs.tables.delta_io import table_path
+from jobs.tables.power_loss import refuse_torn
 from schemas.bronze import BRONZE
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 

@@ -25,16 +25,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.analyze import analysed_path
-from jobs.conflicts import insist
-from jobs.delta_io import table_path
-from jobs.engine import connect, show
-from jobs.errors import UserError
-from jobs.held import hold
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
+from jobs.gold.storms import memory_path
 from jobs.maintain import there, vacuum
-from jobs.settings import Settings
-from jobs.spark import for_few_rows, session
-from jobs.storms import memory_path
-from jobs.terminal import say
+from jobs.processes.held import hold
+from jobs.processes.terminal import say
+from jobs.spark.spark import for_few_rows, session
+from jobs.tables.conflicts import insist
+from jobs.tables.delta_io import table_path
+from jobs.tables.engine import connect, show
 from schemas.bronze import QUARANTINE
 from schemas.gold import DIFFERENCES
 from schemas.tables import Table

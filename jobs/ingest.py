@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.append import Once, append, append_frame
-from jobs.checkpoint import Checkpoint
-from jobs.conflicts import is_local
-from jobs.create_tables import create_tables
-from jobs.delta_io import checkpoint_path, claim, table_path
-from jobs.errors import UserError
-from jobs.feeds import logs, topics
-from jobs.fuse import Fuse
-from jobs.gathering import Gathering
-from jobs.kafka_client import cluster_id
-from jobs.kafka_source import Feed
-from jobs.new_rows import NewRows, collected
-from jobs.resume import resume
-from jobs.spark import session
-from jobs.streams import OnFailure, Streams, tell
+from jobs.config.errors import UserError
+from jobs.kafka.feeds import logs, topics
+from jobs.kafka.fuse import Fuse
+from jobs.kafka.kafka_client import cluster_id
+from jobs.kafka.kafka_source import Feed
+from jobs.kafka.resume import resume
+from jobs.spark.checkpoint import Checkpoint
+from jobs.spark.gathering import Gathering
+from jobs.spark.spark import session
+from jobs.spark.streams import OnFailure, Streams, tell
+from jobs.tables.append import Once, append, append_frame
+from jobs.tables.conflicts import is_local
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import checkpoint_path, claim, table_path
+from jobs.tables.new_rows import NewRows, collected
 from pipelines.rows_of_tables import table_of
 from schemas.bronze import BRONZE, COVERAGE
 
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-    from jobs.log_source import LogFeed
-    from jobs.settings import Settings
+    from jobs.config.settings import Settings
+    from jobs.kafka.log_source import LogFeed
     from schemas.tables import Table
 
     OnBatch = Callable[[Mapping[Table, NewRows]], None]

@@ -1,7 +1,7 @@
 """`regroup maintain`: what is kept no longer goes, runs of commits and small files are merged, old files are removed.
 
 It may run beside every other job: of two commits that touch the same rows Delta lets one win. What loses, here and in
-the others, is tried again (`jobs.conflicts`); what goes on losing here is left for the next time, and said.
+the others, is tried again (`jobs.tables.conflicts`); what goes on losing here is left for the next time, and said.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from delta.tables import DeltaTable as SparkTable
 from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
-from jobs.as_of import opened
-from jobs.beside import Beside
-from jobs.compact import FEW_FILES, Made, compact, together
-from jobs.conflicts import CONFLICTS, insist, is_local
-from jobs.delta_io import table_path
-from jobs.errors import UserError
-from jobs.held import hold
-from jobs.merge_runs import merge_runs
-from jobs.retention import DAY_MS, expire, kept_days
-from jobs.settings import Settings
-from jobs.spark import session
-from jobs.terminal import say
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
+from jobs.processes.beside import Beside
+from jobs.processes.held import hold
+from jobs.processes.terminal import say
+from jobs.retention.compact import FEW_FILES, Made, compact, together
+from jobs.retention.merge_runs import merge_runs
+from jobs.retention.retention import DAY_MS, expire, kept_days
+from jobs.spark.spark import session
+from jobs.tables.as_of import opened
+from jobs.tables.conflicts import CONFLICTS, insist, is_local
+from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE, OFFSET_COMMITS
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS

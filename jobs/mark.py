@@ -5,15 +5,15 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from jobs.errors import UserError
-from jobs.events_topic import EventsTopic
+from jobs.config.errors import UserError
+from jobs.kafka.events_topic import EventsTopic
 from pipelines.coordinator_events import Unreadable
 from pipelines.marks import mark, moment
 
 if TYPE_CHECKING:
     import argparse
 
-    from jobs.settings import Settings
+    from jobs.config.settings import Settings
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:

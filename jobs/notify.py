@@ -15,17 +15,17 @@ from functools import partial
 from typing import Any
 
 from dashboards.lake import LocalLake
-from jobs import alert_table
-from jobs.alert_facts import Reading, Watch
-from jobs.alert_links import dashboard_url
-from jobs.create_tables import create
-from jobs.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
-from jobs.errors import UserError, one_line
-from jobs.held import hold
-from jobs.metrics import MetricsServer, groups_named, metrics
-from jobs.settings import Settings
-from jobs.terminal import say
-from jobs.topic_watch import TopicWatch
+from jobs.alerting import alert_table
+from jobs.alerting.alert_facts import Reading, Watch
+from jobs.alerting.alert_links import dashboard_url
+from jobs.alerting.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
+from jobs.alerting.metrics import MetricsServer, groups_named, metrics
+from jobs.config.errors import UserError, one_line
+from jobs.config.settings import Settings
+from jobs.kafka.topic_watch import TopicWatch
+from jobs.processes.held import hold
+from jobs.processes.terminal import say
+from jobs.tables.create_tables import create
 from pipelines.gold.alerts.alert import Facts, Limits
 from pipelines.gold.alerts.incidents import carried, key_of
 from pipelines.gold.alerts.rules import evaluate

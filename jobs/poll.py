@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs import terminal
-from jobs.admin_poll import PERMISSIONS, Poller
-from jobs.append import Once, append
-from jobs.build_reassignments import rebuild_touched_reassignments
-from jobs.create_tables import create_tables
-from jobs.delta_io import claim, read
-from jobs.errors import UserError
-from jobs.kafka_client import cluster_id
-from jobs.new_rows import NewRows
-from jobs.spark import session
-from jobs.working import Working
+from jobs.config.errors import UserError
+from jobs.kafka.admin_poll import PERMISSIONS, Poller
+from jobs.kafka.kafka_client import cluster_id
+from jobs.processes import terminal
+from jobs.processes.working import Working
+from jobs.silver.build_reassignments import rebuild_touched_reassignments
+from jobs.spark.spark import session
+from jobs.tables.append import Once, append
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import claim, read
+from jobs.tables.new_rows import NewRows
 from pipelines.coverage import Span
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
 from schemas.silver import REASSIGNMENT_TABLES
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from jobs.admin_poll import Observation
-    from jobs.settings import Cluster, Settings
+    from jobs.config.settings import Cluster, Settings
+    from jobs.kafka.admin_poll import Observation
     from schemas.tables import Table
 
 COVERED = "poll"

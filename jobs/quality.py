@@ -18,14 +18,14 @@ from duckdb import DuckDBPyConnection
 
 from dashboards.health_store import HealthStore
 from dashboards.lake import LocalLake, Row
-from jobs import small_table
-from jobs.engine import show_files
-from jobs.errors import UserError
-from jobs.quality_docs import Looked, escaped, write_docs
-from jobs.quality_rows import Version, batches, engine, lone
-from jobs.quality_suite import Suite
-from jobs.settings import Settings
-from jobs.terminal import say
+from jobs.checks.quality_docs import Looked, escaped, write_docs
+from jobs.checks.quality_rows import Version, batches, engine, lone
+from jobs.checks.quality_suite import Suite
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
+from jobs.processes.terminal import say
+from jobs.tables import small_table
+from jobs.tables.engine import show_files
 from schemas.operations import QUALITY_RESULTS
 from schemas.rules import CHECKED, Kind, Rule, rules_of
 from schemas.states import RuleSeverity

@@ -15,16 +15,16 @@ from typing import Any, TypeVar
 from pyspark.sql import SparkSession
 
 from jobs.analyze import analyze
-from jobs.append import append
 from jobs.build import rebuild_new
-from jobs.create_tables import create_tables
-from jobs.delta_io import claim
-from jobs.errors import UserError
-from jobs.new_rows import NewRows
-from jobs.recording import Capture, Line
-from jobs.settings import DEFAULT_CLUSTER, Settings, cluster_name
-from jobs.spark import session
-from jobs.terminal import say
+from jobs.captures.recording import Capture, Line
+from jobs.config.errors import UserError
+from jobs.config.settings import DEFAULT_CLUSTER, Settings, cluster_name
+from jobs.processes.terminal import say
+from jobs.spark.spark import session
+from jobs.tables.append import append
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import claim
+from jobs.tables.new_rows import NewRows
 from pipelines.bronze_batch import SourceRecord, bronze_rows
 from pipelines.coordinator_events import Unreadable
 from pipelines.limits import DEFAULT_LIMITS, Limits

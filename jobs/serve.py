@@ -8,10 +8,10 @@ from dataclasses import replace
 from dashboards.app import serve
 from dashboards.databricks_connection import lake as databricks
 from dashboards.lake import LakeError, LocalLake, WarmLake
-from jobs.errors import UserError
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
+from jobs.config.stated import secret
 from jobs.pages import access
-from jobs.settings import Settings
-from jobs.stated import secret
 
 
 def run(settings: Settings, _: argparse.Namespace) -> int:

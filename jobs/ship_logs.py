@@ -10,15 +10,15 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jobs.errors import UserError
-from jobs.events_topic import EventsTopic
-from jobs.log_files import FileLine, Follower, Position
+from jobs.config.errors import UserError
+from jobs.kafka.events_topic import EventsTopic
+from jobs.kafka.log_files import FileLine, Follower, Position
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from jobs.settings import Cluster, Settings
+    from jobs.config.settings import Cluster, Settings
 
 POLL_SECONDS = 0.5
 

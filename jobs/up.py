@@ -17,26 +17,26 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from jobs import ingest, poll
-from jobs.analysing import QUICK, SLOW, Analysing, Building
-from jobs.beside import NICER, Beside
 from jobs.build import rebuild_new, rebuild_touched, touched
-from jobs.compact import together
-from jobs.create_tables import create_tables
-from jobs.errors import UserError, one_line
-from jobs.held import hold
-from jobs.jars import jars
+from jobs.config.errors import UserError, one_line
+from jobs.config.settings import Cluster, Settings
+from jobs.gold.analysing import QUICK, SLOW, Analysing, Building
+from jobs.gold.storming import Storming
 from jobs.lab.lab import Lab, without_compiler
 from jobs.lab.scenarios import DEFAULT, chosen
 from jobs.maintain import Maintenance
-from jobs.new_rows import NewRows
 from jobs.notify import Notifier, Notifying
 from jobs.pages import access, free_port
-from jobs.processes import Supervised
-from jobs.runs import Runs
-from jobs.settings import Cluster, Settings
-from jobs.spark import session
-from jobs.storming import Storming
-from jobs.terminal import say
+from jobs.processes.beside import NICER, Beside
+from jobs.processes.held import hold
+from jobs.processes.processes import Supervised
+from jobs.processes.runs import Runs
+from jobs.processes.terminal import say
+from jobs.retention.compact import together
+from jobs.setup.jars import jars
+from jobs.spark.spark import session
+from jobs.tables.create_tables import create_tables
+from jobs.tables.new_rows import NewRows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE
 from schemas.gold import GROUP_TABLES, MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER

@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(scope="session")
 def spark():
-    from jobs.spark import session
+    from jobs.spark.spark import session
 
     running = session("regroup tests", cores=2, driver_memory="1g")
     yield running

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from jobs.errors import UserError
-from jobs.jars import jars
-from jobs.java import java
+from jobs.config.errors import UserError
 from jobs.lab.log_config import log_options
-from jobs.processes import Supervised
+from jobs.processes.processes import Supervised
+from jobs.setup.jars import jars
+from jobs.setup.java import java
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

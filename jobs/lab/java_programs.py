@@ -10,9 +10,9 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from jobs.errors import UserError
-from jobs.jars import cache_dir, jars, locked
-from jobs.java import javac
+from jobs.config.errors import UserError
+from jobs.setup.jars import cache_dir, jars, locked
+from jobs.setup.java import javac
 
 SOURCES = Path(__file__).with_name("java")
 RELEASE = "17"

@@ -20,13 +20,13 @@ from jobs.lab.cluster import Cluster
 from jobs.lab.members import Group, GroupPlan
 from jobs.lab.other_members import JavaPlan
 from jobs.lab.scenarios import Scenario, chosen
-from jobs.terminal import say
+from jobs.processes.terminal import say
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
 
-    from jobs.settings import Settings
+    from jobs.config.settings import Settings
 
 MESSAGES_PER_PARTITION_S = 2
 DISTINCT_VALUES = 50

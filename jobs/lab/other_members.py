@@ -9,13 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.jars import jars
-from jobs.java import java
 from jobs.lab import registry
 from jobs.lab.broker import free_ports
 from jobs.lab.java_programs import compiled
 from jobs.lab.log_config import log_options
 from jobs.lab.members import GroupPlan
+from jobs.setup.jars import jars
+from jobs.setup.java import java
 
 FIRST_REGISTRY_PORT = 8081
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from jobs.errors import UserError
-from jobs.java import javac
+from jobs.config.errors import UserError
 from jobs.lab import churn, incidents
 from jobs.lab.members import ConsumerPlan, GroupPlan
 from jobs.lab.other_members import JavaPlan, RegistryPlan
+from jobs.setup.java import javac
 
 if TYPE_CHECKING:
     from jobs.lab.churn import Script

@@ -9,10 +9,10 @@ from random import Random
 import pytest
 from deltalake import DeltaTable
 
-from jobs.covered import Covered, Reached
-from jobs.delta_io import table_path
-from jobs.errors import UserError
-from jobs.held import hold
+from jobs.alerting.covered import Covered, Reached
+from jobs.config.errors import UserError
+from jobs.processes.held import hold
+from jobs.tables.delta_io import table_path
 from schemas.bronze import COVERAGE
 from tests.alerts.rows import CLUSTER, MINUTE, NOW, coverage, write
 
@@ -63,7 +63,7 @@ def test_another_warehouse_in_its_place_is_read_from_the_start(warehouse) -> Non
 
 
 def test_a_second_process_is_refused_until_the_first_has_ended(warehouse) -> None:
-    holding = f"from pathlib import Path; from jobs.held import hold; file = hold(Path({str(warehouse)!r}), 'notify'); "
+    holding = f"from pathlib import Path; from jobs.processes.held import hold; file = hold(Path({str(warehouse)!r}), 'notify'); "
     command = [sys.executable, "-c", holding + "print('held', flush=True); input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None

@@ -13,9 +13,9 @@ from ruamel.yaml import YAML
 
 from dashboards.app import create_app
 from dashboards.lake import LocalLake
-from jobs.delivery import Delivery
-from jobs.metrics import metrics
-from jobs.settings import Settings
+from jobs.alerting.delivery import Delivery
+from jobs.alerting.metrics import metrics
+from jobs.config.settings import Settings
 from pipelines.gold.alerts.burn import PAIRS
 from schemas.states import AlertName
 from tests.alerts.receiving import program

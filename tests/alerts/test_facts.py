@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dashboards.lake import LocalLake
-from jobs.alert_facts import Reading, Watch
+from jobs.alerting.alert_facts import Reading, Watch
 from pipelines.gold.alerts.alert import Limits
 from pipelines.gold.alerts.burn import WINDOWS
 from pipelines.gold.alerts.sight import Asked

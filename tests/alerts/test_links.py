@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dashboards.urlstate import parse
-from jobs.alert_links import dashboard_url
-from jobs.settings import Settings
+from jobs.alerting.alert_links import dashboard_url
+from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import Alert
 from schemas.states import AlertName, AlertSeverity, Evidence
 

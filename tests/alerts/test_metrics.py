@@ -15,10 +15,10 @@ from urllib.request import urlopen
 import pytest
 
 from dashboards.lake import LocalLake
-from jobs.delivery import Delivery
-from jobs.exposition import Metric, exposition
-from jobs.metrics import MetricsServer, groups_named, metrics
-from jobs.settings import Settings
+from jobs.alerting.delivery import Delivery
+from jobs.alerting.exposition import Metric, exposition
+from jobs.alerting.metrics import MetricsServer, groups_named, metrics
+from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import Facts
 from pipelines.gold.alerts.sight import Sight
 from schemas.gold import GROUP_HEALTH

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from jobs.config.receivers import Alertmanager
+from jobs.config.settings import Settings
 from jobs.notify import Notifier
-from jobs.receivers import Alertmanager
-from jobs.settings import Settings
 from pipelines.gold.alerts.escaping import unescaped
 from schemas.bronze import COVERAGE
 from schemas.gold import ALERTS, STORMS

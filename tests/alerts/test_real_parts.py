@@ -9,12 +9,13 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from dashboards.lake import LocalLake
-from jobs import alert_table, kafka_client
-from jobs.create_tables import create, create_tables
-from jobs.delta_io import read
+from jobs.alerting import alert_table
+from jobs.config.settings import Cluster
+from jobs.kafka import kafka_client
+from jobs.kafka.topic_watch import TopicWatch
 from jobs.lab.broker import Broker
-from jobs.settings import Cluster
-from jobs.topic_watch import TopicWatch
+from jobs.tables.create_tables import create, create_tables
+from jobs.tables.delta_io import read
 from pipelines.bronze_batch import TOPIC
 from schemas.gold import ALERTS
 from tests.alerts.receiving import free_port

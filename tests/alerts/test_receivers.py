@@ -7,12 +7,12 @@ import hmac
 
 import pytest
 
-from jobs.alert_links import runbook_url
-from jobs.errors import UserError
-from jobs.http_post import NotTakenError, post
-from jobs.receivers import Webhook
-from jobs.settings import Settings
-from jobs.webhook import SIGNATURE, TIMESTAMP, send
+from jobs.alerting.alert_links import runbook_url
+from jobs.alerting.http_post import NotTakenError, post
+from jobs.alerting.webhook import SIGNATURE, TIMESTAMP, send
+from jobs.config.errors import UserError
+from jobs.config.receivers import Webhook
+from jobs.config.settings import Settings
 from tests.alerts.receiving import free_port
 from tests.alerts.test_incidents import NOW, after, alert
 

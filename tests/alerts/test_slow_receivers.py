@@ -9,13 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs import http_post
-from jobs.alertmanager import send as send_to_alertmanager
-from jobs.delivery import Delivery
-from jobs.errors import UserError
-from jobs.http_post import NotTakenError, post
-from jobs.receivers import Alertmanager, Webhook
-from jobs.settings import Settings
+from jobs.alerting import http_post
+from jobs.alerting.alertmanager import send as send_to_alertmanager
+from jobs.alerting.delivery import Delivery
+from jobs.alerting.http_post import NotTakenError, post
+from jobs.config.errors import UserError
+from jobs.config.receivers import Alertmanager, Webhook
+from jobs.config.settings import Settings
 from tests.alerts.slow import KINDS, UNREAD, SlowReceiver
 from tests.alerts.test_incidents import NOW, after, alert
 from tests.waiting import wait_until
@@ -173,7 +173,7 @@ def test_a_late_outcome_counts_for_the_state_that_was_sent_only(hurried, receive
 
 
 def test_a_hook_that_takes_long_for_each_alert_gets_them_in_several_batches(hurried, received, monkeypatch) -> None:
-    monkeypatch.setattr("jobs.webhook.BATCH_S", -1.0)
+    monkeypatch.setattr("jobs.alerting.webhook.BATCH_S", -1.0)
     found, _ = delivery(Webhook(name="hook", url=f"{received.url}/hook", secret="env:SECRET"))
     rows = after([], alert("a"), alert("b"))
     rows = found.send(rows, found.due(rows, NOW), NOW)

@@ -9,8 +9,9 @@ import sys
 import time
 from pathlib import Path
 
-from jobs import alert_table, cli
-from jobs.delivery import Delivery
+from jobs import cli
+from jobs.alerting import alert_table
+from jobs.alerting.delivery import Delivery
 
 POINTS = ("between keeping and sending", "between sending and saving")
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.errors import UserError
-from jobs.log_files import MAX_LINE_BYTES, FileLine, Follower, Position, read_file
+from jobs.config.errors import UserError
+from jobs.kafka.log_files import MAX_LINE_BYTES, FileLine, Follower, Position, read_file
 
 
 @pytest.fixture

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from jobs import events_topic, ship_logs
+from jobs import ship_logs
 from jobs.cli import main
-from jobs.errors import UserError
-from jobs.settings import Cluster, Settings
+from jobs.config.errors import UserError
+from jobs.config.settings import Cluster, Settings
+from jobs.kafka import events_topic
 from pipelines.log_envelopes import LogLine, unwrap
 from tests.coordinator_log.lines import NEW, line
 

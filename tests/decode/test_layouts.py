@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from jobs.jars import jars
+from jobs.setup.jars import jars
 from schemas.records import KINDS, Maybe, Struct, Type
 
 NOT_IN_4_3 = {24}

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from jobs.delta_io import table_path
 from jobs.replay import Batch, Capture, Row, Rows, bronze_of
+from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type, stored
 from pipelines.gold.rows import Terms, broker, gold_rows
 from pipelines.marks import mark_rows

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs import licences
+from jobs.setup import licences
 
 WORDS = {
     "Apache-2.0": ("Apache",), "BSD-3-Clause": ("BSD",), "BSD-2-Clause": ("BSD",), "MIT": ("MIT",),
@@ -22,7 +22,7 @@ def test_the_lists_are_what_the_locks_make_them() -> None:
     found = licences.components()
     told = {"licences.md": licences.document(found), "sbom.cdx.json": json.dumps(licences.bill(found), indent=1) + "\n"}
     for name, text in told.items():
-        assert text == (licences.DOCS / name).read_text(encoding="utf-8"), "run: python -m jobs.licences"
+        assert text == (licences.DOCS / name).read_text(encoding="utf-8"), "run: python -m jobs.setup.licences"
         assert "://" not in text
 
 

@@ -13,7 +13,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from jobs.delta_io import table_path
+from jobs.tables.delta_io import table_path
 from tests.docs import recorded
 from tests.docs.recorded import TABLES
 

@@ -7,8 +7,8 @@ from dataclasses import fields
 
 import pytest
 
-from jobs import reference
-from jobs.settings import Settings
+from jobs.config.settings import Settings
+from jobs.setup import reference
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from jobs.settings import Settings
     ],
 )
 def test_a_reference_is_what_the_source_makes_it(name, made) -> None:
-    assert made() == (reference.DOCS / name).read_text(encoding="utf-8"), "run: python -m jobs.reference"
+    assert made() == (reference.DOCS / name).read_text(encoding="utf-8"), "run: python -m jobs.setup.reference"
 
 
 def test_every_setting_is_told_and_no_other() -> None:

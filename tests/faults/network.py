@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Self
 
-from jobs.processes import Supervised
+from jobs.processes.processes import Supervised
 from tests.waiting import wait_until
 
 DEVICE = Path("/dev/net/tun")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from jobs.settings import Cluster
+from jobs.config.settings import Cluster
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]

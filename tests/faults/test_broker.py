@@ -9,10 +9,10 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from deltalake import DeltaTable
 
-from jobs.delta_io import table_path
+from jobs.config.settings import Cluster
+from jobs.kafka.source_position import RECREATED
 from jobs.lab.broker import Broker
-from jobs.settings import Cluster
-from jobs.source_position import RECREATED
+from jobs.tables.delta_io import table_path
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COORDINATOR_RECORDS
 from tests.faults.matrix import Trial

@@ -14,11 +14,11 @@ from confluent_kafka import KafkaException, Producer
 from deltalake import DeltaTable
 
 from bench.load import java_hash
-from jobs.delta_io import table_path
-from jobs.kafka_client import admin, topic_ends
+from jobs.config.settings import Cluster
+from jobs.kafka.kafka_client import admin, topic_ends
 from jobs.lab.cluster import Cluster as Brokers
 from jobs.lab.members import ConsumerPlan, Group
-from jobs.settings import Cluster
+from jobs.tables.delta_io import table_path
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE
 from tests.faults.matrix import Trial

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from deltalake import DeltaTable
 
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
+from jobs.config.settings import Settings
 from jobs.ingest import start
 from jobs.lab.broker import Broker
-from jobs.settings import Settings
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
 from schemas.silver import SILVER
 from tests.faults.matrix import Trial
 from tests.faults.test_broker import cluster_of

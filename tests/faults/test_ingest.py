@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.delta_io import table_path
+from jobs.tables.delta_io import table_path
 from schemas.bronze import COORDINATOR_RECORDS
 from tests.faults.matrix import Trial
 from tests.faults.points import INGEST, STREAM, grows, is_open, killed, versions
@@ -35,7 +35,8 @@ def test_kills_in_a_row_at_three_points_change_no_row(matrix, warehouse, recorde
 
 @pytest.mark.faults
 @pytest.mark.parametrize(
-    ("part", "program"), [("Python workers", b"jobs.worker_daemon"), ("JVM, with its executor", b"org.apache.spark")]
+    ("part", "program"),
+    [("Python workers", b"jobs.spark.worker_daemon"), ("JVM, with its executor", b"org.apache.spark")],
 )
 def test_a_killed_part_changes_no_row(matrix, warehouse, recorded, undisturbed, part, program, number) -> None:
     trial = matrix(f"kill -9 within a batch: {part}", Trial())

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from jobs.analysing import LEAST_SHARE, MOST, PART_S, QUICK, SLOW, Building, following, pause
 from jobs.analyze import Part
+from jobs.gold.analysing import LEAST_SHARE, MOST, PART_S, QUICK, SLOW, Building, following, pause
 from schemas.gold import GROUP_TABLES
 
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from jobs.analyze import Part, analyze, analyze_part
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
+from jobs.config.settings import Settings
+from jobs.gold.replaying import Replaying
 from jobs.replay import Capture, replay, split, tell_settings
-from jobs.replaying import Replaying
-from jobs.settings import Settings
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import schema_of
 from schemas.bronze import BRONZE
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS

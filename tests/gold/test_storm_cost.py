@@ -7,8 +7,8 @@ from random import Random
 import pytest
 from deltalake import write_deltalake
 
-from jobs.delta_io import table_path
-from jobs.storm_facts import facts
+from jobs.gold.storm_facts import facts
+from jobs.tables.delta_io import table_path
 from pipelines.gold.shakes import Shake
 from pipelines.gold.storms import Storm
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS

@@ -10,11 +10,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from bench.simulated_days import Cluster
-from jobs.as_of import versions
-from jobs.beside import Beside
-from jobs.delta_io import table_path
-from jobs.storming import looked
-from jobs.storms import Update, look, memory_path
+from jobs.gold.storming import looked
+from jobs.gold.storms import Update, look, memory_path
+from jobs.processes.beside import Beside
+from jobs.tables.as_of import versions
+from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS

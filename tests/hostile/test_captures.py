@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from jobs.captures.recording import Capture
 from jobs.cli import main
-from jobs.errors import UserError
-from jobs.new_rows import NewRows
-from jobs.recording import Capture
+from jobs.config.errors import UserError
 from jobs.replay import bronze_of, split
+from jobs.tables.new_rows import NewRows
 from schemas.bronze import BRONZE
 from tests.hostile.captures import BOMBS, LINE, READ, RECORDED, REFUSED, folder_with
 

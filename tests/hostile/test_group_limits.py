@@ -17,14 +17,14 @@ from dashboards.pages import fleet, health
 from dashboards.search import Search
 from dashboards.store import Store
 from dashboards.urlstate import parse
-from jobs import group_limits
-from jobs.append import append
 from jobs.build import rebuild_all, rebuild_touched, touched
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
-from jobs.new_rows import NewRows
-from jobs.release import reopen
-from jobs.settings import Settings
+from jobs.config.settings import Settings
+from jobs.silver import group_limits
+from jobs.silver.release import reopen
+from jobs.tables.append import append
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
+from jobs.tables.new_rows import NewRows
 from pipelines.bronze_batch import bronze_rows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.operations import LIMITS_REACHED

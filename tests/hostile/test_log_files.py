@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from jobs.errors import UserError
-from jobs.log_files import Follower, read_file
+from jobs.config.errors import UserError
+from jobs.kafka.log_files import Follower, read_file
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from jobs import cli
-from jobs.errors import UserError, one_line
-from jobs.runs import Runs
-from jobs.terminal import say
+from jobs.config.errors import UserError, one_line
+from jobs.processes.runs import Runs
+from jobs.processes.terminal import say
 from schemas.visible import VisibleStream, visible_text
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +88,7 @@ def test_the_error_of_a_run_is_kept_with_signs(tmp_path) -> None:
 def test_spark_logs_signs_instead(spark, tmp_path) -> None:
     pattern = next(
         line.split(" = ", 1)[1]
-        for line in (ROOT / "jobs" / "log4j2.properties").read_text().splitlines()
+        for line in (ROOT / "jobs" / "spark" / "log4j2.properties").read_text().splitlines()
         if line.startswith("appender.console.layout.pattern")
     )
     jvm = spark.sparkContext._jvm

@@ -11,11 +11,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
 from jobs.build import rebuild_all, rebuild_touched, touched
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
+from jobs.config.settings import Cluster, Settings
 from jobs.lab.broker import Broker
 from jobs.replay import Capture, replay, split
-from jobs.settings import Cluster, Settings
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from tests.silver.rebuilding import CAPTURES

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.append import Once, append, append_frame
-from jobs.conflicts import is_local
-from jobs.create_tables import create_tables
-from jobs.delta_io import read, table_path
-from jobs.new_rows import NewRows
+from jobs.tables.append import Once, append, append_frame
+from jobs.tables.conflicts import is_local
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import read, table_path
+from jobs.tables.new_rows import NewRows
 from pipelines.arrow_types import row_type
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
 

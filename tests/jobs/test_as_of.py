@@ -10,10 +10,10 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import TableNotFoundError
 
-from jobs.as_of import as_of, opened, versions
-from jobs.create_tables import create
-from jobs.delta_io import table_path
-from jobs.small_table import append
+from jobs.tables.as_of import as_of, opened, versions
+from jobs.tables.create_tables import create
+from jobs.tables.delta_io import table_path
+from jobs.tables.small_table import append
 from schemas.operations import JOB_RUNS
 
 RUN = {"job": "poll", "run_id": "1", "told_at": 0, "started_at": 0, "outcome": "running"}

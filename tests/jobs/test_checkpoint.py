@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from jobs.checkpoint import Checkpoint
-from jobs.errors import UserError
+from jobs.config.errors import UserError
+from jobs.spark.checkpoint import Checkpoint
 from tests.waiting import wait_until
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from jobs.checkpoint import Checkpoint
+from jobs.spark.checkpoint import Checkpoint
 Checkpoint(path=Path(sys.argv[1]), warehouse=Path(), tables=()).hold()
 print("held", flush=True)
 time.sleep(600)

@@ -12,8 +12,8 @@ import pytest
 
 from jobs import cli
 from jobs.cli import main, parser
-from jobs.errors import UserError
-from jobs.settings import Cluster, Settings
+from jobs.config.errors import UserError
+from jobs.config.settings import Cluster, Settings
 from pipelines.event_sources import Claim, EventSource
 
 

@@ -9,10 +9,10 @@ from deltalake import DeltaTable
 
 from jobs.analyze import analyze
 from jobs.build import rebuild_all
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
+from jobs.config.settings import Settings
 from jobs.replay import Capture, replay, split
-from jobs.settings import Settings
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
 from pipelines.silver.client_hosts import HostPolicy
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS
 from schemas.gold import GOLD

@@ -13,13 +13,13 @@ import pytest
 from deltalake import DeltaTable
 
 import jobs
-from jobs.append import overwrite_frame
 from jobs.build import rebuild_all
-from jobs.build_reassignments import rebuild_all_reassignments
-from jobs.create_tables import LOCAL_PROPERTIES, UNFINISHED_S, create, create_tables
-from jobs.delta_io import read, table_path
-from jobs.replace import CHANGE, _write_whole
-from jobs.settings import Settings
+from jobs.config.settings import Settings
+from jobs.silver.build_reassignments import rebuild_all_reassignments
+from jobs.tables.append import overwrite_frame
+from jobs.tables.create_tables import LOCAL_PROPERTIES, UNFINISHED_S, create, create_tables
+from jobs.tables.delta_io import read, table_path
+from jobs.tables.replace import CHANGE, _write_whole
 from pipelines.arrow_types import schema_of
 from schemas.bronze import BRONZE, COVERAGE
 from schemas.gold import ALERTS, GOLD

@@ -7,8 +7,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AclBindingFilter, AclOperation, AdminClient, NewTopic
 
 from jobs.cli import main
-from jobs.errors import UserError
-from jobs.kafka_read import Range, RangeReader
+from jobs.config.errors import UserError
+from jobs.kafka.kafka_read import Range, RangeReader
 from jobs.lab.broker import Broker
 from tests.acls import allowed
 from tests.waiting import wait_until

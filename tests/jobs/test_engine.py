@@ -8,8 +8,8 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from jobs import engine
-from jobs.engine import connect, show_files
+from jobs.tables import engine
+from jobs.tables.engine import connect, show_files
 from pipelines.arrow_types import schema_of, stored
 from schemas.gold import MARKS
 

@@ -6,10 +6,10 @@ import pyarrow as pa
 from delta.tables import DeltaTable
 
 from jobs.build import start
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
+from jobs.config.settings import Settings
 from jobs.replay import Capture, bronze_of, split
-from jobs.settings import Settings
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS
 from schemas.silver import SILVER

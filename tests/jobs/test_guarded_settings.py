@@ -9,10 +9,10 @@ import pytest
 
 from dashboards.app import main as pages
 from jobs.cli import main
-from jobs.code_options import ALLOWED
-from jobs.errors import UserError
-from jobs.permissions import exposed, warnings
-from jobs.settings import Settings
+from jobs.config.code_options import ALLOWED
+from jobs.config.errors import UserError
+from jobs.config.permissions import exposed, warnings
+from jobs.config.settings import Settings
 
 ADDRESSES = ("s3a://bucket/x", "s3://b/x", "abfss://c@a.dfs.example/x", "gs://b/x", "hdfs://h/x", "file:///tmp/x", "dbfs:/x", "S3A://b/x")  # fmt: skip
 

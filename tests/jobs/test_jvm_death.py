@@ -6,11 +6,11 @@ import os
 import subprocess
 import sys
 
-from jobs.java import java_home
+from jobs.setup.java import java_home
 
 PROGRAM = """
 from pyspark import SparkContext
-from jobs.jvm_death import jvm_death_named
+from jobs.spark.jvm_death import jvm_death_named
 SparkContext._ensure_initialized()
 jvm = SparkContext._gateway
 try:

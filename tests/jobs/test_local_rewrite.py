@@ -12,12 +12,12 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
-from jobs import local_rewrite
-from jobs.create_tables import create_tables
-from jobs.data_file import LONGEST, Statistics
-from jobs.delta_io import read, table_path
-from jobs.local_rewrite import rewrite
-from jobs.replace import replace_rows
+from jobs.tables import local_rewrite
+from jobs.tables.create_tables import create_tables
+from jobs.tables.data_file import LONGEST, Statistics
+from jobs.tables.delta_io import read, table_path
+from jobs.tables.local_rewrite import rewrite
+from jobs.tables.replace import replace_rows
 from pipelines.arrow_types import row_type
 from schemas.gold import DIAGNOSES
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS

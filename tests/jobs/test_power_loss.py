@@ -12,10 +12,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from jobs import power_loss
-from jobs.conflicts import turn
-from jobs.errors import UserError
-from jobs.power_loss import refuse_torn
+from jobs.config.errors import UserError
+from jobs.tables import power_loss
+from jobs.tables.conflicts import turn
+from jobs.tables.power_loss import refuse_torn
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ import itertools
 import pytest
 from deltalake import DeltaTable
 
-from jobs import release as releasing
-from jobs.delta_io import table_path
-from jobs.release import release
+from jobs.silver import release as releasing
+from jobs.silver.release import release
+from jobs.tables.delta_io import table_path
 from pipelines import bronze_batch, record_decoding
 from pipelines.commit_decoding import decode_commit_values
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE

@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import jobs.beside
+import jobs.processes.beside
 from dashboards.lake import milliseconds
-from jobs.beside import NICER, BesideError
-from jobs.replaying import Replaying
+from jobs.gold.replaying import Replaying
+from jobs.processes.beside import NICER, BesideError
 from pipelines.arrow_types import stored
 from pipelines.gold.groups import INPUTS, Known, gold_of_few
 from pipelines.gold.rows import Terms
@@ -66,7 +66,7 @@ def test_one_that_is_old_ends_and_another_one_answers(question, expected, monkey
     with Replaying() as replaying:
         assert replaying.gold(*question) == expected
         first = replaying._process
-        monkeypatch.setattr(jobs.beside, "RENEWED_S", 0.0)
+        monkeypatch.setattr(jobs.processes.beside, "RENEWED_S", 0.0)
         assert replaying.gold(*question) == expected
         assert first.poll() is not None
         assert replaying._process.pid != first.pid
@@ -82,7 +82,7 @@ def test_what_fails_there_is_told_here(question, expected) -> None:
 
 def test_it_ends_with_who_started_it() -> None:
     asks = (
-        "from jobs.replaying import Replaying\nfrom pipelines.gold.groups import INPUTS, Known\n"
+        "from jobs.gold.replaying import Replaying\nfrom pipelines.gold.groups import INPUTS, Known\n"
         "from pipelines.gold.rows import Terms\nimport time\n"
         "one, nothing = Replaying(), {table.name: [] for table in INPUTS}\n"
         "one.gold(nothing, {}, Known(observed={}, until_ms={}), Terms())\n"

@@ -17,15 +17,15 @@ import pyarrow.compute as pc
 import pytest
 
 import jobs.build
-import jobs.silver_tasks
-import jobs.standing
+import jobs.silver.silver_tasks
+import jobs.silver.standing
 from jobs.build import rebuild_all
-from jobs.create_tables import create_tables
+from jobs.config.settings import Settings
 from jobs.ingest import start
 from jobs.replay import Batch, Capture, replay, split
-from jobs.settings import Settings
-from jobs.silver_tasks import silver_by_tasks
-from jobs.standing import Standing
+from jobs.silver.silver_tasks import silver_by_tasks
+from jobs.silver.standing import Standing
+from jobs.tables.create_tables import create_tables
 from pipelines.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER
@@ -41,8 +41,8 @@ def test_a_replay_in_shuffled_batches_gives_the_tables_of_one_batch(spark, expec
 def test_batches_whose_silver_tasks_write_as_files_give_the_same_tables(
     spark, expected, warehouse, monkeypatch
 ) -> None:
-    monkeypatch.setattr(jobs.standing, "FEW_ROWS", 0)
-    monkeypatch.setattr(jobs.silver_tasks, "LEAST", 1)
+    monkeypatch.setattr(jobs.silver.standing, "FEW_ROWS", 0)
+    monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)
     monkeypatch.setattr(jobs.build, "silver_by_tasks", partial(silver_by_tasks, few_bytes=0))
     assert differing(expected, replayed(spark, warehouse, batches=3, seed=6)) == {}
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 
 from deltalake import DeltaTable
 
-from jobs.append import append
 from jobs.build import rebuild_all, rebuild_touched, touched
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
-from jobs.new_rows import NewRows
-from jobs.settings import Settings
+from jobs.config.settings import Settings
+from jobs.tables.append import append
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
+from jobs.tables.new_rows import NewRows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS
 from schemas.silver import GENERATION_MEMBERS, SILVER
 from tests.jobs.conftest import silver

@@ -7,12 +7,12 @@ import sys
 
 import pyarrow as pa
 
-LOADED = ("pyspark.worker", "jobs.kafka_read", "pipelines.bronze_batch", "pipelines.silver.rows", "pandas")
+LOADED = ("pyspark.worker", "jobs.kafka.kafka_read", "pipelines.bronze_batch", "pipelines.silver.rows", "pandas")
 
 
 def test_who_forks_them_has_what_they_need_and_no_thread_that_a_fork_would_break() -> None:
     code = (
-        "import pathlib, sys; from jobs import worker_daemon; worker_daemon.load(); "
+        "import pathlib, sys; from jobs.spark import worker_daemon; worker_daemon.load(); "
         f"print(*(name for name in {LOADED} if name in sys.modules)); "
         "print(*(path.read_text().strip() for path in pathlib.Path('/proc/self/task').glob('[0-9]*/comm')))"
     )

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from jobs.errors import UserError
+from jobs.config.errors import UserError
 from jobs.lab.broker import Broker
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.processes import Supervised
+from jobs.processes.processes import Supervised
 from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +63,7 @@ def test_a_child_that_ends_by_itself_is_noticed(tmp_path):
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
 def test_a_child_ends_when_its_parent_is_killed(tmp_path, end):
     program = (
-        "import time; from pathlib import Path; from jobs.processes import Supervised\n"
+        "import time; from pathlib import Path; from jobs.processes.processes import Supervised\n"
         f"print(Supervised(['sleep', '60'], output=Path({str(tmp_path / 'out')!r})).pid, flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE) as parent:

@@ -12,7 +12,7 @@ import pytest
 
 from jobs.cli import SCENARIOS as ON_THE_COMMAND_LINE
 from jobs.cli import main
-from jobs.errors import UserError
+from jobs.config.errors import UserError
 from jobs.lab.cluster import Cluster
 from jobs.lab.members import Group
 from jobs.lab.scenarios import SCENARIOS, chosen

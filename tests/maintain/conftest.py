@@ -15,11 +15,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from bench.storage import in_files
-from jobs import small_table
-from jobs.append import append
-from jobs.create_tables import create
-from jobs.delta_io import table_path
 from jobs.replay import Capture, bronze_of, split
+from jobs.tables import small_table
+from jobs.tables.append import append
+from jobs.tables.create_tables import create
+from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import schema_of, stored
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import (

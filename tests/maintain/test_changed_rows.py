@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from jobs import changed_rows
-from jobs.changed_rows import Stand, changed
-from jobs.compact import Made, compact
-from jobs.replace import replace_rows
+from jobs.retention.compact import Made, compact
+from jobs.tables import changed_rows
+from jobs.tables.changed_rows import Stand, changed
+from jobs.tables.replace import replace_rows
 from schemas.silver import GENERATIONS
 from tests.jobs.test_local_rewrite import rows
 from tests.maintain.test_compact import FILES, Here, generation, path  # noqa: F401 - a fixture

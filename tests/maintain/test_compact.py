@@ -13,12 +13,12 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from jobs import local_rewrite
-from jobs.beside import Beside
-from jobs.compact import AGES_S, FEW_FILES, Made, compact, packs, together
-from jobs.create_tables import create_tables
-from jobs.delta_io import follow, table_path
-from jobs.replace import replace_rows
+from jobs.processes.beside import Beside
+from jobs.retention.compact import AGES_S, FEW_FILES, Made, compact, packs, together
+from jobs.tables import local_rewrite
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import follow, table_path
+from jobs.tables.replace import replace_rows
 from schemas.silver import GENERATIONS
 from tests.jobs.test_local_rewrite import START, rows, told
 

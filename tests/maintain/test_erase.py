@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from jobs import small_table
 from jobs.analyze import analysed_path
 from jobs.cli import main
-from jobs.delta_io import table_path
 from jobs.erase import Name, erase
-from jobs.storm_memory import SCHEMA, Memory
-from jobs.storms import memory_path
+from jobs.gold.storm_memory import SCHEMA, Memory
+from jobs.gold.storms import memory_path
+from jobs.tables import small_table
+from jobs.tables.delta_io import table_path
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from schemas.gold import ADVICE, ALERTS, GROUP_TABLES
 from schemas.operations import QUALITY_RESULTS

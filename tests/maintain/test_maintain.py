@@ -12,20 +12,20 @@ from functools import partial
 import pytest
 from deltalake import DeltaTable
 
-from jobs import small_table
-from jobs.beside import Beside
 from jobs.build import INPUTS, rebuild_all, rebuild_touched, touched
 from jobs.cli import main
-from jobs.compact import together
-from jobs.conflicts import insist, turn
-from jobs.delta_io import follow, table_path
-from jobs.held import hold
+from jobs.config.settings import Settings
 from jobs.maintain import Maintenance, vacuum
-from jobs.merge_runs import SETTLED_MS, merge_runs
-from jobs.merged_hour import HOUR_MS, merged_files, merged_hour
-from jobs.new_rows import NewRows
-from jobs.retention import DAY_MS
-from jobs.settings import Settings
+from jobs.processes.beside import Beside
+from jobs.processes.held import hold
+from jobs.retention.compact import together
+from jobs.retention.merge_runs import SETTLED_MS, merge_runs
+from jobs.retention.merged_hour import HOUR_MS, merged_files, merged_hour
+from jobs.retention.retention import DAY_MS
+from jobs.tables import small_table
+from jobs.tables.conflicts import insist, turn
+from jobs.tables.delta_io import follow, table_path
+from jobs.tables.new_rows import NewRows
 from pipelines.arrow_types import stored
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS, QUALITY_RESULTS
@@ -179,7 +179,7 @@ def test_an_hour_taken_up_in_parts_becomes_the_same_rows(spark, recorded, monkey
     hour = newest_ms(recorded) // HOUR_MS * HOUR_MS
     covered = {(r["cluster"], r["log_epoch"], r["source_partition"]): 1 << 60 for r in rows(recorded, COVERAGE)}
     whole = merged_hour(recorded, hour, covered)
-    monkeypatch.setattr("jobs.merged_hour.AT_ONCE", 1)
+    monkeypatch.setattr("jobs.retention.merged_hour.AT_ONCE", 1)
     parts = merged_hour(recorded, hour, covered)
     assert whole[0] == parts[0] > parts[1].num_rows
     assert sorted(map(repr, whole[1].to_pylist())) == sorted(map(repr, parts[1].to_pylist()))
@@ -197,7 +197,7 @@ def test_rows_that_somebody_else_put_into_other_files_meanwhile_are_merged_the_n
             return found
 
     with monkeypatch.context() as patched:
-        patched.setattr("jobs.merge_runs.Beside", Slow)
+        patched.setattr("jobs.retention.merge_runs.Beside", Slow)
         (said,) = (line for line in maintained(spark, recorded, **NEVER) if "merging runs" in line)
     assert "waits for the next time" in said
     assert before == commits(recorded)

@@ -8,16 +8,16 @@ import deltalake
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from jobs.build_marks import rebuild_all_marks, update_marks
 from jobs.cli import main
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
-from jobs.feeds import events
-from jobs.gathering import Gathering
+from jobs.config.settings import Cluster, Settings
 from jobs.ingest import Writer
+from jobs.kafka.feeds import events
 from jobs.replay import Batch, replay
-from jobs.settings import Cluster, Settings
-from jobs.streams import Streams
+from jobs.silver.build_marks import rebuild_all_marks, update_marks
+from jobs.spark.gathering import Gathering
+from jobs.spark.streams import Streams
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, QUARANTINE
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.errors import UserError
+from jobs.config.errors import UserError
 from jobs.mark import envelope
 from pipelines.bronze_batch import Records
 from pipelines.coordinator_events import Unreadable

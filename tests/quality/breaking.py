@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.quality_rows import batches, engine, lone
-from jobs.quality_suite import Suite, example_of
+from jobs.checks.quality_rows import batches, engine, lone
+from jobs.checks.quality_suite import Suite, example_of
 from pipelines.arrow_types import stored
 from schemas.rules import CHECKED, Kind, Rule, rules_of
 from schemas.tables import Table

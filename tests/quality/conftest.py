@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import small_table
 from jobs.quality import Quality
+from jobs.tables import small_table
 from schemas.gold import STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
 from tests.quality.breaking import made

@@ -14,12 +14,12 @@ from deltalake import DeltaTable
 
 from dashboards.health_store import HealthStore
 from dashboards.lake import LocalLake
-from jobs import small_table
+from jobs.checks.quality_rows import Version
 from jobs.cli import main
-from jobs.delta_io import table_path
+from jobs.config.settings import Settings
 from jobs.quality import Quality
-from jobs.quality_rows import Version
-from jobs.settings import Settings
+from jobs.tables import small_table
+from jobs.tables.delta_io import table_path
 from jobs.up import check_quality
 from schemas.gold import STORMS
 from schemas.operations import QUALITY_RESULTS

@@ -13,12 +13,13 @@ from contextlib import suppress
 import pytest
 from deltalake import DeltaTable
 
-from jobs import cli, small_table
+from jobs import cli
 from jobs.cli import main
-from jobs.conflicts import turn
-from jobs.errors import UserError
-from jobs.runs import Runs
-from jobs.settings import Cluster, Settings
+from jobs.config.errors import UserError
+from jobs.config.settings import Cluster, Settings
+from jobs.processes.runs import Runs
+from jobs.tables import small_table
+from jobs.tables.conflicts import turn
 from schemas.operations import JOB_RUNS
 from schemas.states import JobOutcome
 from tests.waiting import wait_until
@@ -26,7 +27,7 @@ from tests.waiting import wait_until
 RUNNING = """
 import sys, time
 from pathlib import Path
-from jobs.runs import Runs
+from jobs.processes.runs import Runs
 
 with Runs(warehouse=Path(sys.argv[1]), job="build", say=print) as runs, runs.until_terminated():
     print("running", flush=True)

@@ -19,14 +19,14 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from jobs.admin_client import translated
-from jobs.admin_poll import Poller
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
-from jobs.errors import UserError
+from jobs.config.errors import UserError
+from jobs.config.settings import Cluster, Settings
+from jobs.kafka.admin_client import translated
+from jobs.kafka.admin_poll import Poller
 from jobs.lab.broker import Broker
 from jobs.poll import Following, observation_row
-from jobs.settings import Cluster, Settings
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
 from pipelines.limits import Limits
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
 from schemas.silver import REASSIGNMENT_TABLES
@@ -168,7 +168,7 @@ def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> No
 
 
 def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch) -> None:
-    monkeypatch.setattr("jobs.kafka_client.ANSWER_WITHIN_S", 0.3)
+    monkeypatch.setattr("jobs.kafka.kafka_client.ANSWER_WITHIN_S", 0.3)
     with pytest.raises(UserError, match=r"No Kafka broker answers at 127\.0\.0\.1:1 "):
         Poller({"bootstrap.servers": "127.0.0.1:1"})
 

@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from jobs.admin_poll import Poller
+from jobs.kafka.admin_poll import Poller
 from jobs.replay import Batch, Line, bronze_of
 from pipelines.reassignments.rows import reassignment_rows
 from tests.reassignments.told import decoded

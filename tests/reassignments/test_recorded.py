@@ -8,12 +8,12 @@ from collections import defaultdict
 
 import pytest
 
-from jobs.append import append
-from jobs.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
-from jobs.new_rows import NewRows
 from jobs.replay import Capture, bronze_of, split
+from jobs.silver.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments
+from jobs.tables.append import append
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
+from jobs.tables.new_rows import NewRows
 from pipelines.arrow_types import instants, row_type
 from pipelines.reassignments.rows import reassignment_rows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS

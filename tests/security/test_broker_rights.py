@@ -23,8 +23,8 @@ from confluent_kafka.admin import (
 )
 from deltalake import DeltaTable
 
-from jobs.java import java_home
 from jobs.lab.broker import Broker, free_ports
+from jobs.setup.java import java_home
 from tests.acls import allowed
 from tests.waiting import wait_until
 

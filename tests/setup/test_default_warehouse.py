@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.cli import main
-from jobs.settings import Settings
+from jobs.config.settings import Settings
 from tests.setup.test_bundle import ROOT
 
 

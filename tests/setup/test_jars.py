@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.errors import UserError
-from jobs.jars import locked, resolve
+from jobs.config.errors import UserError
+from jobs.setup.jars import locked, resolve
 
 COORDINATE = "org.example:thing:1.0"
 CONTENT = b"the bytes of a jar"
@@ -52,7 +52,7 @@ def test_a_fetched_jar_needs_neither_repository_nor_java_afterwards(published, t
     first = resolve(LOCK, cache)
     published.unlink()
     monkeypatch.setenv("REGROUP_IVY_SETTINGS", "/nowhere")
-    monkeypatch.setattr("jobs.jars.java", pytest.fail)
+    monkeypatch.setattr("jobs.setup.jars.java", pytest.fail)
     assert [cache / "org.example.thing-1.0.jar"] == first == resolve(LOCK, cache)
     assert CONTENT == first[0].read_bytes()
 
@@ -83,7 +83,9 @@ def test_a_missing_mirror_file_is_named(tmp_path, monkeypatch):
 
 
 def test_two_starts_at_once_both_get_the_jar(published, tmp_path):
-    program = f"from pathlib import Path; from jobs.jars import resolve; resolve({LOCK!r}, Path({str(tmp_path)!r}))"
+    program = (
+        f"from pathlib import Path; from jobs.setup.jars import resolve; resolve({LOCK!r}, Path({str(tmp_path)!r}))"
+    )
     starts = [subprocess.Popen([sys.executable, "-c", program], cwd=Path(__file__).parents[2]) for _ in range(2)]
     assert [0, 0] == [start.wait() for start in starts]
     assert CONTENT == (tmp_path / "org.example.thing-1.0.jar").read_bytes()

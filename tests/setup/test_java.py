@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs import java
-from jobs.errors import UserError
+from jobs.config.errors import UserError
+from jobs.setup import java
 
 ALL_MODULES = "java.base jdk.incubator.vector"
 

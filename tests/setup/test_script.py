@@ -61,7 +61,7 @@ def test_a_python_of_another_version_counts_as_none(clone):
 
 def test_a_fresh_clone_is_prepared_from_the_runtime_lock(clone):
     install(clone.parent / "programs" / "python3.12", ECHO)
-    assert start(clone, "up").stdout.startswith("-P -m jobs.environment requirements.lock\n")
+    assert start(clone, "up").stdout.startswith("-P -m jobs.setup.environment requirements.lock\n")
 
 
 @pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
@@ -73,13 +73,13 @@ def test_a_ready_clone_goes_straight_to_the_command(clone, lock):
 def test_a_changed_lock_is_prepared_again(clone):
     make_ready(clone, "requirements.lock")
     (clone / "requirements.lock").write_text("another\n")
-    assert start(clone, "up").stdout.startswith("-P -m jobs.environment requirements.lock\n")
+    assert start(clone, "up").stdout.startswith("-P -m jobs.setup.environment requirements.lock\n")
 
 
 @pytest.mark.parametrize("command", ["test", "bench"])
 def test_the_tests_and_the_benches_need_the_development_lock(clone, command):
     make_ready(clone, "requirements.lock")
-    assert start(clone, command).stdout.startswith("-P -m jobs.environment requirements-dev.lock\n")
+    assert start(clone, command).stdout.startswith("-P -m jobs.setup.environment requirements-dev.lock\n")
 
 
 def test_the_checks_run_before_pytest_which_gets_the_arguments(clone):
@@ -88,7 +88,8 @@ def test_the_checks_run_before_pytest_which_gets_the_arguments(clone):
         install(clone / ".venv" / "bin" / check, f'#!/bin/sh\necho {check} "$@"\n')
     done = start(clone, "test", "-k", "two words")
     said = (
-        "ruff check .\nruff format --check .\nmypy\nlint-imports\n-P -m jobs.class_archive\n-P -m pytest -k two words\n"
+        "ruff check .\nruff format --check .\nmypy\nlint-imports\n"
+        "-P -m jobs.spark.class_archive\n-P -m pytest -k two words\n"
     )
     assert (0, said) == (done.returncode, done.stdout)
 
@@ -99,7 +100,7 @@ def test_one_failing_check_fails_the_run_after_pytest_has_passed(clone, failing)
     for check in CHECKS:
         install(clone / ".venv" / "bin" / check, f"#!/bin/sh\nexit {int(check == failing)}\n")
     done = start(clone, "test")
-    assert (1, "-P -m jobs.class_archive\n-P -m pytest\n") == (done.returncode, done.stdout)
+    assert (1, "-P -m jobs.spark.class_archive\n-P -m pytest\n") == (done.returncode, done.stdout)
     assert f"failed: [{failing}" in done.stderr
 
 

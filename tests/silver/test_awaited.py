@@ -5,14 +5,14 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from jobs import awaited
 from jobs.build import rebuild_all
-from jobs.compact import compact
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
+from jobs.config.settings import Settings
 from jobs.replay import Capture, replay, split
-from jobs.settings import Settings
-from jobs.standing import Standing
+from jobs.retention.compact import compact
+from jobs.silver import awaited
+from jobs.silver.standing import Standing
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER, STALLS
 from tests.jobs.conftest import CLUSTER

@@ -11,15 +11,15 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-import jobs.silver_tasks
-import jobs.standing
+import jobs.silver.silver_tasks
+import jobs.silver.standing
 from jobs.build import rebuild_all
-from jobs.delta_io import table_path
+from jobs.config.settings import Settings
 from jobs.replay import Capture, bronze_of
-from jobs.settings import Settings
-from jobs.silver_tasks import Making, silver_by_tasks
-from jobs.standing import Standing
-from jobs.thinned import thinned
+from jobs.silver.silver_tasks import Making, silver_by_tasks
+from jobs.silver.standing import Standing
+from jobs.silver.thinned import thinned
+from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type, stored_rows
 from pipelines.silver.frame import INPUTS, UNUSED
 from pipelines.silver.touched import TOUCHED
@@ -72,8 +72,8 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
     touched = pa.Table.from_pylist(told, GROUPS_TOUCHED)
 
     def read(most: int) -> dict[str, list[str]]:
-        monkeypatch.setattr(jobs.standing, "FEW_GROUPS", most)
-        monkeypatch.setattr(jobs.standing, "is_local", lambda _: False)
+        monkeypatch.setattr(jobs.silver.standing, "FEW_GROUPS", most)
+        monkeypatch.setattr(jobs.silver.standing, "is_local", lambda _: False)
         standing = Standing(spark=spark, warehouse=folder, touched=touched)
         points = standing.restarts()
         old, new = standing.committing()
@@ -90,10 +90,10 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
     assert few == many
     assert sum(map(len, few.values())) > 0
     assert few["new"] or share < 1.0, "after everything a commit changes nothing else"
-    monkeypatch.setattr(jobs.standing, "LATELY_MS", 20_000)
-    monkeypatch.setattr(jobs.standing, "ASTRAY_MS", 10_000)
+    monkeypatch.setattr(jobs.silver.standing, "LATELY_MS", 20_000)
+    monkeypatch.setattr(jobs.silver.standing, "ASTRAY_MS", 10_000)
     assert read(len(groups)) == many, "whether or not a group rebalanced lately"
-    monkeypatch.setattr(jobs.standing, "FEW_ROWS", 0)
+    monkeypatch.setattr(jobs.silver.standing, "FEW_ROWS", 0)
     assert read(len(groups)) == many, "a long history does not go through the driver"
 
 
@@ -106,7 +106,7 @@ def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, i
         standing = Standing(spark=spark, warehouse=folder, touched=touched)
         points, making = standing.restarts(), Making.of(Settings(warehouse=folder))
         expected = making.rows(standing.history(points), points)
-        monkeypatch.setattr(jobs.silver_tasks, "LEAST", 1)
+        monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)
         made = silver_by_tasks(spark, folder, points, making, in_files=in_files, few_bytes=0)
         for table in SILVER:
             assert in_files or not made[table].files

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from jobs.replay import Capture, bronze_of
-from jobs.silver_tasks import Making
-from jobs.thinned import thinned
+from jobs.silver.silver_tasks import Making
+from jobs.silver.thinned import thinned
 from pipelines.arrow_types import row_type
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.rows import KEPT

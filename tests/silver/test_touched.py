@@ -12,9 +12,9 @@ import pytest
 from pyspark.sql import DataFrame
 
 from jobs.build import FOLLOWED, touched
-from jobs.data_file import write
-from jobs.new_rows import NewRows
 from jobs.replay import Capture, bronze_of, split
+from jobs.tables.data_file import write
+from jobs.tables.new_rows import NewRows
 from pipelines.silver.touched import TOUCHED, by_group_frame, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from tests.silver.rebuilding import CAPTURES

@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from jobs import feeds
-from jobs.kafka_client import topic_ends
-from jobs.settings import Cluster
+from jobs.config.settings import Cluster
+from jobs.kafka import feeds
+from jobs.kafka.kafka_client import topic_ends
 from tests.waiting import wait_until
 
 _numbers = itertools.count()

@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from jobs.batch_headers import Batch, batch_of
-from jobs.kafka_client import topic_ends
-from jobs.kafka_read import Range, RangeReader
-from jobs.kafka_source import _around
+from jobs.kafka.batch_headers import Batch, batch_of
+from jobs.kafka.kafka_client import topic_ends
+from jobs.kafka.kafka_read import Range, RangeReader
+from jobs.kafka.kafka_source import _around
 from pipelines.coverage import Span
 
 LARGE = 150 << 20

@@ -9,9 +9,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from jobs.capture import run
 from jobs.cli import main
-from jobs.errors import UserError
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
 from jobs.replay import Capture
-from jobs.settings import Settings
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from jobs import kafka_client
-from jobs.kafka_client import TopicEnds, topic_ends
+from jobs.kafka import kafka_client
+from jobs.kafka.kafka_client import TopicEnds, topic_ends
 
 ENDS = TopicEnds(topic_id="t", ends={0: (0, 7)})
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.errors import UserError
-from jobs.fuse import IN_A_ROW, LEAST, Fuse
+from jobs.config.errors import UserError
+from jobs.kafka.fuse import IN_A_ROW, LEAST, Fuse
 from schemas.bronze import COVERAGE, QUARANTINE
 from tests.source.offset_records import commit
 from tests.source.test_stream import ingest, rows, tables  # noqa: F401 - a fixture

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from jobs.gathering import Gathering
+from jobs.spark.gathering import Gathering
 
 
 class Streams:

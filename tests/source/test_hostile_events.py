@@ -13,10 +13,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from jobs.delta_io import table_path
+from jobs.config.settings import Cluster, Settings
 from jobs.ingest import start
-from jobs.kafka_client import topic_ends
-from jobs.settings import Cluster, Settings
+from jobs.kafka.kafka_client import topic_ends
+from jobs.tables.delta_io import table_path
 from pipelines import event_batch
 from pipelines.bronze_batch import Records, SourceRecord, bronze
 from pipelines.coverage import Span

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
-from jobs.errors import UserError
+from jobs.config.errors import UserError
+from jobs.config.settings import LogFile, Settings
 from jobs.ingest import Writer
-from jobs.log_source import LogFeed, LogReader
-from jobs.settings import LogFile, Settings
+from jobs.kafka.log_source import LogFeed, LogReader
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COVERAGE
 from tests.coordinator_log.lines import NEW, line
 

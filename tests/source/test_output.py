@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from jobs.output import WRITTEN, Output
+from jobs.tables.output import WRITTEN, Output
 from pipelines.arrow_types import row_type
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, QUARANTINE
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jobs.kafka_client import TopicEnds
-from jobs.source_position import RECREATED, TRUNCATED, Place, Position, lost
+from jobs.kafka.kafka_client import TopicEnds
+from jobs.kafka.source_position import RECREATED, TRUNCATED, Place, Position, lost
 
 
 def topic(ends, topic_id="a"):

@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import ListOffsetsResultInfo
 
-from jobs.kafka_client import FIXED, reader_options, topic_ends
-from jobs.kafka_read import Range, RangeReader
+from jobs.kafka.kafka_client import FIXED, reader_options, topic_ends
+from jobs.kafka.kafka_read import Range, RangeReader
 from tests.source.offset_records import commit
 
 
@@ -90,7 +90,7 @@ def test_what_was_deleted_before_it_was_read_is_a_gap(cluster, topic, end, expec
 
 
 def test_a_planned_range_that_the_log_no_longer_reaches_is_a_gap(cluster, topic, monkeypatch):
-    monkeypatch.setattr("jobs.kafka_read.DOUBT_AFTER_S", 0.5)
+    monkeypatch.setattr("jobs.kafka.kafka_read.DOUBT_AFTER_S", 0.5)
     topic.write(commit(n) for n in range(5))
     places, gaps = read(cluster, topic, (0, 0, 9))
     assert [(0, n) for n in range(5)] == places

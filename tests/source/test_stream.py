@@ -11,16 +11,16 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.errors import StreamingQueryException
 
-from jobs.create_tables import create_tables
-from jobs.delta_io import table_path
-from jobs.engine import connect
-from jobs.errors import UserError, one_line
-from jobs.feeds import events
-from jobs.gathering import Gathering
+from jobs.config.errors import UserError, one_line
+from jobs.config.settings import Cluster, Settings
 from jobs.ingest import Writer, start
-from jobs.settings import Cluster, Settings
-from jobs.source_position import RECREATED
-from jobs.streams import Streams
+from jobs.kafka.feeds import events
+from jobs.kafka.source_position import RECREATED
+from jobs.spark.gathering import Gathering
+from jobs.spark.streams import Streams
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
+from jobs.tables.engine import connect
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 from tests.source.offset_records import commit, deletion, group_record
 
@@ -283,7 +283,7 @@ def test_the_events_topic_gives_events_and_counts_what_is_no_lifecycle_line(spar
 
 
 def test_without_a_broker_one_sentence_names_the_address(spark, warehouse, monkeypatch):
-    monkeypatch.setattr("jobs.kafka_client.ANSWER_WITHIN_S", 2.0)
+    monkeypatch.setattr("jobs.kafka.kafka_client.ANSWER_WITHIN_S", 2.0)
     settings = Settings(warehouse=warehouse, clusters=(Cluster(name="c", bootstrap_servers="127.0.0.1:1"),))
     with pytest.raises(UserError, match=r"No Kafka broker answers at 127\.0\.0\.1:1"):
         start(spark, settings, once=True)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
-from jobs.create_tables import create_tables
-from jobs.errors import PassingError, UserError
+from jobs.config.errors import PassingError, UserError
+from jobs.config.settings import Cluster, Settings
 from jobs.ingest import start
 from jobs.lab.broker import Broker
-from jobs.settings import Cluster, Settings
-from jobs.streams import CALM_S, Streams
+from jobs.spark.streams import CALM_S, Streams
+from jobs.tables.create_tables import create_tables
 from schemas.bronze import BRONZE, COVERAGE
 from tests.jobs.conftest import CLUSTER, record
 from tests.source.test_stream import rows
@@ -57,7 +57,7 @@ class Ended:
         self._error = error
 
     def exception(self) -> Exception:
-        return Exception(f"[STREAM_FAILED] trace\njobs.errors.{self._error}: broken\nmore")
+        return Exception(f"[STREAM_FAILED] trace\njobs.config.errors.{self._error}: broken\nmore")
 
     def awaitTermination(self, timeout: float) -> bool:  # noqa: N802 - Spark's
         return True
@@ -98,7 +98,7 @@ def test_what_may_pass_is_tried_for_ever(error) -> None:
 
 def test_what_fails_long_after_its_start_has_its_first_failure_again(monkeypatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("jobs.streams.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("jobs.spark.streams.time.monotonic", lambda: now[0])
     failures: list[Exception] = []
     streams = Streams([lambda: Ended("OSError")], rests_s=(0.0,), on_failure=failures.append)
     for _ in range(6):

@@ -17,9 +17,9 @@ from ruamel.yaml import YAML
 from dashboards import databricks_app
 from dashboards.app import create_app
 from dashboards.lake import LakeError
-from jobs.errors import UserError
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
 from jobs.serve import _lake
-from jobs.settings import Settings
 from tests.ui import sample
 
 ROOT = Path(__file__).parents[2]

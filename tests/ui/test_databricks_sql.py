@@ -19,7 +19,7 @@ from dashboards.pages import fleet
 from dashboards.search import Search
 from dashboards.store import ORDERS, Store
 from dashboards.urlstate import PATHS, Window, parse
-from jobs.spark import FEW_ROWS
+from jobs.spark.spark import FEW_ROWS
 from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, DIAGNOSES
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY

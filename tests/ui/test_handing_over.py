@@ -19,9 +19,9 @@ from dashboards.access import Access
 from dashboards.readers import Readers
 from jobs import serve, up
 from jobs.cli import main as regroup
-from jobs.errors import UserError
+from jobs.config.errors import UserError
+from jobs.config.settings import Settings
 from jobs.pages import GUARDS, access
-from jobs.settings import Settings
 from tests.ui import sample
 from tests.waiting import wait_until
 

@@ -9,7 +9,7 @@ import pytest
 from dashboards.pages.health import render
 from dashboards.store import Store
 from dashboards.urlstate import parse
-from jobs import small_table
+from jobs.tables import small_table
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS, QUALITY_RESULTS
 from tests.ui import sample
 from tests.ui.reading import words

@@ -15,10 +15,10 @@ import pytest
 from deltalake import write_deltalake
 from playwright.sync_api import Page
 
-from jobs.alert_links import dashboard_url
-from jobs.delta_io import table_path
-from jobs.settings import Settings
-from jobs.storms import look
+from jobs.alerting.alert_links import dashboard_url
+from jobs.config.settings import Settings
+from jobs.gold.storms import look
+from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from pipelines.gold.advice import Worth, advice_rows
 from pipelines.gold.alerts.alert import Alert

@@ -14,15 +14,16 @@ from deltalake import DeltaTable
 from dashboards.app import page
 from dashboards.lake import LakeError, LocalLake
 from dashboards.store import Store
-from jobs import cli, small_table
+from jobs import cli
 from jobs.analyze import analyze
 from jobs.build import INPUTS, rebuild_all, start
-from jobs.checkpoint import start_over_unless
-from jobs.create_tables import create_tables, refuse_newer_tables
-from jobs.delta_io import checkpoint_path, table_path
+from jobs.config.settings import Settings
 from jobs.doctor import _warehouse
 from jobs.replay import Capture, bronze_of, split
-from jobs.settings import Settings
+from jobs.spark.checkpoint import start_over_unless
+from jobs.tables import small_table
+from jobs.tables.create_tables import create_tables, refuse_newer_tables
+from jobs.tables.delta_io import checkpoint_path, table_path
 from pipelines.arrow_types import row_type
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS
@@ -58,7 +59,7 @@ def test_build_goes_on_and_gives_what_a_fresh_build_of_the_same_bronze_gives(
     assert differing(silver(fresh.warehouse), silver(older)) == {}
     assert analyze(spark, settings) > 0
 
-    monkeypatch.setattr("jobs.create_tables.SCHEMA_VERSION", 2)
+    monkeypatch.setattr("jobs.tables.create_tables.SCHEMA_VERSION", 2)
     create_tables(spark, older, (GROUPS,))
     assert schema_version(DeltaTable(table_path(older, GROUPS)).metadata().configuration) == 2
 
@@ -118,7 +119,7 @@ def test_a_small_table_of_an_earlier_version_gains_columns_and_version(warehouse
     earlier = replace(JOB_RUNS, columns=JOB_RUNS.columns[:-2])
     row = {"job": "build", "run_id": "1", "told_at": 1, "started_at": 1}
     small_table.append(warehouse, earlier, [row])
-    monkeypatch.setattr("jobs.create_tables.SCHEMA_VERSION", 2)
+    monkeypatch.setattr("jobs.tables.create_tables.SCHEMA_VERSION", 2)
     small_table.append(warehouse, JOB_RUNS, [row | {"run_id": "2", "pid": 7}])
     found = DeltaTable(table_path(warehouse, JOB_RUNS))
     assert sorted(found.to_pyarrow_table()["pid"].to_pylist(), key=str) == [7, None]

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from jobs.jars import jars
-from jobs.java import java
+from jobs.setup.jars import jars
+from jobs.setup.java import java
 from pipelines.member_blobs import decode_assignment, decode_subscription
 from pipelines.record_decoding import Decoded, decode_record
 from schemas.records import KINDS, Struct, Type

@@ -1,0 +1,173 @@
+"""What alerts hang on, read from the tables as they stand: no Spark, nothing written."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from dashboards.gold_store import moment
+from dashboards.lake import Lake, Parameter
+from jobs.alerting import alert_queries as sql
+from jobs.alerting.covered import Covered
+from jobs.tables.delta_io import table_path
+from pipelines.gold.alerts.alert import Facts, Limits
+from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_ms
+from pipelines.gold.alerts.sight import Asked, Read, sight
+from pipelines.gold.health import HOUR_MS
+from schemas.bronze import OFFSET_COMMITS
+
+MOST = 100_000
+"""Rows of one answer; more groups than that in trouble at once are one trouble."""
+
+DIAGNOSED_MS = 7 * 24 * HOUR_MS
+"""An older diagnosis explains nothing of today."""
+
+ADDED_UP_MS = 30_000
+"""Losses are added up once in so long: their shortest window is minutes, and days of stops are read for it."""
+
+Row = dict[str, Any]
+
+
+@dataclass(slots=True)
+class Watch:
+    """Since when something has not moved on, as far as this process has watched."""
+
+    _seen: dict[tuple[str, str], tuple[int | None, int]] = field(default_factory=dict)
+
+    def still_since(self, cluster: str, what: str, position: int | None, now_ms: int) -> int:
+        known = self._seen.get((cluster, what))
+        if known is None or known[0] != position:
+            self._seen[cluster, what] = known = (position, now_ms)
+        return known[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """Questions to one warehouse. `watch` None: a single look, which can only go by the records' times. `_lost`: by
+    cluster, when its losses were added up last, and what they were.
+    """
+
+    lake: Lake
+    warehouse: Path
+    limits: Limits
+    watch: Watch | None = None
+    covered: Covered = field(default_factory=Covered)
+    _lost: dict[str, tuple[int, list[Loss]]] = field(default_factory=dict)
+
+    def clusters(self) -> list[str]:
+        """Those that anything was read of."""
+        self.covered.look(self.warehouse)
+        return sorted(self.covered.clusters() | {row["cluster"] for row in self._ask(sql.BUILT_CLUSTERS, "groups")})
+
+    def facts(
+        self, cluster: str, now_ms: int, asked: Asked | None, raised: AbstractSet[tuple[str, str]] = frozenset()
+    ) -> Facts:
+        """Everything that is needed to judge the cluster at `now_ms`."""
+        self.covered.look(self.warehouse)
+        seen = sight(now_ms, self.limits.stale_ms, self._read(cluster, now_ms), asked)
+        until = now_ms if seen.known_until_ms is None else seen.known_until_ms
+        hour = moment(until // HOUR_MS * HOUR_MS - HOUR_MS)
+        rebalancing = self._ask(sql.REBALANCING, "groups", cluster=cluster)
+        flapping = self._ask(sql.FLAPPING, "group_health", cluster=cluster, start=hour)
+        losses = self._losses(cluster, until, now_ms)
+        flappers = sorted({row["group_id"] for row in flapping})
+        troubled = {row["group_id"] for row in rebalancing} | {loss.group_id for loss in losses} | set(flappers)
+        return Facts(
+            cluster=cluster,
+            now_ms=now_ms,
+            sight=seen,
+            polled_until_ms=self.covered.polled_until(cluster),
+            storms=self._ask(sql.STORMS, "storms", cluster=cluster),
+            rebalancing=rebalancing,
+            flapping=flapping,
+            departures=self._of_groups(sql.DEPARTURES, "group_events", flappers, cluster=cluster, start=hour),
+            losses=losses,
+            stalled=self._ask(sql.STALLED, "reassignments", cluster=cluster),
+            causes=self._causes(cluster, now_ms, troubled),
+            raised=raised,
+        )
+
+    def _read(self, cluster: str, now_ms: int) -> Read:
+        reached = self.covered.of_offsets(cluster)
+        upto = {partition: found.upto for partition, found in reached.items()}
+        newest = max((found.newest_ms for found in reached.values() if found.newest_ms is not None), default=None)
+        built = self._built(cluster, newest)
+        told = Read(upto=upto, newest_ms=newest, built_ms=built)
+        if self.watch is None:
+            return told
+        return replace(
+            told,
+            still_since_ms=self.watch.still_since(cluster, "read", sum(upto.values()), now_ms),
+            built_still_since_ms=self.watch.still_since(cluster, "built", built, now_ms),
+        )
+
+    def _built(self, cluster: str, newest_ms: int | None) -> int | None:
+        """How far silver reaches, where bronze holds commits that are newer by more than the limit."""
+        found = self._ask(sql.BUILT, "groups", cluster=cluster)
+        built = found[0]["until_at"] if found else None
+        path = table_path(self.warehouse, OFFSET_COMMITS)
+        if newest_ms is None or built is None or newest_ms - built <= self.limits.stale_ms:
+            return None
+        if not DeltaTable.is_deltatable(path):
+            return None
+        commits = DeltaTable(path).to_pyarrow_table(
+            columns=["last_commit_at"],
+            filters=[
+                ("cluster", "=", cluster),
+                # The expiry of offsets changes no group.
+                ("is_tombstone", "=", False),
+                ("last_commit_at", ">", moment(built + self.limits.stale_ms)),
+            ],
+        )
+        return int(built) if commits.num_rows else None
+
+    def _losses(self, cluster: str, until_ms: int, now_ms: int) -> list[Loss]:
+        asked_ms, losses = self._lost.get(cluster, (0, []))
+        if not 0 <= now_ms - asked_ms < ADDED_UP_MS:
+            losses = self._added_up(cluster, until_ms)
+            self._lost[cluster] = now_ms, losses
+        return losses
+
+    def _added_up(self, cluster: str, until_ms: int) -> list[Loss]:
+        told: dict[str, Parameter] = {"cluster": cluster, "until_ms": until_ms, "widths": ",".join(map(str, WINDOWS))}
+        least = least_ms(self.limits.availability)
+        lost = self._ask(sql.LOST, "stalls", **told, start=moment(until_ms - WINDOWS[-1]), least_ms=round(least))
+        by_group: dict[str, list[Row]] = defaultdict(list)
+        for row in lost:
+            by_group[row["group_id"]].append(row)
+        owned = self._of_groups(sql.OWNED, "generations", sorted(by_group), **told)
+        resources = {(row["group_id"], row["width"]): row["resources"] for row in owned}
+        return [
+            Loss(
+                group_id=group,
+                windows={row["width"]: _stopped(row, resources.get((group, row["width"]), 0.0)) for row in rows},
+            )
+            for group, rows in sorted(by_group.items())
+        ]
+
+    def _causes(self, cluster: str, now_ms: int, groups: Iterable[str]) -> Mapping[str, Row]:
+        start = moment(now_ms - DIAGNOSED_MS)
+        found = self._of_groups(sql.CAUSES, "diagnoses", sorted(groups), cluster=cluster, start=start)
+        return {row["group_id"]: row for row in found}
+
+    def _of_groups(self, query: str, table: str, groups: list[str], **told: Parameter) -> list[Row]:
+        return self._ask(query, table, groups=groups, **told) if groups else []
+
+    def _ask(self, query: str, table: str, **told: Parameter) -> list[Row]:
+        return self.lake.query(query, [table], MOST, told).rows
+
+
+def _stopped(row: Row, resources: float) -> Stopped:
+    return Stopped(
+        lost_ms=row["lost"],
+        lost_ms_min=row["lost_min"],
+        lost_ms_max=row["lost_max"],
+        first_ms=row["first_ms"],
+        resources=resources,
+    )

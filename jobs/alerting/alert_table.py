@@ -1,0 +1,42 @@
+"""The table `alerts`, read and written without Spark; it has a row for each incident."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from dashboards.gold_store import moment
+from dashboards.lake import Lake
+from jobs.alerting import alert_queries
+from jobs.tables.delta_io import table_path
+from pipelines.arrow_types import stored
+from pipelines.gold.alerts.incidents import GIVEN_UP_MS, key_of
+from schemas.gold import ALERTS
+
+MOST = 100_000
+Row = Mapping[str, Any]
+
+
+def current(lake: Lake, now_ms: int, oldest_ms: int) -> list[dict[str, Any]]:
+    """Open rows, rows resolved lately, and those since `oldest_ms`, which may come to hold again."""
+    since = {"resolved": moment(now_ms - GIVEN_UP_MS), "started": moment(oldest_ms)}
+    return lake.query(alert_queries.ALERTS, [ALERTS.name], MOST, since).rows
+
+
+def save(warehouse: Path, before: Sequence[Row], after: Sequence[Row]) -> None:
+    """Turn the rows `before` into `after`, in one commit, or none where they are the same. No row ever goes."""
+    known = {key_of(row): row for row in before}
+    changed = [row for row in after if known.get(key_of(row)) != row]
+    if not changed:
+        return
+    same = " AND ".join(f"old.{name} = new.{name}" for name in ALERTS.key)
+    (
+        DeltaTable(table_path(warehouse, ALERTS))
+        .merge(stored(changed, ALERTS), same, source_alias="new", target_alias="old")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute()
+    )

@@ -1,0 +1,44 @@
+"""Alerts to an Alertmanager: POST /api/v2/alerts, as its clients do (prometheus/alertmanager, docs/alerts_api.md)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jobs.alerting.http_post import NotTakenError, post
+from jobs.config.receivers import Alertmanager
+from pipelines.gold.alerts.messages import labels, stamp, texts
+
+Row = Mapping[str, Any]
+RESENDS_MISSED = 4
+SHORTEST_MS = 5 * 60_000
+
+
+def send(
+    receiver: Alertmanager, rows: Sequence[Row], now_ms: int, resend_ms: int, runbook: Callable[[Row], str]
+) -> dict[int, str | None]:
+    """Send the rows in one request; returns, by position, None or why they were not taken.
+
+    One that holds ends by itself where it is not sent again `RESENDS_MISSED` times, and not within 5 minutes.
+    """
+    ends = now_ms + max(RESENDS_MISSED * resend_ms, SHORTEST_MS)
+    body = json.dumps([_message(row, ends, runbook(row)) for row in rows]).encode()
+    error = None
+    try:
+        post(f"{receiver.url.rstrip('/')}/api/v2/alerts", body, {})
+    except NotTakenError as refusal:
+        error = str(refusal)
+    return dict.fromkeys(range(len(rows)), error)
+
+
+def _message(row: Row, ends_ms: int, runbook_url: str) -> dict[str, Any]:
+    ends = ends_ms if row["resolved_at"] is None else row["resolved_at"]
+    return {
+        "labels": labels(row),
+        "annotations": texts(row, runbook_url),
+        # When it fired, as Prometheus means it: of alerts that began before group_wait the first would go alone.
+        "startsAt": stamp(row["raised_at"]),
+        "endsAt": stamp(ends),
+        "generatorURL": row["dashboard_url"],
+    }

@@ -1,0 +1,118 @@
+"""Alerts to all receivers, side by side: one that is away delays no other and is told everything once it is back."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from jobs.alerting import alertmanager, webhook
+from jobs.alerting.alert_links import runbook_url
+from jobs.alerting.courier import Courier
+from jobs.alerting.http_post import TIMEOUT_S
+from jobs.config.receivers import Alertmanager, Webhook
+from jobs.config.settings import Settings
+from pipelines.gold.alerts.incidents import is_due, told
+from pipelines.gold.alerts.messages import identity, labels
+
+PATIENCE_S = 2.0
+"""So long a round waits for outcomes, from all receivers together; an evaluation is due every 10 s."""
+AT_LAST_S = webhook.BATCH_S + TIMEOUT_S + 1
+"""After so long every receiver has answered or failed, unless its name is still being looked up."""
+Row = Mapping[str, Any]
+Due = Mapping[str, Sequence[Row]]
+"""Receiver's name → the rows that it has to be told."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delivery:
+    """The receivers of the settings. `taken`, `failed` and `is_up` count since the process began."""
+
+    settings: Settings
+    say: Callable[[str], None]
+    taken: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    is_up: dict[str, bool] = field(default_factory=dict)
+    patience_s: float = PATIENCE_S
+    _couriers: dict[str, Courier] = field(default_factory=dict)
+
+    @property
+    def resend_ms(self) -> int:
+        return round(self.settings.resend_seconds * 1000)
+
+    def due(self, rows: Sequence[Row], now_ms: int) -> Due:
+        """What each receiver has to be told now; nothing while what it was given before is still under way."""
+        holding = {_label(row) for row in rows if row["resolved_at"] is None}
+        # The end of an earlier incident, told late, would end the one that holds: they have the same labels.
+        current = [row for row in rows if row["resolved_at"] is None or _label(row) not in holding]
+        found = {
+            each.name: [row for row in current if is_due(row, each.name, now_ms, self.resend_ms)]
+            for each in self.settings.alertmanagers
+        }
+        found |= {
+            hook.name: [row for row in rows if is_due(row, hook.name, now_ms, None)] for hook in self.settings.webhooks
+        }
+        return {name: [] if name in self._couriers else rows for name, rows in found.items()}
+
+    def send(self, rows: Sequence[Row], due: Due, now_ms: int) -> list[dict[str, Any]]:
+        """Tell each receiver what is due to it; returns the rows with the outcomes that came within `patience_s`.
+
+        Later outcomes come with `heard`.
+        """
+        for name, receiver in self._receivers.items():
+            if due[name]:
+                self._couriers[name] = Courier(partial(self._tell, receiver, now_ms))
+                self._couriers[name].give(due[name])
+        return self.heard(rows, now_ms, self.patience_s)
+
+    def heard(self, rows: Sequence[Row], now_ms: int, within_s: float = 0.0) -> list[dict[str, Any]]:
+        """Return the rows with the outcomes that are there by now, each for the state of the row that was sent."""
+        outcomes: dict[Any, dict[str, str | None]] = {}
+        until = time.monotonic() + within_s
+        for name, courier in list(self._couriers.items()):
+            found = courier.collected(max(0.0, until - time.monotonic()))
+            if found is None:
+                self._hear(name, ["it has not answered yet"], counts=False)
+                continue
+            del self._couriers[name]
+            sent, errors = found
+            self._hear(name, list(errors.values()))
+            for position, error in errors.items():
+                outcomes.setdefault(identity(sent[position]), {})[name] = error
+            error = next(filter(None, errors.values()), None)
+            if error and isinstance(self._receivers[name], Alertmanager):
+                # It keeps alerts in memory: one that comes back may know of none.
+                for row in rows:
+                    if row["resolved_at"] is None:
+                        outcomes.setdefault(identity(row), {})[name] = error
+        return [told(row, outcomes.get(identity(row), {}), now_ms) for row in rows]
+
+    @property
+    def _receivers(self) -> dict[str, Alertmanager | Webhook]:
+        every: list[Alertmanager | Webhook] = [*self.settings.alertmanagers, *self.settings.webhooks]
+        return {each.name: each for each in every}
+
+    def _tell(self, receiver: Alertmanager | Webhook, now_ms: int, rows: Sequence[Row]) -> dict[int, str | None]:
+        runbook = partial(runbook_url, self.settings)
+        if isinstance(receiver, Alertmanager):
+            return alertmanager.send(receiver, rows, now_ms, self.resend_ms, runbook)
+        return webhook.send(receiver, rows, now_ms, runbook)
+
+    def _hear(self, name: str, errors: Sequence[str | None], *, counts: bool = True) -> None:
+        """Say one sentence when a receiver fails, and one when it is back; count its alerts if `counts`."""
+        was_up, failed = self.is_up.get(name, True), [error for error in errors if error]
+        if counts:
+            self.failed[name] += len(failed)
+            self.taken[name] += len(errors) - len(failed)
+        self.is_up[name] = not failed
+        if failed and was_up:
+            self.say(f"{name} did not take {len(failed)} alert(s) ({failed[0]}): they are sent again until it does.")
+        elif not failed and not was_up:
+            self.say(f"{name} takes alerts again.")
+
+
+def _label(row: Row) -> tuple[str, ...]:
+    return tuple(labels(row).values())

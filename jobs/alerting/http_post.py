@@ -1,0 +1,146 @@
+"""One POST of JSON to an address from the settings: no redirect is followed, all of it has one deadline."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any, Self
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
+
+from jobs.config.receivers import is_loopback
+from pipelines.gold.alerts.escaping import defused
+
+TIMEOUT_S = 5.0
+"""For everything together: connecting, TLS, sending, headers and body of the response. A timeout of a socket alone
+starts again with every byte that arrives.
+"""
+LONGEST_ANSWER = 300
+
+
+class NotTakenError(Exception):
+    """Why a receiver did not take what was sent, in a few words."""
+
+
+class _NoRedirect(HTTPRedirectHandler):
+    """An address that the settings do not name gets nothing."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+class _Deadline:
+    """Shuts the connection down when its time is over; whatever is reading or writing then ends at once.
+
+    Looking up the name is the one step that nothing can interrupt: the caller must not wait for it.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self._ends_at = time.monotonic() + seconds
+        self._timer = threading.Timer(seconds, self._cut)
+        self._timer.daemon = True
+        self._lock = threading.Lock()
+        self._held: socket.socket | None = None
+        self.is_over = False
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+        with self._lock:
+            if self._held is not None:
+                self._held.close()
+
+    def connect(self, address: tuple[str, int], *_: Any) -> socket.socket:
+        """Connect as `socket.create_connection`, in the time that is left for all addresses of the name."""
+        for family, kind, protocol, _name, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+            connecting = socket.socket(family, kind, protocol)
+            try:
+                connecting.settimeout(max(0.001, self._ends_at - time.monotonic()))
+                connecting.connect(place)
+            except OSError as error:
+                connecting.close()
+                failed: OSError = error
+                continue
+            self._hold(connecting)
+            return connecting
+        raise failed
+
+    def _hold(self, connected: socket.socket) -> None:
+        with self._lock:
+            # A duplicate stays valid when TLS wraps the socket.
+            self._held = connected.dup()
+        if self.is_over:
+            self._cut()
+
+    def _cut(self) -> None:
+        self.is_over = True
+        with self._lock, suppress(OSError):
+            if self._held is not None:
+                self._held.shutdown(socket.SHUT_RDWR)
+
+
+def _handlers(deadline: _Deadline) -> list[Any]:
+    def connecting(kind: type[HTTPConnection]) -> Any:
+        def made(*args: Any, **options: Any) -> HTTPConnection:
+            connection = kind(*args, **options)
+            connection._create_connection = deadline.connect  # type: ignore[attr-defined] # noqa: SLF001 - http.client has no other place for it
+            return connection
+
+        return made
+
+    class Plain(HTTPHandler):
+        def http_open(self, request: Request) -> Any:
+            return self.do_open(connecting(HTTPConnection), request)
+
+    class Tls(HTTPSHandler):
+        def https_open(self, request: Request) -> Any:
+            return self.do_open(connecting(HTTPSConnection), request)
+
+    return [Plain, Tls]
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
+    """Send the body.
+
+    Raises:
+        NotTakenError: nobody answered in time, or with anything but success.
+    """
+    proxies = [ProxyHandler({})] if is_loopback(urlsplit(url).hostname or "") else []
+    request = Request(url, body, {"Content-Type": "application/json", **headers}, method="POST")  # noqa: S310 - the settings allow http and https only
+    with _Deadline(TIMEOUT_S) as deadline:
+        try:
+            with build_opener(_NoRedirect, *_handlers(deadline), *proxies).open(request, timeout=TIMEOUT_S) as answer:
+                # A connection that was cut looks like the end of the headers.
+                if deadline.is_over:
+                    raise TimeoutError
+                _begin(answer)
+        except HTTPError as error:
+            with error:
+                said = defused(_begin(error).decode("utf-8", "replace").strip())
+            raise NotTakenError(f"answered {error.code}{f': {said}' if said else ''}") from None
+        except (OSError, HTTPException, ValueError) as error:
+            raise NotTakenError(_words(error, is_late=deadline.is_over)) from None
+
+
+def _begin(answer: Any) -> bytes:
+    """The first bytes of a response; its status counts, however its body goes on."""
+    with suppress(OSError, HTTPException, ValueError):
+        return bytes(answer.read(LONGEST_ANSWER))
+    return b""
+
+
+def _words(error: Exception, *, is_late: bool) -> str:
+    reason = error.reason if isinstance(error, URLError) else error
+    if is_late or isinstance(reason, TimeoutError):
+        return f"no answer within {TIMEOUT_S:.0f} s"
+    if isinstance(reason, OSError) and reason.strerror:
+        return reason.strerror.lower()
+    return defused(str(reason) or type(reason).__name__)

@@ -1,0 +1,200 @@
+"""What Prometheus may scrape: a few series per cluster, and those of the groups that lost most.
+
+The number of series does not grow with the number of groups: `metrics_groups` of them, alike in every cluster, have
+series of their own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from dashboards.access import is_loopback
+from dashboards.http_server import bound
+from dashboards.lake import Lake, Parameter
+from jobs.alerting import alert_queries as sql
+from jobs.alerting.delivery import Delivery
+from jobs.alerting.exposition import CONTENT_TYPE, Metric, exposition
+from jobs.config.settings import Settings
+from pipelines.gold.alerts.alert import Facts
+from schemas.states import AlertName, AlertSeverity
+
+LOOPBACK = "127.0.0.1"
+PLAIN = "text/plain; charset=utf-8"
+THREADS = 2
+MOST = 1_000
+Row = Mapping[str, Any]
+Samples = dict[tuple[str, ...], float]
+
+
+def metrics(
+    lake: Lake, facts: Sequence[Facts], alerts: Sequence[Row], delivery: Delivery, *, now_ms: int, groups: int
+) -> list[Metric]:
+    """Every metric, also those without samples."""
+    return [*_of_notify(alerts, delivery, facts, now_ms), *_of_clusters(lake, facts), *_of_groups(lake, groups)]
+
+
+def groups_named(settings: Settings) -> int:
+    """How many groups of a cluster have series of their own: none if [readers] says who may see which groups.
+
+    Whoever scrapes is not known, and may not learn names that some readers must not see.
+    """
+    return 0 if settings.readers else settings.metrics_groups
+
+
+def _of_notify(alerts: Sequence[Row], delivery: Delivery, facts: Sequence[Facts], now_ms: int) -> list[Metric]:
+    raised = Counter(
+        (r["cluster"], str(r["alert_name"]), str(r["severity"])) for r in alerts if r["resolved_at"] is None
+    )
+    possible = {(f.cluster, str(name), str(how)) for f in facts for name in AlertName for how in AlertSeverity}
+    return [
+        Metric(
+            name="regroup_last_evaluation_timestamp_seconds",
+            kind="gauge",
+            help="When alerts were evaluated last",
+            samples={(): now_ms / 1000},
+        ),
+        Metric(
+            name="regroup_open_alerts",
+            kind="gauge",
+            help="Alerts that are raised and not resolved",
+            labels=("cluster", "alert", "severity"),
+            samples={key: raised[key] for key in possible | set(raised)},
+        ),
+        Metric(
+            name="regroup_alerts_taken_total",
+            kind="counter",
+            help="Alerts that a receiver took, repetitions included",
+            labels=("receiver",),
+            samples=_by_one(delivery.taken),
+        ),
+        Metric(
+            name="regroup_alerts_not_taken_total",
+            kind="counter",
+            help="Alerts that a receiver did not take, repetitions included",
+            labels=("receiver",),
+            samples=_by_one(delivery.failed),
+        ),
+        Metric(
+            name="regroup_receiver_up",
+            kind="gauge",
+            help="1 where the receiver took what was sent last, else 0",
+            labels=("receiver",),
+            samples=_by_one(delivery.is_up),
+        ),
+    ]
+
+
+def _of_clusters(lake: Lake, facts: Sequence[Facts]) -> list[Metric]:
+    known: Samples = {(f.cluster,): f.sight.known_until_ms / 1000 for f in facts if f.sight.known_until_ms is not None}
+    unread: Samples = {(f.cluster,): f.sight.unread for f in facts if f.sight.unread is not None}
+    sums = _rows(lake, sql.SUMS, "group_health")
+    moving = _rows(lake, sql.REASSIGNMENTS, "reassignments")
+    states = _rows(lake, sql.STATES, "groups")
+
+    def gauge(name: str, told: str, samples: Samples, labels: tuple[str, ...] = ("cluster",)) -> Metric:
+        return Metric(name=name, kind="gauge", help=told, labels=labels, samples=samples)
+
+    def counter(name: str, told: str, column: str) -> Metric:
+        samples: Samples = {(row["cluster"],): row[column] for row in sums}
+        return Metric(name=name, kind="counter", help=told, labels=("cluster",), samples=samples)
+
+    storms: Samples = {(f.cluster,): len(f.storms) for f in facts}
+    stuck: Samples = {
+        (f.cluster,): max([0, *(f.now_ms - row["open_rebalance_since_at"] for row in f.rebalancing)]) / 1000
+        for f in facts
+    }
+    return [
+        gauge("regroup_known_until_timestamp_seconds", "Up to when the history of a cluster is known", known),
+        gauge("regroup_unread_records", "Records of __consumer_offsets that wait to be read", unread),
+        gauge("regroup_open_storms", "Storms that are open", storms),
+        gauge("regroup_oldest_open_rebalance_seconds", "For how long the oldest open rebalance has been", stuck),
+        gauge("regroup_groups", "Groups by state", _by_state(states), ("cluster", "state")),
+        gauge("regroup_reassignments", "Reassignments under way, by state", _by_state(moving), ("cluster", "state")),
+        counter("regroup_rebalances_total", "Rebalances that completed", "rebalances"),
+        counter("regroup_lost_resource_seconds_total", "Resource-seconds lost, best estimate", "lost"),
+        counter("regroup_owned_resource_seconds_total", "Resource-seconds of hours with a rebalance", "owned"),
+    ]
+
+
+def _of_groups(lake: Lake, groups: int) -> list[Metric]:
+    rows = _rows(lake, sql.MOST_LOST, "group_health", most=groups)
+    told = {
+        "regroup_group_lost_resource_seconds": ("lost", "Resource-seconds lost in the last 24 hours of the cluster"),
+        "regroup_group_rebalances": ("rebalances", "Rebalances in the last 24 hours of the cluster"),
+        "regroup_group_flapping_members": ("flapping", "Most flapping instances in an hour of the last 24"),
+    }
+    return [
+        Metric(
+            name=name,
+            kind="gauge",
+            help=f"{text}, of the groups that lost most",
+            labels=("cluster", "group"),
+            samples={(row["cluster"], row["group_id"]): row[column] for row in rows},
+        )
+        for name, (column, text) in told.items()
+    ]
+
+
+def _by_one(found: Mapping[str, float]) -> Samples:
+    return {(name,): float(value) for name, value in found.items()}
+
+
+def _by_state(rows: Sequence[Row]) -> Samples:
+    return {(row["cluster"], row["state"] or "Unknown"): row["found"] for row in rows}
+
+
+def _rows(lake: Lake, query: str, table: str, **told: Parameter) -> list[dict[str, Any]]:
+    return lake.query(query, [table], MOST, told).rows
+
+
+class MetricsServer:
+    """`GET /metrics` on loopback, with the deadlines and limits of the pages' server.
+
+    Whoever evaluates makes the text, so a scrape costs nothing.
+    """
+
+    def __init__(self, port: int) -> None:
+        """Listen on the port, any for 0.
+
+        Raises:
+            OSError: the port is taken.
+        """
+        self.text = ""
+        self._server = bound(self._answer, host=LOOPBACK, port=port, threads=THREADS)
+        self.port = int(self._server.effective_port)
+        threading.Thread(target=self._server.run, daemon=True).start()
+
+    def show(self, found: Iterable[Metric]) -> None:
+        self.text = exposition(found)
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def _answer(self, environ: Mapping[str, Any], start: Callable[..., Any]) -> list[bytes]:
+        status, kind, text = self._found(environ)
+        body = text.encode()
+        headers = [("Content-Type", kind), ("Content-Length", str(len(body))), ("X-Content-Type-Options", "nosniff")]
+        start(status, headers)
+        return [body]
+
+    def _found(self, environ: Mapping[str, Any]) -> tuple[str, str, str]:
+        # Any web page can make a browser send requests here, under a name of its own (DNS rebinding).
+        if not is_own_name(environ.get("HTTP_HOST", "")):
+            return "403 Forbidden", PLAIN, f"Metrics are for this machine alone: ask {LOOPBACK}.\n"
+        if environ["PATH_INFO"] != "/metrics":
+            return "404 Not Found", PLAIN, "There is only /metrics here.\n"
+        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+            return "405 Method Not Allowed", PLAIN, "Metrics are read with GET.\n"
+        return "200 OK", CONTENT_TYPE, self.text
+
+
+def is_own_name(host: str) -> bool:
+    """Whether a Host header names this machine's loopback, with or without a port."""
+    try:
+        return is_loopback(urlsplit(f"//{host}").hostname or "")
+    except ValueError:
+        return False

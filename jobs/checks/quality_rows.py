@@ -1,0 +1,164 @@
+"""Rows of a table as rules look at them: in batches for pandas, with what only the other rows can tell beside each.
+
+DuckDB reads the files; instants become milliseconds. A row is compared with all rows of its table and of other tables,
+whichever rows are looked at.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+from duckdb import DuckDBPyConnection
+
+from jobs.tables.changed_rows import local
+from jobs.tables.delta_io import table_path
+from schemas.rules import Kind, Rule
+from schemas.tables import Table
+
+BATCH_ROWS = 50_000
+MEMORY = "256MB"
+COPIES = "rows with this key"
+NULLABLE = {
+    pa.int64(): pd.Int64Dtype(),
+    pa.int32(): pd.Int32Dtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+    pa.string(): pd.StringDtype(),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A table as it stood: Delta's id of it, its version and that one's files."""
+
+    table: Table
+    table_id: str
+    version: int
+    files: frozenset[str]
+
+    @classmethod
+    def of(cls, warehouse: Path, table: Table, version: int | None = None) -> Version | None:
+        """The newest one unless a version is named; None where it is not there, or not any more."""
+        path = table_path(warehouse, table)
+        if not DeltaTable.is_deltatable(path):
+            return None
+        try:
+            found = DeltaTable(path, version=version)
+        except DeltaError:
+            return None
+        files = frozenset(local(uri) for uri in found.file_uris())
+        return cls(table=table, table_id=str(found.metadata().id), version=found.version(), files=files)
+
+
+@contextmanager
+def engine() -> Iterator[DuckDBPyConnection]:
+    """A DuckDB that leaves nothing behind, in the current directory neither. It takes one core, and of memory so much:
+    what does not fit goes to a folder of its own.
+    """
+    with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET temp_directory = $folder", {"folder": folder})
+        connection.execute(f"SET memory_limit = '{MEMORY}'")
+        connection.execute("SET threads = 1")
+        yield connection
+
+
+def lone(connection: DuckDBPyConnection, rule: Rule, rows: str, other: str) -> set[tuple[object, ...]]:
+    """What rows of the view `rows` refer to by a reference rule, and the view `other` has not."""
+    mine = ", ".join(f'"{name}"' for name in rule.columns)
+    theirs = ", ".join(f'"{name}"' for name in rule.other_columns)
+    full = " AND ".join(f'"{name}" IS NOT NULL' for name in rule.columns)
+    found = connection.sql(
+        f"SELECT DISTINCT {mine} FROM {rows} WHERE {full} EXCEPT SELECT {theirs} FROM {other}"  # noqa: S608 - our names
+    )
+    return set(found.fetchall())
+
+
+def batches(
+    connection: DuckDBPyConnection,
+    table: Table,
+    rules: Sequence[Rule],
+    alone: dict[str, set[tuple[object, ...]]],
+) -> Iterator[pd.DataFrame]:
+    """The rows of the view `looked`, with the columns that `rules` need.
+
+    Args:
+        connection: an engine with the views `whole` (the table) and `looked` (those of its rows to look at).
+        table: the table.
+        rules: its rules.
+        alone: by name of a reference rule what `lone` found.
+    """
+    key = ", ".join(f'"{name}"' for name in table.key)
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE copied AS SELECT {key}, count(*) AS copies FROM whole "  # noqa: S608
+        f"SEMI JOIN (SELECT {key} FROM looked) USING ({key}) GROUP BY ALL HAVING count(*) > 1"
+    )
+    same = " AND ".join(f'copied."{name}" = looked."{name}"' for name in table.key)
+    told = [f'coalesce(copied.copies, 1) AS "{COPIES}"']
+    joined = [f"LEFT JOIN copied ON {same}"]
+    for number, rule in enumerate(rules):
+        if rule.kind is Kind.REFERENCE and rule.name not in alone:
+            told.append(f'1 AS "{beside(rule)}"')
+        elif rule.kind is Kind.REFERENCE:
+            joined.append(_alone(connection, rule, f"alone_{number}", alone[rule.name]))
+            told.append(f'CASE WHEN alone_{number}.is_alone THEN 0 ELSE 1 END AS "{beside(rule)}"')
+        elif (derived := _derived(rule)) is not None:
+            told.append(f'{derived} AS "{beside(rule)}"')
+    asked = [_column(table, name) for name in _needed(table, rules)]
+    found = connection.sql(f"SELECT {', '.join([*asked, *told])} FROM looked {' '.join(joined)}")  # noqa: S608
+    for batch in found.to_arrow_reader(BATCH_ROWS):
+        yield batch.to_pandas(types_mapper=NULLABLE.get)
+
+
+def beside(rule: Rule) -> str:
+    """The column of a batch that tells what the rule needs to know beyond its own columns."""
+    return COPIES if rule.kind is Kind.UNIQUE else f"told: {rule.name}"
+
+
+def _alone(connection: DuckDBPyConnection, rule: Rule, name: str, found: set[tuple[object, ...]]) -> str:
+    columns = ", ".join(f'"{column}"' for column in rule.columns)
+    connection.execute(
+        f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {columns}, true AS is_alone FROM looked LIMIT 0"  # noqa: S608
+    )
+    if found:
+        places = ", ".join("?" for _ in rule.columns)
+        connection.executemany(f"INSERT INTO {name} VALUES ({places}, true)", [list(each) for each in sorted(found)])  # noqa: S608
+    same = " AND ".join(f'{name}."{column}" = looked."{column}"' for column in rule.columns)
+    return f"LEFT JOIN {name} ON {same}"
+
+
+def _derived(rule: Rule) -> str | None:
+    match rule.kind:
+        case Kind.SPAN:
+            _, begin, end = rule.columns
+            return f'epoch_ms(looked."{end}") - epoch_ms(looked."{begin}")'
+        case Kind.COUNT:
+            return f'len(looked."{rule.columns[1]}")'
+        case Kind.EACH_OF:
+            known = ", ".join(f"'{value}'" for value in rule.known)
+            return f'len(list_filter(looked."{rule.columns[0]}", lambda x: x IS NULL OR x NOT IN ({known})))'
+        case _:
+            return None
+
+
+def _needed(table: Table, rules: Sequence[Rule]) -> list[str]:
+    asked = {name for rule in rules for name in (*rule.columns, *([rule.when.column] if rule.when else []))}
+    return [name for name in table.names if name in asked | set(table.key)]
+
+
+def _column(table: Table, name: str) -> str:
+    kind = next(column.type for column in table.columns if column.name == name)
+    if kind == "TIMESTAMP":
+        return f'epoch_ms(looked."{name}") AS "{name}"'
+    if kind.startswith(("ARRAY", "MAP")):
+        return f'len(looked."{name}") AS "{name}"'
+    return f'looked."{name}"'

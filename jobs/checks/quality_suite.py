@@ -1,0 +1,155 @@
+"""Rules as suites of Great Expectations, and what those say of a batch of rows.
+
+Great Expectations works on pandas frames in memory, in a context that no file or network stands behind.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+import great_expectations as gx
+import pandas as pd
+from great_expectations.data_context.types.base import ProgressBarsConfig
+from great_expectations.expectations import core as gxe
+from great_expectations.expectations.expectation import Expectation
+from great_expectations.expectations.metadata_types import FailureSeverity
+from great_expectations.expectations.row_conditions import Column
+
+from jobs.checks.quality_rows import beside
+from schemas.rules import Kind, Rule, When
+from schemas.states import RuleSeverity
+from schemas.tables import Table
+
+EXAMPLES = 5
+EXAMPLE_LENGTH = 300
+SEVERITIES = {RuleSeverity.ERROR: FailureSeverity.CRITICAL, RuleSeverity.WARNING: FailureSeverity.WARNING}
+
+
+@dataclass(slots=True, kw_only=True)
+class Verdict:
+    """What the rows looked at so far say of a rule."""
+
+    rule: Rule
+    checked: int = 0
+    failed: int = 0
+    examples: list[str] = field(default_factory=list)
+
+    @property
+    def passed(self) -> bool:
+        return not self.failed
+
+
+class Suite:
+    """The rules of one table, held against one batch of its rows after the other."""
+
+    def __init__(self, table: Table, rules: Sequence[Rule], *, examples: int = EXAMPLES) -> None:
+        self.table = table
+        self._examples = examples
+        self.verdicts = {rule.name: Verdict(rule=rule) for rule in rules}
+        self.suite = gx.ExpectationSuite(table.name, expectations=[expectation(rule) for rule in rules])
+
+    def look(self, rows: pd.DataFrame) -> Any:
+        """Take in a batch; returns what Great Expectations says of it.
+
+        Raises:
+            RuntimeError: it could not evaluate a rule.
+        """
+        told = _batch_definition().get_batch({"dataframe": rows}).validate(self.suite, result_format=self._format())
+        for each in told.results:
+            self._take(each, len(rows))
+        return told
+
+    def _format(self) -> dict[str, Any]:
+        return {
+            "result_format": "SUMMARY",
+            "partial_unexpected_count": self._examples,
+            "unexpected_index_column_names": list(self.table.key),
+            "return_unexpected_index_query": False,
+        }
+
+    def _take(self, told: Any, rows: int) -> None:
+        name = told.expectation_config.meta["rule"]
+        if "unexpected_count" not in told.result:
+            raise RuntimeError(f"The rule {name!r} of {self.table.name} was not evaluated: {told.exception_info}")
+        verdict = self.verdicts[name]
+        verdict.checked += rows
+        verdict.failed += told.result["unexpected_count"]
+        for place in told.result.get("partial_unexpected_index_list") or ():
+            example = example_of(self.table, place)
+            if len(verdict.examples) < self._examples and example not in verdict.examples:
+                verdict.examples.append(example)
+
+
+def expectation(rule: Rule) -> Expectation:
+    """The rule as Great Expectations has it. Rows in which something is NULL break only rules of presence."""
+    kind, asked = _asked(rule)
+    if rule.when is not None:
+        asked["row_condition"] = _condition(rule.when)
+    notes = f"{rule.name}. {rule.sentence}"
+    return kind(**asked, meta={"rule": rule.name}, notes=notes, severity=SEVERITIES[rule.severity])
+
+
+def _asked(rule: Rule) -> tuple[type[Expectation], dict[str, Any]]:
+    first, *others = rule.columns
+    between, told = gxe.ExpectColumnValuesToBeBetween, {"column": beside(rule)}
+    both = {"ignore_row_if": "either_value_is_missing"}
+    kinds: dict[Kind, tuple[type[Expectation], dict[str, Any]]] = {
+        Kind.UNIQUE: (between, told | {"min_value": 1, "max_value": 1}),
+        Kind.REFERENCE: (between, told | {"min_value": 1, "max_value": 1}),
+        Kind.EACH_OF: (between, told | {"min_value": 0, "max_value": 0}),
+        Kind.RANGE: (between, {"column": first, "min_value": rule.low, "max_value": rule.high}),
+        Kind.PRESENT: (gxe.ExpectColumnValuesToNotBeNull, {"column": first}),
+        Kind.ABSENT: (gxe.ExpectColumnValuesToBeNull, {"column": first}),
+        Kind.ONE_OF: (gxe.ExpectColumnValuesToBeInSet, {"column": first, "value_set": list(rule.known)}),
+        Kind.ORDER: (
+            gxe.ExpectColumnPairValuesAToBeGreaterThanB,
+            both | {"column_A": others[0] if others else first, "column_B": first, "or_equal": True},
+        ),
+        Kind.SPAN: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
+        Kind.COUNT: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
+    }
+    return kinds[rule.kind]
+
+
+def _condition(when: When) -> Any:
+    column = Column(when.column)
+    if not when.among:
+        return column.is_not_null()
+    if isinstance(when.among[0], bool):
+        return column == when.among[0]
+    return column.is_in([str(value) for value in when.among])
+
+
+def context() -> Any:
+    """A new one of Great Expectations', which tells nobody of anything."""
+    logging.getLogger("great_expectations").setLevel(logging.ERROR)
+    made = gx.get_context(mode="ephemeral")
+    made.enable_analytics(False)  # noqa: FBT003 - their signature
+    made.variables.progress_bars = ProgressBarsConfig(globally=False)
+    return made
+
+
+@cache
+def _batch_definition() -> Any:
+    asset = context().data_sources.add_pandas("rows").add_dataframe_asset("batch")
+    return asset.add_batch_definition_whole_dataframe("whole")
+
+
+def example_of(table: Table, place: Mapping[str, Any]) -> str:
+    """The key of a row, as it is told."""
+    kinds = {column.name: column.type for column in table.columns}
+    said = ", ".join(f"{name} = {_value(kinds[name], place.get(name))}" for name in table.key)
+    return said if len(said) <= EXAMPLE_LENGTH else f"{said[: EXAMPLE_LENGTH - 1]}…"
+
+
+def _value(kind: str, value: Any) -> str:
+    if value is None or value is pd.NA or value != value:  # noqa: PLR0124 - NaN
+        return "NULL"
+    if kind == "TIMESTAMP":
+        return datetime.fromtimestamp(int(value) / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return repr(str(value)) if kind == "STRING" else str(value)

@@ -1,0 +1,129 @@
+"""Who is told of alerts: Alertmanagers and webhooks, as the settings file names them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from ipaddress import ip_address
+from typing import Any, Protocol, TypeVar
+from urllib.parse import urlsplit
+
+from jobs.config.errors import UserError
+from jobs.config.stated import all_typed, refuse_unknown, secret
+
+R = TypeVar("R", "Alertmanager", "Webhook")
+
+
+class Receiver(Protocol):
+    """`name` is unique among all receivers: it stands in `alerts.sent_to`."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def url(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alertmanager:
+    """One Alertmanager, by the address its API is below. `plain_http` allows one elsewhere without TLS."""
+
+    url: str
+    name: str = ""
+    plain_http: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """An address that takes a POST for each state of an alert, signed with what `secret` refers to."""
+
+    url: str
+    secret: str = field(repr=False)
+    name: str = ""
+
+    def key(self) -> bytes:
+        """What the bodies are signed with; never print or store it.
+
+        Raises:
+            UserError: the secret is missing or empty.
+        """
+        key = secret(f"The secret of the webhook {self.name}", self.secret).strip().encode()
+        if not key:
+            raise UserError(
+                f"The secret of the webhook {self.name} is empty, so anybody could sign its messages: put a secret "
+                f"into {self.secret}."
+            )
+        return key
+
+
+def alertmanagers(stated: Any) -> tuple[Alertmanager, ...]:
+    """Those of `[[alertmanagers]]`.
+
+    Raises:
+        UserError: a key is missing or unknown, or an address is none to send to.
+    """
+    return tuple(_receiver("[[alertmanagers]]", Alertmanager, each) for each in _list("alertmanagers", stated))
+
+
+def webhooks(stated: Any) -> tuple[Webhook, ...]:
+    """Those of `[[webhooks]]`; raises like `alertmanagers`, and where a secret stands in the file itself."""
+    found = tuple(_receiver("[[webhooks]]", Webhook, each) for each in _list("webhooks", stated))
+    for hook in found:
+        if not hook.secret.startswith(("env:", "file:")):
+            raise UserError(
+                f"The secret of the webhook {hook.name} must be a reference: write env:NAME or file:PATH, and put the "
+                "secret there."
+            )
+    return found
+
+
+def refuse_same_names(receivers: Sequence[Receiver]) -> None:
+    """Two that cannot be told apart could not both be sent to once."""
+    names = [receiver.name for receiver in receivers]
+    for name in names:
+        if names.count(name) > 1:
+            raise UserError(f"Two receivers of alerts are called {name}: give each a name of its own (name = ...).")
+
+
+def _list(key: str, stated: Any) -> list[Any]:
+    if not isinstance(stated, list):
+        raise UserError(f"{key} must be a list of tables: write [[{key}]] on a line of its own.")
+    return stated
+
+
+def _receiver(place: str, kind: type[R], stated: Any) -> R:
+    if not isinstance(stated, dict):
+        raise UserError(f"{place} must be a table: write {place} on a line of its own.")
+    refuse_unknown(stated, {f.name for f in fields(kind)}, place)
+    for key in ("url", "secret"):
+        if key in {f.name for f in fields(kind)} and key not in stated:
+            raise UserError(f"{place} has no {key}: add {key} = ...")
+    values = all_typed(kind, stated, place)
+    return kind(**values | {"name": _checked(place, values)})
+
+
+def _checked(place: str, values: dict[str, Any]) -> str:
+    """The receiver's name: its own, or host and port of its address."""
+    try:
+        address = urlsplit(values["url"])
+        host, port = address.hostname, address.port
+    except ValueError:
+        raise UserError(f"The url in {place} is no address: write it like https://host:9093.") from None
+    if address.scheme not in ("http", "https") or not host:
+        raise UserError(f"The url in {place} is no address: write it like https://host:9093.")
+    if address.username or address.password:
+        raise UserError(
+            f"The url in {place} holds a user or password, which belong into no settings file: leave it out."
+        )
+    if address.scheme == "http" and not is_loopback(host) and not values.get("plain_http"):
+        more = " or, for an Alertmanager in a network that you trust, plain_http = true" if "alertm" in place else ""
+        raise UserError(f"The url in {place} sends alerts to {host} in the clear: use https://{more}.")
+    return values.get("name") or (f"{host}:{port}" if port else host)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether the host is this machine's own, as written; names are not looked up."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

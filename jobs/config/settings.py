@@ -1,0 +1,395 @@
+"""Settings: defaults, then the file, the environment, flags. Unknown keys are refused with the nearest valid one.
+
+The file is TOML. Environment: `REGROUP_<KEY>` for top-level keys, and `REGROUP_BOOTSTRAP_SERVERS` for the one cluster
+of a start without a file. A Kafka client option may name a secret instead of holding it: `env:NAME` or `file:PATH`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import MISSING, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from dashboards.databricks_warehouse import Warehouse
+from dashboards.folder import not_a_folder
+from jobs.captures.capture_files import DEFAULT_MB
+from jobs.config.code_options import refuse_code
+from jobs.config.errors import UserError
+from jobs.config.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
+from jobs.config.stated import all_typed, hints_of, refuse_unknown, secret, shown, table, text, typed
+from pipelines.event_sources import Claim, EventSource
+from pipelines.limits import GROUPS, NAME_BYTES, RESOURCES, Limits
+from pipelines.log_envelopes import LARGEST_MESSAGE
+from pipelines.log_layouts import layout, zone
+from pipelines.silver.client_hosts import ClientHosts, HostPolicy
+
+DEFAULT_CLUSTER = "kafka"
+LONGEST_FILE, LONGEST_NAME = 1_000_000, 100
+LONGEST_OPTION = 100_000
+"""Characters of a Kafka option, which may hold certificates."""
+TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks")
+REFERENCES = ("env:", "file:")
+SECRET = re.compile(r"password|secret|token|jaas|pem$")
+"""Keys that are tables of the file, and neither flags nor environment variables."""
+WANTED = {
+    "server_hostname": "dbc-0123.cloud.databricks.com",
+    "http_path": "/sql/1.0/warehouses/0123",
+    "tables": "/Volumes/main/regroup/warehouse",
+}
+"""What [databricks] has to say, with an example."""
+WAYS_IN = ((True, False, False), (False, True, True))
+"""Of `token`, `client_id` and `client_secret`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFile:
+    """A broker's, controller's or Connect worker's log on this machine, followed across rotations."""
+
+    path: str
+    layout: str = "default"
+    zone: str = "UTC"
+    broker_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """One Kafka cluster. `kafka` are librdkafka options, passed through as they are. Without `quarantine_fuse` reading
+    goes on however much of `__consumer_offsets` cannot be decoded.
+    """
+
+    name: str
+    bootstrap_servers: str
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    events_topic: str = "regroup-events"
+    events_zone: str = "UTC"
+    events_layout: str = "default"
+    events_max_message_bytes: int = LARGEST_MESSAGE
+    max_offsets_per_trigger: int = 5_000_000
+    quarantine_fuse: bool = True
+    logs: tuple[LogFile, ...] = ()
+    event_sources: tuple[EventSource, ...] = ()
+
+    def event_topics(self) -> list[str]:
+        """Return the topics with log lines: those of the sources, or the one events topic if there are no sources."""
+        return list(dict.fromkeys(source.topic for source in self.event_sources)) or [self.events_topic]
+
+    def client(self) -> dict[str, str]:
+        """Options for librdkafka with every secret resolved; never print or store what this returns."""
+        resolved = {key: secret(f"The Kafka option {key}", value) for key, value in self.kafka.items()}
+        return {"bootstrap.servers": self.bootstrap_servers} | resolved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything a job may be told. `clusters` is empty where none was named: `up` then embeds one."""
+
+    warehouse: Path = Path(".regroup/warehouse")
+    clusters: tuple[Cluster, ...] = ()
+    quiet_ms: int = 10_000
+    trigger_seconds: float = 5.0
+    analyze_seconds: float = 60.0
+    quality_seconds: float = 600.0
+    client_host: str = HostPolicy.KEEP.value
+    client_host_key: str = field(default="", repr=False)
+    maintain_seconds: float = 300.0
+    keep_commits_days: int = 90
+    keep_bronze_days: int = 400
+    keep_operations_days: int = 90
+    vacuum_days: float = 7.0
+    max_resources: int = RESOURCES
+    max_groups: int = GROUPS
+    max_name_bytes: int = NAME_BYTES
+    worth_resource_seconds: float = 10.0
+    worth_ratio: float = 0.1
+    cores: int = 2
+    driver_memory: str = "2g"
+    capture_mb: int = DEFAULT_MB
+    host: str = "127.0.0.1"
+    port: int = 8050
+    pages_token: str = field(default="", repr=False)
+    trusted_proxies: str = ""
+    identity_header: str = "X-Forwarded-User"
+    groups_header: str = "X-Forwarded-Groups"
+    pages_hosts: str = ""
+    readers: Mapping[str, Any] = field(default_factory=dict)
+    databricks: Warehouse | None = None
+    alertmanagers: tuple[Alertmanager, ...] = ()
+    webhooks: tuple[Webhook, ...] = ()
+    notify_seconds: float = 10.0
+    resend_seconds: float = 60.0
+    stale_seconds: float = 120.0
+    stuck_seconds: float = 360.0
+    availability_target: float = 0.999
+    dashboard_url: str = ""
+    runbook_url: str = ""
+    metrics_port: int = 8060
+    metrics_groups: int = 20
+
+    @classmethod
+    def load(
+        cls,
+        file: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        flags: Mapping[str, Any] | None = None,
+    ) -> Settings:
+        """Raises `UserError` for a missing or broken file, an unknown key or a value of the wrong type."""
+        environment = os.environ if environment is None else environment
+        given = {key: value for key, value in (flags or {}).items() if value is not None}
+        stated = _file(file) if file else {}
+        named = table("clusters", stated.pop("clusters", {}))
+        clusters = tuple(_cluster(name, content, environment) for name, content in named.items())
+        managers, hooks = alertmanagers(stated.pop("alertmanagers", [])), webhooks(stated.pop("webhooks", []))
+        refuse_same_names((*managers, *hooks))
+        readers, databricks = _readers(stated), _databricks(stated.pop("databricks", None))
+        known = {f.name for f in fields(cls)} - set(TABLES)
+        refuse_unknown(stated, known | set(TABLES), f"the settings file {file}")
+        _refuse_blank(stated, environment)
+        values = stated | {key: environment[name] for key in known if (name := f"REGROUP_{key.upper()}") in environment}
+        bootstrap = given.pop("bootstrap_servers", None) or environment.get("REGROUP_BOOTSTRAP_SERVERS")
+        values |= {key: value for key, value in given.items() if key in known}
+        if (wanted := given.get("cluster")) is not None:
+            cluster_name(wanted)
+        if bootstrap:
+            clusters = _one(clusters, wanted, text("The bootstrap servers", bootstrap))
+        if (why := not_a_folder(values.get("warehouse", ""))) is not None:
+            raise UserError(why)
+        hints = hints_of(cls)  # type: ignore[arg-type]
+        given = {key: typed(key, value, hints[key]) for key, value in values.items()}
+        _refuse_impossible(given)
+        # Spark and Delta take a relative path for a table's name.
+        warehouse = given.pop("warehouse", Path(".regroup/warehouse")).absolute()
+        told: dict[str, Any] = {
+            "alertmanagers": managers,
+            "webhooks": hooks,
+            "readers": readers,
+            "databricks": databricks,
+        }
+        return cls(clusters=clusters, warehouse=warehouse, **told, **given)
+
+    def secrets(self) -> tuple[str, ...]:
+        """What passwords, tokens and keys are, as far as they are there: to keep them out of what is told."""
+        found = []
+        for key, value in self._stated_secrets():
+            with suppress(UserError):
+                found.append(secret(key, value))
+        return tuple(value for value in found if value)
+
+    def literal_secrets(self) -> tuple[str, ...]:
+        """Return the keys whose secret stands in the settings themselves, and not by reference."""
+        return tuple(
+            dict.fromkeys(key for key, value in self._stated_secrets() if value and not value.startswith(REFERENCES))
+        )
+
+    def _stated_secrets(self) -> list[tuple[str, str]]:
+        told = [(key, value) for cluster in self.clusters for key, value in cluster.kafka.items() if SECRET.search(key)]
+        told += [("pages_token", self.pages_token), ("client_host_key", self.client_host_key)]
+        told += [(hook.name, hook.secret) for hook in self.webhooks]
+        if self.databricks:
+            told += [("token", self.databricks.token), ("client_secret", self.databricks.client_secret)]
+        return told
+
+    @property
+    def limits(self) -> Limits:
+        """How much of what clients choose is built."""
+        return Limits(resources=self.max_resources, groups=self.max_groups, name_bytes=self.max_name_bytes)
+
+    def hosts(self) -> ClientHosts:
+        """What becomes of clients' addresses.
+
+        Raises:
+            UserError: the key that hashing needs is not there.
+        """
+        policy = HostPolicy(self.client_host)
+        if policy != HostPolicy.HASH:
+            return ClientHosts(policy=policy)
+        key = secret("The setting client_host_key", self.client_host_key)
+        return ClientHosts(policy=policy, key=key.encode())
+
+    def only(self, name: str | None = None) -> Cluster:
+        """The cluster called `name`, or the only one.
+
+        Raises:
+            UserError: there is none, or several and no name.
+        """
+        chosen = [c for c in self.clusters if name in (None, c.name)]
+        if len(chosen) == 1:
+            return chosen[0]
+        names = ", ".join(c.name for c in self.clusters) or "none"
+        raise UserError(
+            f"Which cluster? Name one with --cluster (known: {names}), or give --bootstrap-servers HOST:PORT."
+        )
+
+
+def _file(path: Path) -> dict[str, Any]:
+    try:
+        with path.open(encoding="utf-8") as file:
+            content = file.read(LONGEST_FILE + 1)
+        if len(content) > LONGEST_FILE:
+            raise UserError(f"The settings file {path} has more than {LONGEST_FILE:,} characters: name the right one.")
+        return tomllib.loads(content)
+    except FileNotFoundError:
+        raise UserError(f"There is no settings file {path}: give an existing one with --config.") from None
+    except ValueError as error:
+        raise UserError(f"The settings file {path} is not valid TOML: {error}.") from None
+    except RecursionError:
+        raise UserError(f"The settings file {path} is nested too deeply: write flat tables.") from None
+    except OSError as error:
+        raise UserError(f"The settings file {path} cannot be read: {error.strerror}.") from None
+
+
+def _readers(stated: dict[str, Any]) -> Any:
+    """[readers], taken out. Where it names nobody, everybody would see everything, which nobody means who writes it."""
+    readers = stated.pop("readers", None)
+    if readers is not None and not readers:
+        raise UserError('[readers] names nobody: write name = ["prefix"] in lines below it, or take it away.')
+    return readers or {}
+
+
+def _refuse_blank(stated: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+    """A secret or a guard that is there and empty, most often because a variable somewhere was not set."""
+    for key in ("pages_token", "client_host_key"):
+        if key in stated and not str(stated[key]).strip():
+            raise UserError(f"The setting {key} is empty: write env:NAME or file:PATH, or take it away.")
+    for key in ("pages_token", "client_host_key", "trusted_proxies", "identity_header"):
+        name = f"REGROUP_{key.upper()}"
+        if name in environment and not environment[name].strip():
+            raise UserError(f"The environment variable {name} is empty: give it a value, or unset it.")
+
+
+def _refuse_impossible(given: Mapping[str, Any]) -> None:
+    if not 0 < given.get("availability_target", 0.5) < 1:
+        raise UserError("The setting availability_target must lie between 0 and 1, such as 0.999 for 99.9 %.")
+    policy, key = given.get("client_host", HostPolicy.KEEP), given.get("client_host_key", "")
+    if policy not in set(HostPolicy):
+        raise UserError(f"The setting client_host must be {', '.join(HostPolicy)}, but is {policy!r}.")
+    if (key or policy == HostPolicy.HASH) and not key.startswith(("env:", "file:")):
+        raise UserError(
+            'The setting client_host_key must say where the key is that client_host = "hash" needs: write env:NAME or '
+            "file:PATH."
+        )
+    for key in ("keep_commits_days", "keep_bronze_days", "keep_operations_days", "vacuum_days"):
+        if given.get(key, 0) < 0:
+            raise UserError(f"The setting {key} must be a number of days from 0 on, but is {given[key]}.")
+    for key in ("max_resources", "max_groups", "max_name_bytes"):
+        if given.get(key, 1) < 1:
+            raise UserError(f"The setting {key} must be a whole number from 1 on, but is {given[key]}.")
+    for key in ("dashboard_url", "runbook_url"):
+        if given.get(key) and not given[key].startswith(("http://", "https://")):
+            raise UserError(f"The setting {key} must be an address with http:// or https://, but is {given[key]!r}.")
+
+
+def _cluster(name: str, stated: Any, environment: Mapping[str, str]) -> Cluster:
+    place = f"[clusters.{name}]"
+    cluster_name(name)
+    stated = dict(table(f"clusters.{name}", stated))
+    options = table(f"clusters.{name}.kafka", stated.pop("kafka", {}))
+    kafka = {key: _option(f"The Kafka option {key} in {place}", value) for key, value in options.items()}
+    refuse_code(f"[clusters.{name}.kafka]", kafka, environment)
+    refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
+    if "bootstrap_servers" not in stated:
+        raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
+    logs = tuple(_log(f"[[clusters.{name}.logs]]", each) for each in _tables(f"clusters.{name}.logs", stated))
+    bound = _tables(f"clusters.{name}.event_sources", stated)
+    sources = tuple(_event_source(f"[[clusters.{name}.event_sources]]", each) for each in bound)
+    cluster = Cluster(name=name, kafka=kafka, logs=logs, event_sources=sources, **all_typed(Cluster, stated, place))
+    _readable(place, cluster.events_layout, cluster.events_zone)
+    if cluster.events_max_message_bytes < 1:
+        raise UserError(f"In {place}, events_max_message_bytes must be a number of bytes from 1 on.")
+    return cluster
+
+
+def cluster_name(name: str) -> str:
+    """Return the name of a cluster, which is also a file's name in the warehouse.
+
+    Raises:
+        UserError: it cannot be both.
+    """
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or set("/\\") & set(name) or name in (".", ".."):
+        raise UserError(
+            f"The cluster name {name[:LONGEST_NAME]!r} cannot be used: take 1 to {LONGEST_NAME} printable characters "
+            "other than slashes."
+        )
+    return name
+
+
+def _option(what: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return text(what, str(value) if isinstance(value, int | float) else value, LONGEST_OPTION)
+
+
+def _tables(key: str, stated: dict[str, Any]) -> list[Any]:
+    found = stated.pop(key.rpartition(".")[2], [])
+    if not isinstance(found, list):
+        raise UserError(f"{key} must be a list of tables: write [[{key}]] on a line of its own.")
+    return found
+
+
+def _databricks(stated: Any) -> Warehouse | None:
+    if stated is None:
+        return None
+    place = "[databricks]"
+    if not isinstance(stated, dict):
+        raise UserError(f"databricks must be a table: write {place} on a line of its own.")
+    refuse_unknown(stated, {f.name for f in fields(Warehouse)}, place)
+    for key, such_as in WANTED.items():
+        if not stated.get(key):
+            raise UserError(f'{place} has no {key}: add {key} = "{such_as}".')
+    if "/" not in str(stated["tables"]) and str(stated["tables"]).count(".") != 1:
+        raise UserError(f"In {place}, tables must be catalog.schema or a folder, but is {shown(stated['tables'])}.")
+    if tuple(bool(stated.get(key)) for key in ("token", "client_id", "client_secret")) not in WAYS_IN:
+        raise UserError(f'{place} needs token = "env:NAME", or client_id and client_secret of a service principal.')
+    return Warehouse(**all_typed(Warehouse, stated, place))
+
+
+def _log(place: str, stated: Any) -> LogFile:
+    if not isinstance(stated, dict) or "path" not in stated:
+        raise UserError(f'{place} has no path: add path = "/path/to/server.log".')
+    refuse_unknown(stated, {f.name for f in fields(LogFile)}, place)
+    log = LogFile(**all_typed(LogFile, stated, place))
+    _readable(place, log.layout, log.zone)
+    return log
+
+
+def _event_source(place: str, stated: Any) -> EventSource:
+    if not isinstance(stated, dict) or not isinstance(stated.get("topic"), str) or not stated["topic"]:
+        raise UserError(f'{place} has no topic: add topic = "NAME", the topic that this source writes to.')
+    refuse_unknown(stated, {f.name for f in fields(EventSource)}, place)
+    header, brokers, kinds = stated.get("header", ""), stated.get("brokers", []), stated.get("kinds", [])
+    if not isinstance(header, str) or (header and not all(header.partition("=")[::2])):
+        raise UserError(f'In {place}, header must be "NAME=VALUE", but is {header!r}.')
+    if not isinstance(brokers, list) or not all(type(each) is int and each >= 0 for each in brokers):
+        raise UserError(f"In {place}, brokers must be a list of broker ids such as [1, 2], but is {brokers!r}.")
+    if not isinstance(kinds, list) or not all(each in list(Claim) for each in kinds):
+        raise UserError(f"In {place}, kinds must be a list of {', '.join(Claim)}, but is {kinds!r}.")
+    return EventSource(
+        topic=stated["topic"], header=header, brokers=tuple(brokers), kinds=tuple(Claim(each) for each in kinds)
+    )
+
+
+def _readable(place: str, wanted: str, zone_name: str) -> None:
+    try:
+        layout(wanted)
+        zone(zone_name)
+    except ValueError as error:
+        raise UserError(f"In {place}: {error}") from None
+    except (OverflowError, RecursionError):
+        raise UserError(f"In {place}, the log layout is too large or nested too deeply: shorten it.") from None
+
+
+def _one(clusters: tuple[Cluster, ...], name: str | None, bootstrap: str) -> tuple[Cluster, ...]:
+    """The one cluster that a flag names, with what the file says of it."""
+    for cluster in clusters:
+        if cluster.name == name or (name is None and len(clusters) == 1):
+            return (replace(cluster, bootstrap_servers=bootstrap),)
+    return (Cluster(name=name or DEFAULT_CLUSTER, bootstrap_servers=bootstrap),)
+
+
+def defaults() -> dict[str, Any]:
+    """Every top-level setting that has a default, for the reference and `--help`."""
+    return {f.name: f.default for f in fields(Settings) if f.default is not MISSING}

@@ -1,0 +1,74 @@
+"""What a part of the analysis reads, without Spark: silver of its groups, and gold that it may replace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from duckdb import DuckDBPyConnection
+
+from dashboards.lake import milliseconds
+from jobs.tables.delta_io import table_path
+from jobs.tables.engine import connect, quoted, show, show_files
+from jobs.tables.silver_rows import datafiles
+from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
+from pipelines.gold.rows import DAY_MS, Terms
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH
+from schemas.silver import GENERATIONS
+from schemas.tables import Table
+
+PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
+"""Gold's rows are those of a day by this instant."""
+
+
+Files = Mapping[str, Sequence[str]]
+"""Of versions of tables, by their names."""
+
+
+def files_of(warehouse: Path, versions: Mapping[Table, DeltaTable]) -> Files:
+    return {table.name: datafiles(table_path(warehouse, table), version) for table, version in versions.items()}
+
+
+def silver_of(files: Files, scope: Mapping[Group, int], terms: Terms) -> dict[str, pa.Table]:
+    """Rows of `INPUTS` by name, as these files have them, that `groups.gold_of_few` needs; instants as milliseconds."""
+    with connect() as engine:
+        for table in INPUTS:
+            show_files(engine, table.name, table, files[table.name])
+        _tell(engine, {group: cut_ms(since, terms) for group, since in scope.items()})
+        engine.execute(
+            "CREATE TEMP TABLE starts AS SELECT cluster, group_id, "  # noqa: S608 - our own names
+            "coalesce(max(epoch_ms(joined_at)) FILTER (WHERE epoch_ms(joined_at) < told_ms), told_ms) AS from_ms "
+            f"FROM told LEFT JOIN {GENERATIONS.name} USING (cluster, group_id) GROUP BY cluster, group_id, told_ms"
+        )
+        return {
+            table.name: milliseconds(
+                engine.sql(
+                    f"SELECT {quoted(table.names)} FROM {table.name} JOIN starts USING (cluster, group_id) "  # noqa: S608
+                    f"WHERE epoch_ms({TIMES[table.name]}) >= from_ms"
+                ).to_arrow_table()
+            )
+            for table in INPUTS
+        }
+
+
+def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Table]) -> dict[Table, pa.Table]:
+    """Rows of these tables of gold from the day on from which each group's are wanted."""
+    found = {}
+    with connect() as engine:
+        _tell(engine, {group: since // DAY_MS * DAY_MS for group, since in scope.items()})
+        for table in tables:
+            show(engine, "stored", warehouse, table)
+            found[table] = engine.sql(
+                f"SELECT {quoted(table.names)} FROM stored JOIN told USING (cluster, group_id) "  # noqa: S608
+                f"WHERE epoch_ms({PLACES[table.name]}) >= told_ms"
+            ).to_arrow_table()
+    return found
+
+
+def _tell(engine: DuckDBPyConnection, instants: Mapping[Group, int]) -> None:
+    """An instant of each group as the view `told`."""
+    rows = [{"cluster": cluster, "group_id": group, "told_ms": at} for (cluster, group), at in instants.items()]
+    kind = pa.schema([("cluster", pa.string()), ("group_id", pa.string()), ("told_ms", pa.int64())])
+    engine.register("told", pa.Table.from_pylist(rows, kind))

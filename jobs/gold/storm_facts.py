@@ -1,0 +1,130 @@
+"""What a storm cost and how those hit differ, read from silver."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from dashboards.gold_store import moment
+from dashboards.lake import milliseconds
+from jobs.tables.engine import connect, show
+from pipelines.gold.announced import before
+from pipelines.gold.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
+from pipelines.gold.places import HOUR_MS
+from pipelines.gold.storm_cost import COST, Cost
+from pipelines.gold.storms import Storm
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS
+from schemas.states import StormScope
+from schemas.tables import Table
+
+IN_FORCE = ("group_id", "assignor", "rebalance_mode", "group_protocol")
+MEMBER = ("group_id", "incarnation", "generation_id", "member_id", "valid_from_at", "group_instance_id", "client_id",
+          "client_host", "subscribed_topics")  # fmt: skip
+
+
+def facts(warehouse: Path, storm: Storm, marks: Sequence[Mapping[str, Any]] = ()) -> tuple[Cost, list[Difference]]:
+    """Read the rows of the storm's groups; of a fleet storm those in force for all other groups too. `marks` are the
+    cluster's.
+    """
+    spent = _cost(warehouse, storm)
+    if storm.scope == StormScope.GROUP:
+        return spent, _within(warehouse, storm)
+    return spent, _among_groups(warehouse, storm, marks)
+
+
+def _cost(warehouse: Path, storm: Storm) -> Cost:
+    begin, end = storm.started_at, storm.last_at
+    times = {GENERATIONS: "joined_at", STALLS: "stopped_at_latest"}
+    asked = {"cluster": storm.cluster, "groups": sorted(storm.group_ids), "begin": begin, "end": end}
+    with connect() as engine:
+        for table, time in times.items():
+            show(engine, table.name, warehouse, table, since=(time, begin - HOUR_MS))
+        [(rebalances, lost_min, lost, lost_max, under_way)] = engine.sql(COST, params=asked).fetchall()
+    return Cost(
+        rebalances=rebalances,
+        lost_min=lost_min / 1000,
+        lost=lost / 1000,
+        lost_max=lost_max / 1000,
+        unstable=under_way / max(1, end - begin) / len(storm.group_ids),
+    )
+
+
+def _within(warehouse: Path, storm: Storm) -> list[Difference]:
+    """Which instances of the group set the storm's rebalances off."""
+    named: dict[tuple[str, str], Attributes] = {}
+    for row in _members(warehouse, storm, among_all=False):
+        name = row["group_instance_id"] or row["client_id"] or row["member_id"]
+        named[name, row["client_host"] or ""] = frozen(attributes_of(row) | {"instance": {name}})
+    who = [named[s.who, s.client_host] for s in storm.shakes if (s.who, s.client_host) in named]
+    return culprits(who, list(named.values()))
+
+
+def _among_groups(warehouse: Path, storm: Storm, marks: Sequence[Mapping[str, Any]]) -> list[Difference]:
+    """How the groups hit differ from the cluster's others."""
+    found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for row in _members(warehouse, storm, among_all=True):
+        for name, values in attributes_of(row).items():
+            found[row["group_id"]][name] |= values
+    for row in _generations(warehouse, storm):
+        for name in ("coordinator", "offsets_partition", "assignor", "rebalance_mode", "group_protocol"):
+            if row[name] is not None:
+                found[row["group_id"]][name].add(str(row[name]))
+    for mark in before(storm.started_at, marks):
+        if mark["group_id"] in found:
+            found[mark["group_id"]]["mark"].add(mark["text"])
+    hit = [frozen(values) for group, values in found.items() if group in storm.group_ids]
+    return differences(hit, [frozen(values) for group, values in found.items() if group not in storm.group_ids])
+
+
+def _members(warehouse: Path, storm: Storm, *, among_all: bool) -> list[dict[str, Any]]:
+    """Members of the generation in force when the storm began, of its groups or `among_all`; of its groups those of
+    its own generations too.
+    """
+    return _query(
+        warehouse,
+        GENERATION_MEMBERS,
+        f"""
+        WITH known AS (
+            SELECT *, incarnation::BIGINT << 32 | generation_id AS number FROM found
+            WHERE cluster = $cluster AND valid_from_at <= $last AND ($all OR group_id IN (SELECT unnest($groups)))
+        ), base AS (SELECT group_id, max(number) AS number FROM known WHERE valid_from_at <= $start GROUP BY group_id)
+        SELECT {", ".join(f"known.{name}" for name in MEMBER)} FROM known LEFT JOIN base USING (group_id)
+        WHERE known.number = base.number OR (NOT $all AND known.number > coalesce(base.number, -1))
+        """,  # noqa: S608 - our own names
+        storm,
+        all=among_all,
+    )
+
+
+def _generations(warehouse: Path, storm: Storm) -> list[dict[str, Any]]:
+    """Of every group the generation in force when the storm began; the coordinator is that of its partition."""
+    return _query(
+        warehouse,
+        GENERATIONS,
+        f"""
+        WITH known AS (SELECT * FROM found WHERE cluster = $cluster AND joined_at <= $start),
+        led AS (
+            SELECT source_partition, arg_max(coordinator_id, joined_at) AS coordinator FROM known
+            WHERE coordinator_id IS NOT NULL GROUP BY source_partition
+        ), base AS (
+            SELECT group_id, {", ".join(f"arg_max({name}, joined_at) AS {name}" for name in IN_FORCE[1:])},
+                   arg_max(source_partition, joined_at) AS source_partition FROM known GROUP BY group_id
+        )
+        SELECT base.*, source_partition AS offsets_partition, coordinator
+        FROM base LEFT JOIN led USING (source_partition)
+        """,  # noqa: S608 - our own names
+        storm,
+    )
+
+
+def _query(warehouse: Path, table: Table, sql: str, storm: Storm, **more: Any) -> list[dict[str, Any]]:
+    """`found` in the query are the table's rows that may matter."""
+    parameters = {"cluster": storm.cluster, "start": moment(storm.started_at), **more}
+    if "$last" in sql:
+        parameters |= {"last": moment(storm.last_at), "groups": sorted(storm.group_ids)}
+    with connect() as engine:
+        show(engine, "found", warehouse, table)
+        found: list[dict[str, Any]] = milliseconds(engine.sql(sql, params=parameters).to_arrow_table()).to_pylist()
+    return found

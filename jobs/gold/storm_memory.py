@@ -1,0 +1,97 @@
+"""What `jobs.gold.storms` remembers between two batches: shakes found so far, and how silver stood that they are from.
+
+It only saves work: lost or out of date, everything is looked at again, and the same storms come out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import get_type_hints
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from jobs.tables.changed_rows import Stand
+from pipelines.gold.shakes import Shake
+from schemas.states import DiagnosisCause, Evidence
+
+VERSION = 2
+"""+1 with each change in what counts as a shake or is remembered of one."""
+
+TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
+SCHEMA = pa.schema(
+    [
+        ("cluster", pa.string()),
+        *((name, TYPES.get(kind, pa.string())) for name, kind in get_type_hints(Shake).items()),
+    ]
+)
+Standing = Mapping[str, Stand]
+Group = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """`standing`: each table of silver as it was looked at; None: nothing was yet."""
+
+    standing: Standing | None
+    shakes: pa.Table
+
+    @classmethod
+    def empty(cls) -> Memory:
+        return cls(standing=None, shakes=SCHEMA.empty_table())
+
+    @classmethod
+    def of(cls, path: Path) -> Memory:
+        try:
+            table = pq.read_table(path)
+            told = json.loads(table.schema.metadata[b"regroup"])
+        except (OSError, pa.ArrowException, KeyError, TypeError, json.JSONDecodeError):
+            return cls.empty()
+        if told["version"] != VERSION or table.schema.names != SCHEMA.names:
+            return cls.empty()
+        standing = {name: Stand(*each) for name, each in told["standing"].items()}
+        return cls(standing=standing, shakes=table.cast(SCHEMA))
+
+    def save(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        told = json.dumps({"version": VERSION, "standing": self.standing})
+        part = path.with_suffix(".part")
+        pq.write_table(self.shakes.replace_schema_metadata({"regroup": told}), part)
+        part.replace(path)
+
+    def with_new(
+        self, standing: Standing, since: Mapping[Group, int], found: Mapping[Group, Iterable[Shake]]
+    ) -> Memory:
+        """What is remembered of groups `since` an instant is replaced by what was `found`."""
+        starts = pa.table(
+            {
+                "cluster": pa.array([cluster for cluster, _ in since], pa.string()),
+                "group_id": pa.array([group for _, group in since], pa.string()),
+                "since": pa.array(since.values(), pa.int64()),
+            }
+        )
+        joined = self.shakes.join(starts, ["cluster", "group_id"])
+        kept = joined.filter(pc.fill_null(pc.less(joined["at"], joined["since"]), fill_value=True)).select(SCHEMA.names)
+        new = [{"cluster": cluster, **asdict(s)} for (cluster, _), mine in found.items() for s in mine]
+        return Memory(standing=standing, shakes=pa.concat_tables([kept, pa.Table.from_pylist(new, SCHEMA)]))
+
+    def since(self, kept: Mapping[str, int]) -> Memory:
+        """Without what is older than the instant given for its cluster."""
+        parts = [
+            self.shakes.filter((pc.field("cluster") == cluster) & (pc.field("at") >= start))
+            for cluster, start in kept.items()
+        ]
+        return Memory(standing=self.standing, shakes=pa.concat_tables([SCHEMA.empty_table(), *parts]))
+
+
+def shakes_of(table: pa.Table) -> list[Shake]:
+    columns = {field.name: table[field.name].to_pylist() for field in fields(Shake)}
+    # By value: to call an enumeration takes longer than all the rest, and there may be a hundred thousand.
+    causes, evidences = {str(each): each for each in DiagnosisCause}, {str(each): each for each in Evidence}
+    columns["cause"] = [causes[cause] for cause in columns["cause"]]
+    columns["evidence"] = [evidences[evidence] for evidence in columns["evidence"]]
+    return [Shake(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]

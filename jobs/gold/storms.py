@@ -1,0 +1,212 @@
+"""Brings `storms` up to date with silver: time and again beside `up`, so only what changed is looked at again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from dashboards.lake import milliseconds
+from jobs.config.settings import Settings
+from jobs.gold.storm_facts import facts
+from jobs.gold.storm_memory import Group, Memory, Standing, shakes_of
+from jobs.spark.spark import for_few_rows
+from jobs.tables.as_of import opened
+from jobs.tables.changed_rows import GoneError, Stand, changed
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import checkpoint_path, table_path
+from jobs.tables.replace import replace_rows
+from jobs.tables.silver_rows import among, rows, stored_rows
+from pipelines.arrow_types import stored
+from pipelines.gold.lasting import Looked
+from pipelines.gold.places import HOUR_MS
+from pipelines.gold.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
+from pipelines.gold.storm_rows import is_told, storm_row, told_again
+from schemas.gold import MARKS, STORMS
+from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
+
+TIMES = {GENERATIONS: "joined_at", GROUP_EVENTS: "event_at"}
+COLUMNS = {
+    GENERATIONS: (
+        "cluster", "group_id", "incarnation", "generation_id", "joined_at", "synced_at", "group_type", "group_protocol",
+        "rebalance_mode", "trigger", "trigger_evidence", "is_empty", "member_count", "skipped_generations",
+        "coordinator_id",
+    ),
+    GROUP_EVENTS: (
+        "cluster", "group_id", "event_at", "kind", "member_id", "incarnation", "group_instance_id", "client_id",
+        "client_host", "generation_id", "detail", "evidence",
+    ),
+}  # fmt: skip
+EARLIER_MS = HOUR_MS
+"""An event may have happened so long before the generation, the row of which changed: join phases are long."""
+
+AT_ONCE = 100
+"""Groups, the rows of which are Python's values at a time."""
+
+RECENT_MS = HOUR_MS
+"""A storm may still end, though nothing new happened in it."""
+
+Known = Mapping[Group, tuple[int, int]]
+"""By group: when it was first seen, and its last record."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """Rows of `storms` that were looked at again, what they are now, and what to remember once that is stored."""
+
+    old: Sequence[Mapping[str, Any]]
+    new: Sequence[Mapping[str, Any]]
+    memory: Memory | None
+
+
+def update_storms(spark: SparkSession, settings: Settings, *, again: bool = False) -> None:
+    """The table `storms` as silver has it now; nothing is written where nothing changed.
+
+    The same silver gives the same rows, however often and after which batches this is called. With `again` everything
+    is looked at, as after a rebuild of silver.
+    """
+    warehouse = settings.warehouse
+    create_tables(spark, warehouse, (STORMS,))
+    store(spark, warehouse, look(warehouse, again=again))
+
+
+def store(spark: SparkSession, warehouse: Path, found: Update) -> None:
+    """Write what `look` found, then remember what it is from."""
+    old, new = stored(found.old, STORMS), stored(found.new, STORMS)
+    replace_rows(for_few_rows(spark), old, new, table_path(warehouse, STORMS), STORMS)
+    if found.memory is not None:
+        found.memory.save(memory_path(warehouse))
+
+
+def look(warehouse: Path, *, again: bool = False) -> Update:
+    """What silver tells of storms beyond what is stored."""
+    before = Memory.empty() if again else Memory.of(memory_path(warehouse))
+    standing = {table.name: Stand.of(opened(warehouse, table)) for table in COLUMNS}
+    known = _known(warehouse)
+    since = _changed(before, standing, known)
+    memory = before.with_new(standing, since, _shaken(warehouse, since))
+    standing_rows = rows(warehouse, STORMS, STORMS.names)
+    old: list[Mapping[str, Any]] = []
+    new: list[Mapping[str, Any]] = []
+    kept: dict[str, int] = {}
+    for cluster in sorted({cluster for cluster, _ in known}):
+        mine = [row for row in standing_rows if row["cluster"] == cluster]
+        changes = {group: at for (name, group), at in since.items() if name == cluster}
+        looked, found = _look(warehouse, cluster, known, memory, changes, mine)
+        old += looked.replaced
+        new += found
+        kept[cluster] = looked.kept
+    return Update(old=old, new=new, memory=memory.since(kept) if before.standing != standing else None)
+
+
+def memory_path(warehouse: Path) -> Path:
+    """Where it is remembered what was found so far."""
+    return checkpoint_path(warehouse, "storms") / "shakes.parquet"
+
+
+def _known(warehouse: Path) -> Known:
+    found = rows(warehouse, GROUPS, ("cluster", "group_id", "first_seen_at", "last_record_at"))
+    out = {}
+    for row in found:
+        first = row["first_seen_at"] or 0
+        out[row["cluster"], row["group_id"]] = first, row["last_record_at"] or first
+    return out
+
+
+def _changed(memory: Memory, standing: Standing, known: Known) -> dict[Group, int]:
+    """From when on each group with other rows than then is looked at again."""
+    everything = dict.fromkeys(known, 0)
+    if memory.standing is None:
+        return everything
+    since: dict[Group, int] = {}
+    for table, columns in COLUMNS.items():
+        try:
+            found = changed(columns, TIMES[table], memory.standing[table.name], standing[table.name])
+        except GoneError:
+            return everything
+        for cluster, group, at in found:
+            start = max(0, at - EARLIER_MS)
+            since[cluster, group] = min(start, since.get((cluster, group), start))
+    return since
+
+
+def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Shake]]:
+    """The shakes of these groups since then."""
+    if not since:
+        return {}
+    begin = max(0, min(since.values()) - MEMORY_MS)
+    groups = {group for _, group in since}
+    late = {
+        table: stored_rows(warehouse, table, columns, where=among(groups), since=(TIMES[table], begin))
+        for table, columns in COLUMNS.items()
+    }
+    out, keys = {}, list(since)
+    # As Python's values an hour of a thousand lively groups takes hundreds of MB.
+    for first in range(0, len(keys), AT_ONCE):
+        part = {key: since[key] for key in keys[first : first + AT_ONCE]}
+        found = {table: _of_groups(late[table], TIMES[table], part) for table in COLUMNS}
+        for key in part:
+            shaken = shakes(key[1], found[GENERATIONS][key], found[GROUP_EVENTS][key])
+            out[key] = [shake for shake in shaken if shake.at >= since[key]]
+    return out
+
+
+def _of_groups(late: pa.Table, time: str, since: Mapping[Group, int]) -> dict[Group, list[dict[str, Any]]]:
+    """The rows of these groups that count for what happened since."""
+    of_group: dict[Group, list[dict[str, Any]]] = defaultdict(list)
+    names = pa.array({group for _, group in since}, pa.string())
+    for row in milliseconds(late.filter(pc.is_in(late["group_id"], value_set=names))).to_pylist():
+        key = row["cluster"], row["group_id"]
+        if key in since and row[time] >= since[key] - MEMORY_MS:
+            of_group[key].append(row)
+    return of_group
+
+
+def _look(
+    warehouse: Path,
+    cluster: str,
+    known: Known,
+    memory: Memory,
+    changes: Mapping[str, int],
+    stored: list[dict[str, Any]],
+) -> tuple[Looked, list[dict[str, Any]]]:
+    """What was looked at again, and its rows."""
+    until = max(last for (name, _), (_, last) in known.items() if name == cluster)
+    looked = Looked(
+        cluster=cluster,
+        stored=stored,
+        since_ms=min([until - RECENT_MS, *(at - 2 * WINDOW_MS for at in changes.values())]),
+        first_seen_at={group: first for (name, group), (first, _) in known.items() if name == cluster},
+    )
+    table = memory.shakes.filter(pc.field("cluster") == cluster)
+    lately = shakes_of(table.filter(pc.field("at") >= looked.lately))
+    looked.shake_together(lately)
+    groups = looked.groups(lately)
+    is_theirs = pc.field("group_id").isin(pa.array(sorted(groups), pa.string()))
+    earlier = shakes_of(table.filter(is_theirs & (pc.field("at") < looked.lately)))
+    of_groups: dict[str, list[Shake]] = {group: [] for group in groups}
+    for shake in chain(earlier, lately):
+        if shake.group_id in groups and shake.at >= looked.needed(shake.group_id):
+            of_groups[shake.group_id].append(shake)
+    storms = looked.storms(of_groups)
+    if not storms:
+        return looked, []
+    marks = rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster)
+    before = {row["storm_id"]: row for row in looked.replaced}
+    out = []
+    for storm in storms:
+        row = before.get(storm.storm_id)
+        later = min((at for group in storm.group_ids if (at := changes.get(group)) is not None), default=None)
+        is_same = later is None or later > storm.last_at + EARLIER_MS
+        if row is not None and is_same and is_told(storm, row, marks):
+            out.append(told_again(storm, row, until))
+        else:
+            out.append(storm_row(storm, until, *facts(warehouse, storm, marks), marks))
+    return looked, out

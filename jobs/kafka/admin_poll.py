@@ -1,0 +1,360 @@
+"""One look at a cluster through its Admin API: observations in the shape of a capture's `admin.jsonl`.
+
+What does not change is told once. A call that is refused is told once too, as an `error`, and the rest goes on: every
+permission is optional.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from base64 import urlsafe_b64encode
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import KafkaException
+from kafka.admin import ConfigResource, ConfigResourceType
+
+from jobs.kafka.admin_client import Client, attempt, connect, refused
+from jobs.kafka.end_offsets import KIND as END_OFFSETS
+from jobs.kafka.end_offsets import EndOffsets
+from jobs.kafka.kafka_client import ANSWER_WITHIN_S, admin
+from pipelines.limits import DEFAULT_LIMITS, Limits
+from pipelines.long_names import shortened
+from pipelines.reassignments.statements import RULES_MS
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+Observation = dict[str, Any]
+
+SOURCE = "kafka-python"
+MOVING_S, RESTING_S = 1.0, 15.0
+"""Time between two looks while a partition is being reassigned, and else."""
+
+PERMISSIONS = {
+    "list_partition_reassignments": "DESCRIBE on the cluster, to see reassignments",
+    "describe_log_dirs": "DESCRIBE on the cluster, to see how many bytes of a reassignment are done",
+    "list_groups": "DESCRIBE on the cluster or on groups, to see groups' states between two records",
+    "describe_groups": "DESCRIBE on groups, to see members between two records",
+    "describe_topics": "DESCRIBE on topics, to see replicas and topic ids",
+    "list_offsets": "DESCRIBE on topics, to see how far behind groups were around a rebalance",
+    "describe_configs": "DESCRIBE_CONFIGS on the cluster, to see the brokers' group settings",
+}
+"""Call to what it needs and what it is for."""
+
+NAMED_TOPICS = 500
+"""Topics asked for by name in one look."""
+
+NO_SUCH_TOPIC = (3, 17)
+"""UNKNOWN_TOPIC_OR_PARTITION and INVALID_TOPIC_EXCEPTION (`org.apache.kafka.common.protocol.Errors`)."""
+
+SETTINGS = (
+    "group.consumer.assignment.interval.ms",
+    "group.consumer.heartbeat.interval.ms",
+    "group.consumer.session.timeout.ms",
+    "group.initial.rebalance.delay.ms",
+    "group.max.session.timeout.ms",
+    "group.min.session.timeout.ms",
+    "group.share.heartbeat.interval.ms",
+    "group.streams.heartbeat.interval.ms",
+    "group.streams.session.timeout.ms",
+    "offsets.retention.minutes",
+)
+
+
+class Poller:
+    """Looks at one cluster, again and again. `errors`: what failed in the last look, by call. Groups beyond `limits`
+    are left out, and counted in the observation `group_list`.
+
+    Raises:
+        UserError: an option has no counterpart, or no broker answers at the start.
+    """
+
+    def __init__(self, options: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
+        self._limits = limits
+        self._client: Client = connect(options)
+        self._groups: AdminClient = admin(options)
+        self._ends = EndOffsets(self._groups)
+        self._told: dict[tuple[str, str], bytes] = {}
+        self._assigned: set[str] = set()
+        self._moving: dict[str, list[int]] = {}
+        self._ended: dict[str, float] = {}
+        self._seen: list[Observation] = []
+        self._brokers: list[int] = []
+        self._full_at = float("-inf")
+        self.errors: dict[str, str] = {}
+
+    def close(self) -> None:
+        self._client.close()
+
+    @property
+    def is_moving(self) -> bool:
+        """A reassignment was seen in the last look, or ended so recently that brokers may not know yet."""
+        return bool(self._moving or self._ended)
+
+    @property
+    def pause_s(self) -> float:
+        """When to look again."""
+        return MOVING_S if self.is_moving else RESTING_S
+
+    def look(self) -> list[Observation]:
+        """What there is to tell now, in the order it was seen."""
+        self._seen, self.errors = [], {}
+        self._brokers, why = attempt(self._client.brokers)
+        if why is not None:
+            self._failed("describe_cluster", why)
+            return self._seen
+        before = set(self._moving)
+        self._reassignments()
+        now = time.monotonic()
+        self._ended |= dict.fromkeys(before - self._moving.keys(), now)
+        self._topics(self._moving.keys() | self._ended.keys())
+        self._ended = {t: at for t, at in self._ended.items() if t not in self._moving and now - at <= RULES_MS / 1000}
+        self._log_dirs()
+        if time.monotonic() - self._full_at >= RESTING_S:
+            self._full_at = time.monotonic()
+            self._topics(None)
+            self._settings()
+            self._list_groups()
+            self._missing_topics()
+            self._end_offsets()
+        for kind, name in [told for told in self._told if told[0] == "error" and told[1] not in self.errors]:
+            del self._told[kind, name]  # so that it is told again should it come back
+        return self._seen
+
+    def _tell(self, kind: str, subject: str, body: Mapping[str, Any], *, always: bool = False) -> bool:
+        """Whether it is another than the one told before."""
+        # A digest, since bodies hold what clients chose, at any length.
+        digest = blake2b(json.dumps(body, sort_keys=True).encode(errors="surrogatepass"), digest_size=16).digest()
+        before = self._told.get((kind, subject))
+        if always or before != digest:
+            self._told[kind, subject] = digest
+            self._seen.append({"observed_at_ms": _now_ms(), "source": SOURCE, "kind": kind, **body})
+        return before is not None and before != digest
+
+    def _failed(self, call: str, why: str, subject: str = "") -> None:
+        name = f"{call} {subject}".strip()
+        self.errors[name] = why
+        self._tell("error", name, {"call": call, "text": why} | ({"subject": subject} if subject else {}))
+
+    def _reassignments(self) -> None:
+        found, why = attempt(self._client.list_partition_reassignments)
+        if why is not None:
+            self._failed("list_partition_reassignments", why)
+            return
+        ongoing = [
+            {
+                "topic": at.topic,
+                "partition": at.partition,
+                "replicas": each["replicas"],
+                "adding": each["adding_replicas"],
+                "removing": each["removing_replicas"],
+            }
+            for at, each in sorted(found.items())
+        ]
+        self._moving = defaultdict(list)
+        for each in ongoing:
+            self._moving[each["topic"]].append(each["partition"])
+        self._tell("reassignments", "", {"ongoing": ongoing}, always=True)
+
+    def _topics(self, names: Iterable[str] | None) -> None:
+        """Those that are moving are told each time; all others when they change."""
+        wanted = None if names is None else sorted(names)
+        if wanted == []:
+            return
+        found, why = attempt(lambda: self._client.describe_topics(wanted))
+        if why is not None:
+            self._failed("describe_topics", why)
+            return
+        if wanted is None:
+            self._ends.partitions = {t["name"]: len(t["partitions"]) for t in found if not t["error_code"]}
+        for topic in sorted(found, key=lambda each: each["name"] or ""):
+            if topic["error_code"]:
+                continue
+            partitions = [
+                {
+                    "partition": each["partition_index"],
+                    "leader": each["leader_id"],
+                    "replicas": each["replica_nodes"],
+                    "isr": each["isr_nodes"],
+                }
+                for each in sorted(topic["partitions"], key=lambda each: each["partition_index"])
+            ]
+            body = {"topic": topic["name"], "topic_id": _topic_id(topic.get("topic_id")), "partitions": partitions}
+            self._tell("topic", topic["name"], body, always=wanted is not None)
+
+    def _missing_topics(self) -> None:
+        """Tell of topics that a group's leader assigned and that do not exist: they are topics without partitions.
+
+        The list of all topics leaves out those that this user may not describe; asked for by name, those are refused.
+        """
+        if not self._ends.partitions:
+            return
+        unknown = sorted(self._assigned - self._ends.partitions.keys())[:NAMED_TOPICS]
+        if not unknown:
+            return
+        found, why = attempt(lambda: self._client.describe_topics(unknown))
+        if why is not None:
+            self._failed("describe_topics", why)
+            return
+        for topic in found:
+            if topic["name"] and topic["error_code"] in NO_SUCH_TOPIC:
+                self._tell("topic", topic["name"], {"topic": topic["name"], "topic_id": None, "partitions": []})
+
+    def _log_dirs(self) -> None:
+        """Sizes of the partitions that move, on every broker that answers."""
+        if not self._moving:
+            return
+        answered, replicas = [], []
+        for broker in self._brokers:
+            found, why = attempt(partial(self._client.describe_log_dirs, dict(self._moving), brokers=[broker]))
+            refusal = why or next((name for d in _dirs(found) if (name := refused(d["error_code"]))), None)
+            if refusal is not None:
+                self._failed("describe_log_dirs", refusal, f"broker {broker}")
+                continue
+            answered.append(broker)
+            replicas += [
+                {
+                    "broker": broker,
+                    "topic": topic["name"],
+                    "partition": each["partition_index"],
+                    "size": each["partition_size"],
+                    "offset_lag": each["offset_lag"],
+                    "future": each["is_future_key"],
+                }
+                for directory in _dirs(found)
+                for topic in directory["topics"]
+                for each in topic["partitions"]
+            ]
+        self._tell("log_dirs", "", {"brokers": answered, "replicas": replicas}, always=True)
+
+    def _settings(self) -> None:
+        # Brokers may differ; the group coordinators' settings are meant to be the same on all.
+        wanted = [ConfigResource(ConfigResourceType.BROKER, str(b), dict.fromkeys(SETTINGS)) for b in self._brokers[:1]]
+        found, why = attempt(lambda: self._client.describe_configs(wanted, config_filter="all"))
+        if why is not None:
+            self._failed("describe_configs", why)
+            return
+        for broker, settings in found.get("broker", {}).items():
+            values = {name: each["value"] for name, each in sorted(settings.items())}
+            self._tell("broker_settings", broker, {"broker": int(broker), "settings": values})
+
+    def _list_groups(self) -> None:
+        """Groups of every protocol type and state; members of those that can be described."""
+        listed: list[dict[str, Any]] = []
+        for broker in self._brokers:
+            found, why = attempt(partial(self._client.list_groups, broker_ids=[broker]))
+            if why is not None:
+                self._failed("list_groups", why, f"broker {broker}")
+                continue
+            listed += found
+        groups = [
+            {
+                "group_id": each["group_id"],
+                "state": each.get("group_state"),
+                "type": each.get("group_type"),
+                "protocol_type": each["protocol_type"],
+            }
+            for each in sorted(listed, key=lambda each: each["group_id"])
+            if len(each["group_id"].encode(errors="surrogatepass")) <= self._limits.name_bytes
+        ][: self._limits.groups]
+        left_out = {"left_out": len(listed) - len(groups)} if len(groups) < len(listed) else {}
+        self._tell("group_list", "", {"groups": groups} | left_out)
+        self._assigned = set()
+        known = {group["group_id"] for group in groups}
+        self._told = {key: digest for key, digest in self._told.items() if key[0] != "group" or key[1] in known}
+        self._ends.keep(known)
+        self._consumers([g for g in groups if g["protocol_type"] in ("consumer", "")])
+        self._others(
+            [g for g in groups if g["type"] in (None, "classic") and g["protocol_type"] not in ("consumer", "")]
+        )
+
+    def _consumers(self, groups: list[dict[str, Any]]) -> None:
+        """Librdkafka describes both protocols of consumers, epochs excepted."""
+        if not groups:
+            return
+        futures = self._groups.describe_consumer_groups(
+            [group["group_id"] for group in groups], request_timeout=ANSWER_WITHIN_S
+        )
+        for group in groups:
+            try:
+                found = futures[group["group_id"]].result()
+            except KafkaException as error:
+                self._failed("describe_groups", error.args[0].str(), group["group_id"])
+                continue
+            body = _described(found, self._limits)
+            has_changed = self._tell("group", group["group_id"], group | body)
+            topics = {topic for member in body["members"] for topic, _ in member["assignment"]}
+            self._assigned |= topics
+            self._ends.reads(group["group_id"], topics, has_changed=has_changed)
+
+    def _others(self, groups: list[dict[str, Any]]) -> None:
+        """Connect workers, registries and what else speaks the classic protocol: members, without their blobs."""
+        if not groups:
+            return
+        found, why = attempt(lambda: self._client.describe_groups([group["group_id"] for group in groups]))
+        if why is not None:
+            self._failed("describe_groups", why)
+            return
+        for group in groups:
+            told = found.get(group["group_id"])
+            if told is None or told["error_code"]:
+                continue
+            members = [
+                {
+                    "member_id": each["member_id"],
+                    "instance_id": each.get("group_instance_id"),
+                    "client_id": each["client_id"],
+                    "host": each["client_host"],
+                }
+                for each in sorted(told["members"], key=lambda each: each["member_id"])
+            ]
+            body = group | {"state": told["group_state"], "assignor": told["protocol_data"], "members": members}
+            self._tell("group", group["group_id"], body)
+
+    def _end_offsets(self) -> None:
+        found, why = self._ends.look()
+        if why is not None:
+            self._failed("list_offsets", why)
+        for topic, seen in found:
+            told = {"observed_at_ms": seen.at_ms, "source": SOURCE, "kind": END_OFFSETS}
+            self._seen.append(told | {"topic": topic, "ends": seen.ends})
+
+
+def _described(group: Any, limits: Limits) -> dict[str, Any]:
+    """Members and what each was given; `too_large` instead, with how much that is, if it exceeds the limit."""
+    given = {each.member_id: each.assignment.topic_partitions for each in group.members}
+    total = sum(map(len, given.values()))
+    is_too_large = total > limits.resources
+    members = [
+        {
+            "member_id": shortened(each.member_id, limits.name_bytes),
+            "instance_id": each.group_instance_id and shortened(each.group_instance_id, limits.name_bytes),
+            "client_id": shortened(each.client_id, limits.name_bytes),
+            "host": each.host,
+            "assignment": [] if is_too_large else sorted([at.topic, at.partition] for at in given[each.member_id]),
+        }
+        for each in sorted(group.members, key=lambda each: each.member_id)
+    ]
+    coordinator = group.coordinator.id if group.coordinator else None
+    body = {"assignor": group.partition_assignor, "coordinator": coordinator, "members": members}
+    return body | {"too_large": total} if is_too_large else body
+
+
+def _dirs(found: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    return [directory for broker in found or () for directory in broker["log_dirs"]]
+
+
+def _topic_id(told: Any) -> str | None:
+    """As Kafka prints it; None where brokers know no ids (before 2.8)."""
+    found = uuid.UUID(str(told)) if told else None
+    return urlsafe_b64encode(found.bytes).decode().rstrip("=") if found and found.int else None
+
+
+def _now_ms() -> int:
+    return int(time.time() * 1000)

@@ -1,0 +1,98 @@
+"""End offsets of the topics that groups read, kept where a group has just changed: how far behind it was around that.
+
+They are asked for with every full look, and told for two minutes after a change and once from before it: at any other
+time nobody needs them, and they would be the bulk of what a poll keeps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from jobs.kafka.kafka_client import ANSWER_WITHIN_S
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+AFTER_S = 120.0
+KIND = "end_offsets"
+
+Ends = dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look found: partition (as text, as JSON has it) → offset of the next record."""
+
+    at_ms: int
+    ends: Ends
+
+
+@dataclass(slots=True)
+class EndOffsets:
+    """What is worth telling of one cluster's end offsets."""
+
+    client: AdminClient
+    partitions: Mapping[str, int] = field(default_factory=dict)
+    _topics: dict[str, frozenset[str]] = field(default_factory=dict)
+    _before: dict[str, Seen] = field(default_factory=dict)
+    _until: dict[str, float] = field(default_factory=dict)
+    _fresh: set[str] = field(default_factory=set)
+
+    def reads(self, group_id: str, topics: Iterable[str], *, has_changed: bool) -> None:
+        """A group as it is now; `has_changed` since the last look. Topics that do not exist are passed over."""
+        known, now = self._topics.get(group_id, frozenset()), frozenset(topics) & self.partitions.keys()
+        self._topics[group_id] = now
+        if has_changed:
+            until = time.monotonic() + AFTER_S
+            for topic in known | now:
+                if self._until.get(topic, 0.0) < time.monotonic():
+                    self._fresh.add(topic)
+                self._until[topic] = until
+
+    def keep(self, group_ids: Iterable[str]) -> None:
+        """Forget all other groups: they are gone."""
+        for gone in self._topics.keys() - set(group_ids):
+            del self._topics[gone]
+
+    def look(self) -> tuple[list[tuple[str, Seen]], str | None]:
+        """What is to be told, by topic and in order of time; and in words what could not be asked."""
+        read = sorted(set().union(*self._topics.values()) & self.partitions.keys())
+        found, why = self._ask(read)
+        at = int(time.time() * 1000)
+        told = []
+        for topic, ends in found.items():
+            seen = Seen(at, ends)
+            if topic in self._fresh and topic in self._before:
+                told.append((topic, self._before[topic]))
+            if self._until.get(topic, 0.0) >= time.monotonic():
+                told.append((topic, seen))
+            self._before[topic] = seen
+        self._fresh.clear()
+        return sorted(told, key=lambda each: (each[1].at_ms, each[0])), why
+
+    def _ask(self, topics: Iterable[str]) -> tuple[dict[str, Ends], str | None]:
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        wanted = {TopicPartition(topic, p): latest for topic in topics for p in range(self.partitions[topic])}
+        if not wanted:
+            return {}, None
+        futures: Mapping[Any, Any] = self.client.list_offsets(
+            wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=ANSWER_WITHIN_S
+        )
+        found: dict[str, Ends] = {}
+        why: str | None = None
+        for place, future in futures.items():
+            try:
+                offset = future.result().offset
+            except KafkaException as error:
+                why = error.args[0].str()
+                continue
+            # Without a leader the client answers no error, and no offset.
+            if offset >= 0:
+                found.setdefault(place.topic, {})[str(place.partition)] = offset
+        return found, why

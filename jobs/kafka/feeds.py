@@ -1,0 +1,78 @@
+"""The topics that Regroup reads of a cluster, each with what its records become."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from jobs.kafka.kafka_source import Feed
+from jobs.kafka.log_source import LogFeed
+from pipelines import event_batch
+from pipelines.bronze_batch import TOPIC, bronze, count
+from pipelines.limits import DEFAULT_LIMITS
+from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from jobs.config.settings import Cluster
+    from pipelines.bronze_batch import Records
+    from pipelines.coverage import Span
+    from pipelines.limits import Limits
+
+
+def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> Feed:
+    """`__consumer_offsets`: group records, folded commits, quarantine."""
+    return Feed(
+        cluster=cluster.name,
+        topic=TOPIC,
+        options=cluster.client(),
+        fold=partial(_offsets, cluster.name, limits),
+        tables=(COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE),
+        max_offsets_per_trigger=cluster.max_offsets_per_trigger,
+        tasks=tasks,
+        has_fuse=cluster.quarantine_fuse,
+    )
+
+
+def events(cluster: Cluster, *, tasks: int, topic: str | None = None) -> Feed:
+    """Return the feed of one events topic: log lines, and what Regroup sends itself."""
+    topic = topic or cluster.events_topic
+    sources = tuple(source for source in cluster.event_sources if source.topic == topic)
+    reading = event_batch.Reading(
+        cluster=cluster.name,
+        topic=topic,
+        layout=cluster.events_layout,
+        zone=cluster.events_zone,
+        sources=sources,
+        largest=cluster.events_max_message_bytes,
+    )
+    return Feed(
+        cluster=cluster.name,
+        topic=topic,
+        options=cluster.client(),
+        fold=reading,
+        tables=event_batch.TABLES,
+        max_offsets_per_trigger=cluster.max_offsets_per_trigger,
+        tasks=tasks,
+        has_headers=any(source.header for source in sources),
+    )
+
+
+def topics(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> list[Feed]:
+    """Return the feeds of all topics that are read of a cluster."""
+    further = (events(cluster, tasks=tasks, topic=topic) for topic in cluster.event_topics())
+    return [offsets(cluster, tasks=tasks, limits=limits), *further]
+
+
+def logs(cluster: Cluster) -> LogFeed:
+    """The cluster's log files on this machine."""
+    return LogFeed(cluster=cluster.name, logs=cluster.logs)
+
+
+def _offsets(cluster: str, limits: Limits, records: Records, spans: Mapping[int, Span]) -> dict[str, pa.StructArray]:
+    rows = bronze(records, cluster=cluster, limits=limits)
+    count(spans, records, rows[QUARANTINE.name].field("source_partition").to_pylist())
+    return rows

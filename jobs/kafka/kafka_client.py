@@ -1,0 +1,158 @@
+"""Kafka clients that only ever read: their options, the topics' ends and the sentences for what goes wrong."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._listoffsets import OffsetSpec
+
+from jobs.config.errors import PassingError, UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ANSWER_WITHIN_S = 15.0
+ASK_ONCE_S = 5.0
+ASK_AGAIN_S = 0.25
+# What is answered while a broker is lost, and while the others' views of a partition's leader differ.
+PASSING = {
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError._NOENT,  # noqa: SLF001 - none of the partitions asked about has a leader
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
+}
+
+REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001
+
+# The options a reader's promises rest on; nobody may change them. The group is named because librdkafka insists;
+# a reader that assigns and never commits takes no part in it.
+FIXED = {
+    "group.id": "regroup-reader",
+    "enable.auto.commit": False,
+    "enable.auto.offset.store": False,
+    "auto.offset.reset": "error",
+    "enable.partition.eof": True,
+    # One open transaction would hide a whole partition from a committed reader, group records included.
+    "isolation.level": "read_uncommitted",
+}
+# Where a partition's queue is full, librdkafka by default waits a second before it fetches again: a quarter of the
+# speed. A short queue bounds what is fetched beyond the end of a range, and thrown away.
+TUNED = {
+    "fetch.queue.backoff.ms": 10,
+    "fetch.wait.max.ms": 100,
+    "queued.min.messages": 20_000,
+    "log_level": 0,
+}
+
+_SILENT = logging.getLogger(__name__)
+_SILENT.addHandler(logging.NullHandler())
+_SILENT.propagate = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicEnds:
+    """`ends`: (first offset kept, offset of the next record) by partition; `topic_id`: None where brokers have none."""
+
+    topic_id: str | None
+    ends: Mapping[int, tuple[int, int]]
+
+
+def reader_options(options: Mapping[str, str]) -> dict[str, Any]:
+    """Options of a consumer: the user's own (TLS, SASL, buffers) over ours, except what must hold."""
+    return {**TUNED, **options, **FIXED}
+
+
+def consumer(options: Mapping[str, str]) -> Consumer:
+    return Consumer(reader_options(options), logger=_SILENT)
+
+
+def admin(options: Mapping[str, Any]) -> AdminClient:
+    return AdminClient({"log_level": 0, **options}, logger=_SILENT)
+
+
+def cluster_id(options: Mapping[str, str]) -> str:
+    """Kafka's own id of the cluster.
+
+    Raises:
+        UserError: no broker answers, or it refuses this client.
+    """
+    said: list[KafkaError] = []
+    client = admin({**options, "error_cb": said.append})
+    try:
+        return str(client.describe_cluster(request_timeout=ANSWER_WITHIN_S).result().cluster_id)
+    except KafkaException as error:
+        # The call itself only tells that time ran out.
+        client.poll(0)
+        why = next((each for each in said if each.code() in REFUSED), error.args[0])
+        raise unreachable(options, why) from None
+
+
+def topic_ends(client: AdminClient, topic: str) -> TopicEnds | None:
+    """Where the topic's partitions begin and end now; None while there is no such topic. Never creates one.
+
+    While brokers come and go it asks again, for up to `ANSWER_WITHIN_S`.
+
+    Raises:
+        KafkaException: whatever else the brokers answer, or that none does.
+    """
+    until = time.monotonic() + ANSWER_WITHIN_S
+    while True:
+        try:
+            return _ends(client, topic)
+        except KafkaException as error:
+            if error.args[0].code() not in PASSING or time.monotonic() > until:
+                raise
+        time.sleep(ASK_AGAIN_S)
+        # A client stays with what it knows of the brokers, also with one that is gone, until it asks for all of them.
+        with suppress(KafkaException):
+            client.list_topics(timeout=ASK_ONCE_S)
+
+
+def _ends(client: AdminClient, topic: str) -> TopicEnds | None:
+    try:
+        future = client.describe_topics(TopicCollection([topic]), request_timeout=ASK_ONCE_S)[topic]
+        described = future.result()
+    except KafkaException as error:
+        if error.args[0].code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return None
+        raise
+    partitions = [partition.id for partition in described.partitions]
+    low = _offsets(client, topic, partitions, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
+    high = _offsets(client, topic, partitions, OffsetSpec.latest())  # type: ignore[no-untyped-call]
+    identity = str(described.topic_id) if described.topic_id else None
+    return TopicEnds(topic_id=identity, ends={p: (low[p], high[p]) for p in partitions})
+
+
+def _offsets(client: AdminClient, topic: str, partitions: Iterable[int], spec: OffsetSpec) -> dict[int, int]:
+    wanted = {TopicPartition(topic, partition): spec for partition in partitions}
+    futures = client.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=ASK_ONCE_S)
+    found = {at.partition: future.result().offset for at, future in futures.items()}
+    if min(found.values(), default=0) < 0:
+        # What the client says, without an error, of a partition that has no leader.
+        raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
+    return found
+
+
+def unreachable(options: Mapping[str, str], error: KafkaError) -> UserError:
+    """The sentence for a cluster that does not answer this client."""
+    servers = options.get("bootstrap.servers", "")
+    if error.code() in REFUSED:
+        return UserError(f"Kafka at {servers} refuses these credentials: check the sasl options in the settings file.")
+    if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
+        return UserError(
+            f"Kafka at {servers} does not let this user read its topics: grant READ on topic __consumer_offsets."
+        )
+    return PassingError(
+        f"No Kafka broker answers at {servers} ({error.str()}): check --bootstrap-servers, the network and, for TLS, "
+        "security.protocol and ssl.ca.location in the settings file."
+    )

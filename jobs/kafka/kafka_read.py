@@ -1,0 +1,278 @@
+"""Fixed ranges of offsets, read inside a Spark worker: every record in them once, and a word on what is not there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from jobs.config.errors import PassingError, UserError
+from jobs.kafka.batch_headers import batch_at
+from jobs.kafka.kafka_client import ANSWER_WITHIN_S, consumer
+from pipelines.bronze_batch import Records
+from pipelines.coverage import Span
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from confluent_kafka import Consumer, Message
+
+MESSAGES_AT_ONCE = 20_000
+RECORDS_AT_ONCE = 500_000
+BYTES_AT_ONCE = 128 << 20
+"""Of keys and values: as many records of ordinary size have half of it, and a client may make each 1 MB long."""
+DOUBT_AFTER_S = 15.0
+"""So long without a record, the log may be shorter than planned: its ends are asked for."""
+GIVE_UP_AFTER_S = 90.0
+
+_consumers: dict[frozenset[tuple[str, str]], Consumer] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Range:
+    """Offsets `start` to `end` (exclusive) of one partition."""
+
+    partition: int
+    log_epoch: int
+    start: int
+    end: int
+
+
+class RangeReader:
+    """Iterating gives the records of the ranges in large pieces, ascending by offset within each partition.
+
+    A range ends where a record at or beyond its last offset, or the end of the log, was seen: compaction and
+    transaction markers leave offsets without a record. What the brokers no longer have is in `gaps` afterwards.
+
+    Raises:
+        UserError: the topic may not be read.
+        PassingError: Kafka stays silent.
+    """
+
+    def __init__(
+        self, options: Mapping[str, str], topic: str, ranges: Sequence[Range], *, has_headers: bool = False
+    ) -> None:
+        self.gaps: list[Span] = []
+        self._has_headers = has_headers
+        self._topic, self._options = topic, options
+        self._consumer = _kept_consumer(options)
+        self._open = {r.partition: r for r in ranges}
+        size = 1 + max(self._open)
+        self._position, self._end = np.zeros(size, np.int64), np.zeros(size, np.int64)
+        self._epoch = np.zeros(size, np.int32)
+        for r in ranges:
+            self._position[r.partition], self._end[r.partition] = r.start, r.end
+            self._epoch[r.partition] = r.log_epoch
+        self._complaint = ""
+
+    def __iter__(self) -> Iterator[Records]:
+        self._consumer.assign([TopicPartition(self._topic, r.partition, r.start) for r in self._open.values()])
+        try:
+            yield from self._records()
+        finally:
+            self._consumer.unassign()
+
+    def _records(self) -> Iterator[Records]:
+        pieces: list[Records] = []
+        size = 0
+        heard_at = time.monotonic()
+        while self._open:
+            before = len(pieces)
+            if self._take(self._consumer.consume(self._wanted(), 0.1), pieces):
+                heard_at = time.monotonic()
+                size += sum(map(_size, pieces[before:]))
+            elif time.monotonic() - heard_at > DOUBT_AFTER_S:
+                self._doubt(since=heard_at)
+            if sum(len(piece.key) for piece in pieces) >= RECORDS_AT_ONCE or size >= BYTES_AT_ONCE:
+                yield _joined(pieces)
+                pieces, size = [], 0
+        if pieces:
+            yield _joined(pieces)
+
+    def _wanted(self) -> int:
+        """No more than can be left, so that the last call does not wait for more."""
+        at = list(self._open)
+        return int(min(MESSAGES_AT_ONCE, max(1, (self._end[at] - self._position[at]).sum())))
+
+    def _take(self, messages: list[Message], pieces: list[Records]) -> bool:
+        """Sort out one answer; whether it brought anything on."""
+        keys = [message.key() for message in messages]
+        notes: list[Message] = []
+        if None in keys:  # a null key, or no record at all
+            notes = [message for message in messages if message.error()]
+            messages = [message for message in messages if not message.error()]
+            keys = [message.key() for message in messages]
+        piece = self._piece(messages, keys)
+        if len(piece.key):
+            pieces.append(piece)
+        before = len(self._open)
+        if messages:
+            self._close_finished()
+        for note in notes:
+            self._note(note)
+        return len(piece.key) > 0 or len(self._open) < before
+
+    def _piece(self, messages: list[Message], keys: list[bytes | None]) -> Records:
+        partition = np.array([message.partition() for message in messages], np.int32)
+        offset = np.array([message.offset() for message in messages], np.int64)
+        timestamp = np.array([message.timestamp()[1] for message in messages], np.int64)
+        values = [message.value() for message in messages]
+        headers = [_headers(message) for message in messages] if self._has_headers else []
+        inside = (self._position[partition] <= offset) & (offset < self._end[partition])
+        # Of a repeated index the last assignment stays: the newest offset of each partition.
+        self._position[partition] = np.maximum(self._position[partition], offset + 1)
+        if not inside.all():
+            at = np.flatnonzero(inside)
+            partition, offset, timestamp = partition[at], offset[at], timestamp[at]
+            keys, values = [keys[i] for i in at.tolist()], [values[i] for i in at.tolist()]
+            headers = [headers[i] for i in at.tolist()] if self._has_headers else []
+        return Records(
+            log_epoch=self._epoch[partition],
+            partition=partition,
+            offset=offset,
+            timestamp_ms=timestamp,
+            key=keys,
+            value=values,
+            headers=headers,
+        )
+
+    def _close_finished(self) -> None:
+        finished = [p for p in self._open if self._position[p] >= self._end[p]]
+        for partition in finished:
+            del self._open[partition]
+        if finished and self._open:
+            # Nothing beyond the range is wanted, so nothing more should be fetched.
+            self._consumer.incremental_unassign([TopicPartition(self._topic, p) for p in finished])
+
+    def _note(self, note: Message) -> None:
+        """One of librdkafka's events: the end of a log, an offset that is gone, a fault."""
+        error, partition = note.error(), note.partition()
+        assert error is not None
+        code = error.code()
+        if code == KafkaError._PARTITION_EOF:  # noqa: SLF001
+            if partition in self._open and note.offset() >= self._end[partition]:
+                self._position[partition] = self._end[partition]
+                self._close_finished()
+        elif code in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):  # noqa: SLF001
+            if partition in self._open:
+                self._skip_lost(partition)
+        elif code == KafkaError._BAD_COMPRESSION:  # noqa: SLF001
+            if partition in self._open:
+                self._skip_batch(partition, note.offset(), error.str())
+        elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise self._refused()
+        elif code != KafkaError.GROUP_AUTHORIZATION_FAILED:  # about the coordinator, which a reader has no use for
+            self._complaint = error.str()
+
+    def _skip_lost(self, partition: int) -> None:
+        """Our position is outside the log: go on where the log begins now, up to where it ends now."""
+        low, high = self._log_ends(partition)
+        if self._position[partition] < low:
+            first, end = int(self._position[partition]), int(self._end[partition])
+            self._position[partition] = min(low, end)
+            self._gap(partition, first, min(low, end), "deleted from the log before it was read")
+        self._shorten(partition, high)
+        self._go_on(partition)
+
+    def _skip_batch(self, partition: int, base: int | None, complaint: str) -> None:
+        """Go on after a batch that cannot be unpacked; whoever may write to the topic can send one."""
+        position = int(self._position[partition])
+        found = batch_at(self._options, self._topic, partition, position)
+        if found is None or found.base != base:
+            # A complaint about a batch that was skipped before, or the brokers do not say where the batch ends.
+            self._complaint = complaint
+            return
+        self._position[partition] = end = min(found.end, int(self._end[partition]))
+        self._gap(partition, position, end, "a compressed batch of records cannot be unpacked: broken, or too large")
+        self._go_on(partition)
+
+    def _go_on(self, partition: int) -> None:
+        """Read the partition from its position, which was changed."""
+        self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
+        if self._position[partition] < self._end[partition]:
+            again = TopicPartition(self._topic, partition, int(self._position[partition]))
+            self._consumer.incremental_assign([again])
+        else:
+            del self._open[partition]
+
+    def _shorten(self, partition: int, high: int) -> None:
+        """The range cannot go beyond where the log ends now."""
+        position, end = int(self._position[partition]), int(self._end[partition])
+        if (reached := max(position, high)) < end:
+            self._end[partition] = reached
+            self._gap(partition, reached, end, "the log ends before it: the topic was recreated or truncated")
+
+    def _gap(self, partition: int, start: int, end: int, reason: str) -> None:
+        epoch = int(self._epoch[partition])
+        self.gaps.append(
+            Span(partition=partition, log_epoch=epoch, from_offset=start, to_offset=end, gap_reason=reason)
+        )
+
+    def _doubt(self, *, since: float) -> None:
+        """Nothing came for a while: the logs may end before the ranges do; after long, give up."""
+        for partition in self._open:
+            self._shorten(partition, self._log_ends(partition)[1])
+        self._close_finished()
+        if self._open and time.monotonic() - since > GIVE_UP_AFTER_S:
+            raise PassingError(
+                f"Kafka sent nothing of {self._topic} for {GIVE_UP_AFTER_S:.0f} s"
+                f"{f' ({self._complaint})' if self._complaint else ''}: check the brokers; reading goes on from here."
+            )
+
+    def _log_ends(self, partition: int) -> tuple[int, int]:
+        """First offset and next one; (0, 0) for a partition that is no more."""
+        try:
+            ends = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), ANSWER_WITHIN_S)
+        except KafkaException as error:
+            unknown = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_PARTITION)  # noqa: SLF001
+            if error.args[0].code() in unknown and self._is_gone(partition):
+                return 0, 0
+            self._complaint = error.args[0].str()
+            return 0, int(self._end[partition])
+        return ends
+
+    def _is_gone(self, partition: int) -> bool:
+        """Whether the brokers say so: librdkafka also calls unknown what it was not allowed to hear of."""
+        try:
+            found = self._consumer.list_topics(self._topic, ANSWER_WITHIN_S).topics[self._topic]
+        except KafkaException as error:
+            self._complaint = error.args[0].str()
+            return False
+        if found.error is not None and found.error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+            raise self._refused()
+        return partition not in found.partitions
+
+    def _refused(self) -> UserError:
+        return UserError(f"Kafka does not let this user read {self._topic}: grant READ on that topic.")
+
+
+def _kept_consumer(options: Mapping[str, str]) -> Consumer:
+    """One consumer per worker process and cluster: a new one would connect and learn the metadata for every batch."""
+    identity = frozenset(options.items())
+    if identity not in _consumers:
+        _consumers[identity] = consumer(options)
+    return _consumers[identity]
+
+
+def _headers(message: Message) -> list[tuple[str, bytes | None]]:
+    found: Any = message.headers()  # a list of pairs, though its type also allows a dictionary
+    return found or []
+
+
+def _size(piece: Records) -> int:
+    return sum(map(len, filter(None, piece.key))) + sum(map(len, filter(None, piece.value)))
+
+
+def _joined(pieces: list[Records]) -> Records:
+    return Records(
+        log_epoch=np.concatenate([piece.log_epoch for piece in pieces]),
+        partition=np.concatenate([piece.partition for piece in pieces]),
+        offset=np.concatenate([piece.offset for piece in pieces]),
+        timestamp_ms=np.concatenate([piece.timestamp_ms for piece in pieces]),
+        key=[key for piece in pieces for key in piece.key],
+        value=[value for piece in pieces for value in piece.value],
+        headers=[headers for piece in pieces for headers in piece.headers],
+    )

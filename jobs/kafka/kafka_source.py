@@ -1,0 +1,182 @@
+"""The streaming data source: fixed ranges of one topic, folded to bronze rows inside the workers.
+
+Written for `__consumer_offsets`, which Spark's own Kafka source reads as empty by default: it assigns partitions and
+never subscribes, since a subscription would write a group of its own into the very topic it watches.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from confluent_kafka import KafkaException
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
+
+from jobs.kafka.bronze_source import read_stream
+from jobs.kafka.fuse import InARow
+from jobs.kafka.kafka_client import TopicEnds, admin, topic_ends, unreachable
+from jobs.kafka.kafka_read import Range, RangeReader
+from jobs.kafka.source_position import Position, lost
+from jobs.tables.garbage import no_collection
+from jobs.tables.output import FEW_BYTES, Output, union
+from pipelines.arrow_types import row_type
+from pipelines.coverage import Span
+from schemas.bronze import COVERAGE, QUARANTINE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from pipelines.bronze_batch import Records
+    from schemas.tables import Table
+
+    Fold = Callable[[Records, Mapping[int, Span]], Mapping[str, pa.StructArray]]
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Feed:
+    """One topic of one cluster, and what its records become.
+
+    A stream without a checkpoint begins at `start`. Records have their headers if `has_headers`. `fold` turns records
+    into rows by table name and counts them into the spans of their partitions; `tables` are all it may fill, besides
+    `coverage`. Where tasks may write files of these themselves, `folders` has where, and of more than `few_bytes` they
+    do. `options` are librdkafka's and may hold secrets: they travel pickled, never as options of the data source, which
+    Spark would print.
+    """
+
+    cluster: str
+    topic: str
+    options: Mapping[str, str] = field(repr=False)
+    fold: Fold
+    tables: tuple[Table, ...]
+    max_offsets_per_trigger: int
+    tasks: int
+    has_fuse: bool = False
+    has_headers: bool = False
+    folders: Mapping[str, str] = field(default_factory=dict)
+    few_bytes: int = FEW_BYTES
+    start: Position = field(default_factory=Position)
+
+    def stream(self, spark: SparkSession) -> DataFrame:
+        """The topic's rows, from `start` where there is no checkpoint."""
+        return read_stream(spark, FeedReader(self), (*self.tables, COVERAGE))
+
+
+@dataclass(frozen=True)
+class Share(InputPartition):
+    """What one task reads; `gaps` are known before."""
+
+    ranges: tuple[Range, ...]
+    gaps: tuple[Span, ...]
+
+
+class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Plans batches in the driver, reads them in the workers. A planned batch, read again, gives the same rows."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        self._target: TopicEnds | None = None
+        self._has_target = False
+        self._has_waited = False
+
+    # ruff: noqa: N802 - the names below are Spark's
+
+    def initialOffset(self) -> dict[str, Any]:
+        return self._feed.start.stored()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        return ReadMaxRows(self._feed.max_offsets_per_trigger)
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        self._target = self._ends()
+        self._has_target = True
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        ends = self._target if self._has_target else self._ends()
+        if ends is None:
+            return start
+        most = None if isinstance(limit, ReadAllAvailable) else self._feed.max_offsets_per_trigger
+        return Position.of(start).seen(ends).advanced(ends, most).stored()
+
+    def _ends(self) -> TopicEnds | None:
+        try:
+            ends = topic_ends(admin(self._feed.options), self._feed.topic)
+        except KafkaException as error:
+            raise unreachable(self._feed.options, error.args[0]) from None
+        if ends is None and not self._has_waited:
+            self._has_waited = True
+            log.warning("waiting: the topic %s does not exist yet on %s", self._feed.topic, self._feed.cluster)
+        return ends
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        before, after = Position.of(start), Position.of(end)
+        gaps = lost(before, after)
+        ranges = []
+        for partition, place in after.places.items():
+            old = before.place(partition)
+            first = old.offset if old.log_epoch == place.log_epoch else place.begin
+            if first < place.offset:
+                ranges.append(Range(partition=partition, log_epoch=place.log_epoch, start=first, end=place.offset))
+        shares = [share for share in _packed(ranges, self._feed.tasks) if share]
+        if gaps and not shares:
+            shares = [[]]
+        return [Share(ranges=tuple(s), gaps=() if i else tuple(gaps)) for i, s in enumerate(shares)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, Share)
+        feed = self._feed
+        output = Output(tables=(*feed.tables, COVERAGE), folders=feed.folders, few_bytes=feed.few_bytes)
+        spans = {
+            r.partition: Span(partition=r.partition, log_epoch=r.log_epoch, from_offset=r.start, to_offset=r.end)
+            for r in partition.ranges
+        }
+        gaps = list(partition.gaps)
+        if partition.ranges:
+            reader = RangeReader(feed.options, feed.topic, partition.ranges, has_headers=feed.has_headers)
+            fuse = InARow(feed.cluster, feed.topic) if feed.has_fuse else None
+            with no_collection():
+                for records in reader:
+                    rows = feed.fold(records, spans)
+                    if fuse:
+                        fuse.hold(records, rows[QUARANTINE.name])
+                    yield from output.of(rows)
+            gaps += reader.gaps
+        yield from output.rest()
+        covered = [span.row(feed.cluster, feed.topic) for span in (*_around(spans, gaps), *gaps)]
+        yield from union({COVERAGE.name: pa.array(covered, row_type(COVERAGE))}, output.tables)
+
+
+def _packed(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
+    """The ranges on so many tasks, of nearly equal size."""
+    shares: list[list[Range]] = [[] for _ in range(tasks)]
+    sizes = [0] * tasks
+    for each in sorted(ranges, key=lambda r: (r.start - r.end, r.partition)):
+        least = sizes.index(min(sizes))
+        shares[least].append(each)
+        sizes[least] += each.end - each.start
+    return shares
+
+
+def _around(spans: Mapping[int, Span], gaps: Sequence[Span]) -> list[Span]:
+    """The parts of the spans that were read, between their gaps. What was counted in a span is in its first part."""
+    found = []
+    for span in spans.values():
+        parts, start = [], span.from_offset
+        mine = (gap for gap in gaps if (gap.partition, gap.log_epoch) == (span.partition, span.log_epoch))
+        for gap in sorted(mine, key=lambda gap: gap.from_offset):
+            parts.append((start, min(gap.from_offset, span.to_offset)))
+            start = max(start, gap.to_offset)
+        whole = [part for part in (*parts, (start, span.to_offset)) if part[0] < part[1]]
+        for at, (begin, end) in enumerate(whole):
+            if at == 0:
+                found.append(replace(span, from_offset=begin, to_offset=end))
+            else:
+                part = Span(partition=span.partition, log_epoch=span.log_epoch, from_offset=begin, to_offset=end)
+                found.append(part)
+    return found

@@ -1,0 +1,196 @@
+"""Lines of log files: once from the beginning, or on and on as a file grows, is rotated and truncated."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import stat
+import zlib
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from jobs.config.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_LINE_BYTES = 65_536
+"""No lifecycle line is longer: ids are at most 32,767 bytes each. Of a longer line only so much is kept."""
+
+HEAD_BYTES = 256
+"""How much of a file's beginning tells it from another one under the same name and inode."""
+
+
+class FileLine(NamedTuple):
+    """`line_no` counts from 1. An oversized line is cut and belongs into quarantine."""
+
+    source_id: str
+    line_no: int
+    line: str
+    is_oversized: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where to go on: the byte after the last complete line of the file that begins with `head` (a hash of its first
+    `min(offset, HEAD_BYTES)` bytes). `line_no` counts on across rotations, so that (file name, number) stays unique.
+    """
+
+    inode: int
+    offset: int
+    line_no: int
+    head: str
+
+    def to_json(self) -> dict[str, int | str]:
+        return asdict(self)
+
+
+def read_file(path: Path, source_id: str | None = None) -> Iterator[FileLine]:
+    """Every line of a file, also of a gzipped one, with its name as `source_id` if none is given.
+
+    Bytes that are not UTF-8 are replaced. A last line without a newline counts.
+
+    Raises:
+        UserError: the file is missing, may not be read, or is not what its name says.
+    """
+    with _open(path) as stream:
+        number = 0
+        try:
+            for raw, size, _ in _raw_lines(stream):
+                number += 1
+                yield _line(source_id or path.name, number, raw, size)
+        except (gzip.BadGzipFile, EOFError, zlib.error):
+            raise UserError(
+                f"The log file {path} is not a whole gzip file after line {number}: copy it again."
+            ) from None
+
+
+class Follower:
+    """The lines that a file has gained, since its beginning or since a saved position.
+
+    A line counts once its newline has arrived. When the file was renamed, what it gained before is still read, from the
+    open file or, after a restart, from the neighbour it was renamed to; then the new one from its beginning. A file
+    that shrank or begins differently is read from its beginning.
+    """
+
+    def __init__(self, path: Path, position: Position | None = None, source_id: str | None = None) -> None:
+        self.path = path
+        self._source_id = source_id or path.name
+        self._line_no = position.line_no if position else 0
+        self._offset = 0
+        self._stream = self._resume(position)
+
+    def _resume(self, position: Position | None) -> IO[bytes]:
+        stream = _open_plain(self.path)
+        if position is None:
+            return stream
+        # The renamed file first: what it still holds comes before the new one.
+        candidates = [*(_open_plain(path) for path in _renamed(self.path, position.inode)), stream]
+        chosen = next((s for s in candidates if _is_at(s, position)), stream)
+        for other in candidates:
+            if other is not chosen:
+                other.close()
+        self._offset = position.offset if _is_at(chosen, position) else 0
+        return chosen
+
+    @property
+    def position(self) -> Position:
+        """After the last line that `poll` returned."""
+        return Position(
+            inode=os.fstat(self._stream.fileno()).st_ino,
+            offset=self._offset,
+            line_no=self._line_no,
+            head=_head(self._stream, self._offset),
+        )
+
+    def poll(self, most: int = 10_000) -> list[FileLine]:
+        """At most so many lines; none if there are none now."""
+        lines = list(self._gained(most))
+        while len(lines) < most and self._is_replaced():
+            lines += self._gained(most - len(lines), is_finished=True)
+            if len(lines) < most:
+                self._stream.close()
+                self._stream, self._offset = _open_plain(self.path), 0
+                lines += self._gained(most - len(lines))
+        return lines
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def _gained(self, most: int, *, is_finished: bool = False) -> Iterator[FileLine]:
+        if os.fstat(self._stream.fileno()).st_size < self._offset:
+            self._offset = 0
+        self._stream.seek(self._offset)
+        for _, (raw, size, is_complete) in zip(range(most), _raw_lines(self._stream), strict=False):
+            if not (is_complete or is_finished):
+                return
+            self._offset += size
+            self._line_no += 1
+            yield _line(self._source_id, self._line_no, raw, size)
+
+    def _is_replaced(self) -> bool:
+        try:
+            now = self.path.stat()
+        except OSError:
+            return False  # between the renaming and the new file
+        mine = os.fstat(self._stream.fileno())
+        return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino)
+
+
+def _raw_lines(stream: IO[bytes] | gzip.GzipFile) -> Iterator[tuple[bytes, int, bool]]:
+    """(line without its end, at most MAX_LINE_BYTES + 1 of it; bytes taken from the stream; whether it had an end)."""
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        size, last = len(line), line
+        while not last.endswith(b"\n") and (last := stream.readline(MAX_LINE_BYTES)):
+            size += len(last)
+        is_complete = last.endswith(b"\n")
+        yield line.removesuffix(b"\n").removesuffix(b"\r"), size, is_complete
+
+
+def _line(source_id: str, number: int, raw: bytes, size: int) -> FileLine:
+    is_oversized = size > MAX_LINE_BYTES + 1
+    return FileLine(source_id, number, raw[:MAX_LINE_BYTES].decode("utf-8", "replace"), is_oversized)
+
+
+def _head(stream: IO[bytes], offset: int) -> str:
+    return hashlib.sha256(os.pread(stream.fileno(), min(offset, HEAD_BYTES), 0)).hexdigest()[:16]
+
+
+def _is_at(stream: IO[bytes], position: Position) -> bool:
+    size = os.fstat(stream.fileno()).st_size
+    return size >= position.offset and _head(stream, position.offset) == position.head
+
+
+def _renamed(path: Path, inode: int) -> list[Path]:
+    """The file with this inode that log4j renamed `path` to."""
+    return [Path(e.path) for e in os.scandir(path.parent) if e.inode() == inode and e.name.startswith(f"{path.name}.")]
+
+
+def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
+    plain = _open_plain(path)
+    if plain.read(2) == b"\x1f\x8b":
+        plain.close()
+        return gzip.open(path)
+    plain.seek(0)
+    return plain
+
+
+def _open_plain(path: Path) -> IO[bytes]:
+    """Open a regular file, also through a symbolic link, as rotation makes them.
+
+    O_NONBLOCK: a named pipe without a writer would let `open` wait for ever.
+    """
+    try:
+        stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb")
+    except FileNotFoundError:
+        raise UserError(
+            f"There is no log file {path}: correct the path, or wait until the broker has made it."
+        ) from None
+    except OSError as error:
+        raise UserError(f"The log file {path} cannot be read ({error.strerror}): let this user read it.") from None
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise UserError(f"The log file {path} is no regular file: name the file that the broker writes.")
+    return stream

@@ -1,0 +1,78 @@
+"""Where a stream without a checkpoint goes on: where bronze ends."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING
+
+import deltalake
+from delta.tables import DeltaTable
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.kafka.source_position import Place, Position
+from jobs.tables.conflicts import turn
+from jobs.tables.delta_io import read, table_path
+from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from pyspark.sql import Column, SparkSession
+
+    from jobs.kafka.kafka_source import Feed
+    from schemas.tables import Table
+
+
+def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> Position:
+    """The position after everything that `coverage` says of the feed's topic.
+
+    Coverage is written last, so rows beyond it are of a batch that was not finished: they are deleted, to be read
+    again. Without that, runs of commits folded another way would count twice.
+    """
+    if not any(_has_rows(warehouse, table) for table in (*feed.tables, COVERAGE)):
+        return Position()
+    spans = read(spark, warehouse, COVERAGE)
+    here = (F.col("cluster") == feed.cluster) & (F.col("source") == feed.topic)
+    newest = spans.where(here).groupBy("source_partition", "log_epoch").agg(F.max("to_offset").alias("end")).collect()
+    places: dict[int, Place] = {}
+    for row in sorted(newest, key=lambda r: r.log_epoch):
+        places[row.source_partition] = Place(log_epoch=row.log_epoch, begin=0, offset=row.end)
+    for table in feed.tables:
+        if not _has_rows(warehouse, table):
+            continue
+        unfinished = _beyond(table, feed, places)
+        path = table_path(warehouse, table)
+        target = DeltaTable.forPath(spark, path)
+        if not target.toDF().where(unfinished).isEmpty():
+            with turn(path, alone=True):
+                target.delete(unfinished)
+    return Position(places=places)
+
+
+def _has_rows(warehouse: Path, table: Table) -> bool:
+    # deltalake answers in milliseconds what a first query of Spark takes seconds for.
+    return bool(deltalake.DeltaTable(table_path(warehouse, table)).file_uris())
+
+
+def _beyond(table: Table, feed: Feed, places: Mapping[int, Place]) -> Column:
+    """Rows of this feed at or after its places; observations, which repeat harmlessly under one key, are left alone."""
+    epoch, partition, offset = F.col("log_epoch"), F.col("source_partition"), F.col("source_offset")
+    mine = F.col("cluster") == feed.cluster
+    match table.name:
+        case OFFSET_COMMITS.name:
+            offset = F.col("last_offset")
+        case COORDINATOR_EVENTS.name:
+            source = F.regexp_extract("source_id", r"^(.*)-(\d+)(#\d+)?$", 1)
+            partition = F.regexp_extract("source_id", r"^(.*)-(\d+)(#\d+)?$", 2).try_cast("int")
+            mine, epoch, offset = mine & (source == feed.topic), F.lit(0), F.col("line_no")
+        case QUARANTINE.name:
+            mine &= F.col("source") == feed.topic
+        case ADMIN_OBSERVATIONS.name:
+            return F.lit(False)  # noqa: FBT003 - a literal, not a flag
+    before = [
+        (partition == p) & ((epoch < place.log_epoch) | ((epoch == place.log_epoch) & (offset < place.offset)))
+        for p, place in places.items()
+    ]
+    return mine & ~reduce(or_, before, F.lit(False))  # noqa: FBT003

@@ -1,0 +1,204 @@
+"""What a process tells of the jobs that it runs, in the table `job_runs`: that they began, still run, how they ended.
+
+Nothing hangs on it: that a run cannot be told of is said once, and it goes on. A killed process tells nothing more, so
+of a run that has not been heard of for longer than `HEARTBEAT_MS` nobody knows how it ended.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+import tomllib
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, NamedTuple, Self
+
+from jobs.config.errors import ERROR_LENGTH, UserError, one_line, wrapped
+from jobs.tables import small_table
+from schemas.operations import HEARTBEAT_MS, JOB_RUNS
+from schemas.states import JobOutcome
+from schemas.visible import visible_text
+
+FIRST_SECONDS = 5.0
+"""A job may make the warehouse itself: as long as there is none, it is looked for again after so long."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    job: str
+    run_id: str
+    started_at: int
+    part_of: str | None
+    is_over: bool = False
+
+
+class _Word(NamedTuple):
+    run: _Run
+    outcome: JobOutcome = JobOutcome.RUNNING
+    error: str | None = None
+
+
+@dataclass(kw_only=True)
+class Runs:
+    """The run of `job` in this process, and of jobs that are parts of it. `secrets` are never told."""
+
+    warehouse: Path
+    job: str
+    say: Callable[[str], None]
+    secrets: Sequence[str] = ()
+    heartbeat_ms: int = HEARTBEAT_MS
+    _runs: list[_Run] = field(default_factory=list)
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+    _over: threading.Event = field(default_factory=threading.Event)
+    _told_ms: int = 0
+    _has_complained: bool = False
+    _has_failed: bool = False
+
+    def __enter__(self) -> Self:
+        self.start(self.job)
+        threading.Thread(target=self._go_on_telling, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if error is None:
+            self.end(JobOutcome.SUCCEEDED)
+        elif isinstance(error, KeyboardInterrupt):
+            self.end(JobOutcome.STOPPED)
+        else:
+            self.end(JobOutcome.FAILED, self._sentence(error))
+
+    def start(self, *jobs: str) -> None:
+        """These begin now; all but `job` itself are parts of it."""
+        began = _now_ms()
+        with self._lock:
+            new = [
+                _Run(
+                    job=job,
+                    run_id=uuid.uuid4().hex,
+                    started_at=began,
+                    part_of=None if job == self.job else self.job,
+                )
+                for job in jobs
+            ]
+            self._runs += new
+            self._tell([_Word(run) for run in new])
+
+    def end(self, outcome: JobOutcome, error: str | None = None) -> None:
+        """`job` ended so, and with it its parts, which were stopped then. Only the first end counts."""
+        with self._lock:
+            self._over.set()
+            running = [run for run in self._runs if not run.is_over]
+            for run in running:
+                run.is_over = True
+            self._tell([_Word(r, JobOutcome.STOPPED) if r.part_of else _Word(r, outcome, error) for r in running])
+
+    @contextmanager
+    def failing(self, part: str) -> Iterator[None]:
+        """What fails herein is a failure of that part; what fails after it, in another, is a consequence."""
+        try:
+            yield
+        except Exception as error:
+            self.failed(part, error)
+            raise
+
+    def failed(self, part: str, error: Exception) -> None:
+        """That part failed, unless another did before."""
+        with self._lock:
+            failed = [run for run in self._runs if run.job == part and not run.is_over and not self._has_failed]
+            self._has_failed = True
+            for run in failed:
+                run.is_over = True
+            self._tell([_Word(run, JobOutcome.FAILED, self._sentence(error)) for run in failed])
+
+    def again(self) -> None:
+        """The part that failed begins anew."""
+        with self._lock:
+            self._has_failed = False
+            running = {run.job for run in self._runs if not run.is_over}
+            self.start(*{run.job for run in self._runs if run.is_over} - running)
+
+    @contextmanager
+    def until_terminated(self) -> Iterator[None]:
+        """A SIGTERM meanwhile ends the process as ever, but is told before."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def terminated(number: int, _: FrameType | None) -> None:
+            self.end(JobOutcome.STOPPED)
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+
+        before = signal.signal(signal.SIGTERM, terminated)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+    def _go_on_telling(self) -> None:
+        while not self._over.wait(self.heartbeat_ms / 1000 if self._told_ms else FIRST_SECONDS):
+            with self._lock:
+                self._tell([_Word(run) for run in self._runs if not run.is_over])
+
+    def _tell(self, words: Sequence[_Word]) -> None:
+        # A warehouse that is not there is no place to tell of a job that may have been given a wrong name.
+        if not words or not self.warehouse.is_dir():
+            return
+        now = max(_now_ms(), self._told_ms + 1)
+        try:
+            small_table.append(self.warehouse, JOB_RUNS, [_row(word, now) for word in words])
+        except Exception as failure:  # noqa: BLE001 - a full disk, a read-only folder, a broken log: all the same here
+            if not self._has_complained:
+                self._has_complained = True
+                self.say(f"The runs of {self.job} are not recorded in {JOB_RUNS.name}: {one_line(failure)}")
+        else:
+            self._told_ms = now
+
+    def _sentence(self, error: BaseException) -> str:
+        if isinstance(error, UserError):
+            text = str(error)
+        else:
+            text = wrapped(error) or f"{type(error).__name__}: {error}".rstrip(": ")
+        for secret in self.secrets:
+            text = text.replace(secret, "(secret)")
+        return visible_text(text.split("\n", 1)[0][:ERROR_LENGTH])
+
+
+def _row(word: _Word, told_at: int) -> dict[str, Any]:
+    run, outcome, error = word
+    return {
+        "job": run.job,
+        "run_id": run.run_id,
+        "told_at": told_at,
+        "started_at": run.started_at,
+        "ended_at": None if outcome is JobOutcome.RUNNING else told_at,
+        "outcome": outcome.value,
+        "error": error,
+        "part_of": run.part_of,
+        "regroup_version": _version(),
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+    }
+
+
+@cache
+def _version() -> str:
+    try:
+        return metadata.version("regroup")
+    except metadata.PackageNotFoundError:
+        # A checkout, which nobody installed.
+        text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+        return str(tomllib.loads(text)["project"]["version"])
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,177 @@
+"""Rows of `offset_commits` replaced by merged ones, hour by hour, while others write.
+
+Nothing is lost of a batch that is written at the same time: only rows inside spans that `coverage` says were read are
+replaced, and those were all there before, since a batch writes its coverage last. (`rebuild --quarantine`, which does
+add rows inside such spans, and `maintain` wait for each other.) What comes between reading and writing lies outside
+what is replaced. Streams skip the commit (`jobs.tables.delta_io.follow`): what it holds they have read, or will read in
+the commits that brought it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
+from pyspark.sql import SparkSession
+
+from dashboards.gold_store import moment
+from jobs.processes.beside import Beside
+from jobs.retention.merged_hour import HOUR_MS, PLACE, Covered, Place, Replaced, merged_files, merged_hour
+from jobs.tables.conflicts import insist, is_local
+from jobs.tables.delta_io import actions, checkpoint_path, table_path
+from jobs.tables.engine import connect, show
+from jobs.tables.local_rewrite import exchange
+from pipelines.bronze_batch import TOPIC
+from schemas.bronze import COVERAGE, OFFSET_COMMITS
+
+MANY_HOURS = 24
+SETTLED_MS = HOUR_MS
+"""An hour is merged so long after its end: what reading was late for has come by then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Every commit up to `version` of the table has been looked at, for hours that begin before `until_ms`."""
+
+    version: int = -1
+    until_ms: int = 0
+
+    @classmethod
+    def of(cls, path: Path) -> Progress:
+        try:
+            return cls(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            # Everything is looked at again: merging what is merged changes nothing.
+            return cls()
+
+    def keep(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps({"version": self.version, "until_ms": self.until_ms}), encoding="utf-8")
+
+
+def merge_runs(spark: SparkSession, warehouse: Path, *, now_ms: int | None = None) -> tuple[int, int]:
+    """Merge what came since the last time; returns how many rows were looked at and how many they became."""
+    path = table_path(warehouse, OFFSET_COMMITS)
+    note = checkpoint_path(warehouse, "maintain") / "merged-runs.json"
+    progress, version = Progress.of(note), DeltaTable(path).version()
+    now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
+    until = max(progress.until_ms, (now_ms - SETTLED_MS) // HOUR_MS * HOUR_MS)
+    hours = _hours(path, progress, version, until)
+    merged = _merged(spark, warehouse, hours) if hours else []
+    Progress(version=version, until_ms=until).keep(note)
+    return sum(looked for looked, _ in merged), sum(became for _, became in merged)
+
+
+def _merged(spark: SparkSession, warehouse: Path, hours: Iterable[int]) -> list[tuple[int, int]]:
+    covered = _covered(warehouse)
+    if is_local(table_path(warehouse, OFFSET_COMMITS)):
+        return list(_merged_beside(warehouse, hours, covered))
+    return [_merged_by_spark(spark, warehouse, hour, covered) for hour in hours]
+
+
+def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]:
+    """The hours to look at: those that commits since touched, and those that were too young then."""
+    spans = _appended(path, progress.version, version)
+    if spans is None:
+        files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+        columns = [f"{end}.last_commit_at" for end in ("min", "max")]
+        if not set(columns) <= set(files.column_names):
+            return []
+        spans = [(_ms(a), _ms(b)) for a, b in zip(*(files[c].to_pylist() for c in columns), strict=True) if a and b]
+    elif progress.version >= 0:
+        spans.append((progress.until_ms, until))
+    hours = {hour for a, b in spans for hour in range(a // HOUR_MS * HOUR_MS, min(b + 1, until), HOUR_MS)}
+    return sorted(hours & _present(path) if len(hours) > MANY_HOURS else hours)
+
+
+def _present(path: str) -> set[int]:
+    """The hours that rows of the table are of: a file may hold the first hour and the last and none in between."""
+    stored = DeltaTable(path).to_pyarrow_dataset()
+    with connect() as engine:
+        engine.register("stored", stored)
+        found = engine.sql(
+            f"SELECT DISTINCT epoch_ms(last_commit_at) // {HOUR_MS} * {HOUR_MS} FROM stored "  # noqa: S608 - a number
+            "WHERE last_commit_at IS NOT NULL"
+        ).fetchall()
+    return {hour for (hour,) in found}
+
+
+def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
+    """Time of the first and of the last commit in each file that was appended; None where the log no longer tells."""
+    spans = []
+    for version in range(after + 1, upto + 1):
+        if (told := actions(path, version)) is None:
+            return None
+        if any("remove" in action for action in told):
+            continue
+        for stated in (action["add"].get("stats") for action in told if "add" in action):
+            stats = json.loads(stated or "{}")
+            if stats.get("numRecords") == 0:
+                continue
+            ends = [stats.get(side, {}).get("last_commit_at") for side in ("minValues", "maxValues")]
+            if None in ends:
+                # Either no row has a time, or nobody counted.
+                if stats.get("nullCount", {}).get("last_commit_at") == stats.get("numRecords"):
+                    continue
+                return None
+            first, last = (datetime.fromisoformat(end) for end in ends)
+            spans.append((_ms(first), _ms(last)))
+    return spans
+
+
+def _merged_beside(warehouse: Path, hours: Iterable[int], covered: Covered) -> Iterator[tuple[int, int]]:
+    """In a process that gives way to batches, which wait for the commits alone."""
+    with Beside(merged_files) as beside:
+        for hour in hours:
+            found: Replaced = beside.ask(warehouse, hour, covered)
+            if found.gone and not exchange(table_path(warehouse, OFFSET_COMMITS), found.gone, found.come):
+                raise CommitFailedError("other files hold the rows now")
+            yield found.looked, found.became
+
+
+def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, covered: Covered) -> tuple[int, int]:
+    looked, rows = merged_hour(warehouse, hour, covered)
+    if rows.num_rows < looked:
+        places = rows.select(PLACE).group_by(PLACE).aggregate([]).to_pylist()
+        where = _where(hour, {place: covered[place] for place in (tuple(row.values()) for row in places)})
+        writer = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("overwrite")
+        path = table_path(warehouse, OFFSET_COMMITS)
+        insist(path, lambda: writer.option("replaceWhere", where).save(path), by_spark=True)
+    return looked, rows.num_rows
+
+
+def _covered(warehouse: Path) -> dict[Place, int]:
+    """By (cluster, log_epoch, source_partition) one past the last offset read."""
+    with connect() as engine:
+        show(engine, "coverage", warehouse, COVERAGE)
+        found = engine.execute(
+            "SELECT cluster, log_epoch, source_partition, max(to_offset) FROM coverage WHERE source = ? AND NOT is_gap "
+            "GROUP BY ALL",
+            [TOPIC],
+        ).fetchall()
+    return {(cluster, epoch, partition): upto for cluster, epoch, partition, upto in found}
+
+
+def _where(hour: int, replaced: Mapping[Place, int]) -> str:
+    """What is replaced, as Spark SQL."""
+    spans = " OR ".join(
+        f"(cluster = {_literal(c)} AND log_epoch = {e} AND source_partition = {p} AND last_offset < {upto})"
+        for (c, e, p), upto in sorted(replaced.items())
+    )
+    a, b = (f"TIMESTAMP '{moment(at).isoformat()}'" for at in (hour, hour + HOUR_MS))
+    return f"last_commit_at >= {a} AND last_commit_at < {b} AND ({spans})"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,158 @@
+"""How long rows are kept, and what a rebuild leaves alone because the bronze it came from is gone.
+
+`coordinator_records` are never deleted: they are few, and every group's numbers are counted from its first record.
+Commits and log lines only sharpen what the records say; so silver rows that were over before these were deleted are
+better than any rebuild could make them, and stay. `<warehouse>/_kept/<table>` says since when a table holds its rows.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.config.settings import Settings
+from jobs.tables.conflicts import insist
+from jobs.tables.delta_io import read, table_path
+from jobs.tables.engine import connect, quoted
+from jobs.tables.silver_rows import dataset
+from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
+from schemas.operations import JOB_RUNS, LIMITS_REACHED, OPERATIONS, QUALITY_RESULTS
+from schemas.silver import (
+    GENERATION_MEMBERS,
+    GENERATIONS,
+    GROUP_EVENTS,
+    GROUPS,
+    REASSIGNMENT_SAMPLES,
+    REASSIGNMENTS,
+    REBALANCES,
+    SILVER,
+    STALLS,
+)
+from schemas.tables import Table
+
+DAY_MS = 86_400_000
+TIMES = {
+    OFFSET_COMMITS: "last_commit_at",
+    COORDINATOR_EVENTS: "event_at",
+    ADMIN_OBSERVATIONS: "observed_at",
+    QUARANTINE: "record_at",
+    JOB_RUNS: "told_at",
+    QUALITY_RESULTS: "checked_at",
+    LIMITS_REACHED: "reached_at",
+}
+"""Tables whose rows are deleted, and the time that decides; a row without one is kept."""
+
+OVER = {
+    GENERATIONS: "CASE WHEN outcome <> 'open' THEN coalesce(completed_at, joined_at) END",
+    GENERATION_MEMBERS: "valid_to_at",
+    STALLS: "resumed_at_latest",
+    GROUP_EVENTS: "event_at",
+    GROUPS: "last_record_at",
+    REBALANCES: "ended_at",
+    REASSIGNMENTS: "completed_at",
+    REASSIGNMENT_SAMPLES: "observed_at",
+}
+"""Since when nothing that happens changes a row; NULL while something may. SQL of Spark and of DuckDB alike."""
+
+
+def kept_days(settings: Settings) -> dict[Table, int]:
+    """Days that each table keeps its rows; 0 = for good."""
+    rest = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
+    operations = dict.fromkeys(OPERATIONS, settings.keep_operations_days)
+    return {OFFSET_COMMITS: settings.keep_commits_days} | dict.fromkeys(rest, settings.keep_bronze_days) | operations
+
+
+def begin(days: int, now_ms: int) -> int:
+    """The UTC midnight before which rows go."""
+    return (now_ms - days * DAY_MS) // DAY_MS * DAY_MS
+
+
+def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms: int) -> int:
+    """Delete the rows of a table that are older; returns how many."""
+    since, path = begin(days, now_ms), table_path(warehouse, table)
+    column = pc.field(TIMES[table])
+    rows: int = dataset(warehouse, table).count_rows(filter=column < pa.scalar(_instant(since)))
+    if rows:
+        # Said first: a rebuild between the two would else take the half that is left for the whole.
+        _note(warehouse, table, since)
+        old = F.col(TIMES[table]) < F.lit(_instant(since))
+        insist(path, lambda: DeltaTable.forPath(spark, path).delete(old), by_spark=True)
+    return rows
+
+
+def _note(warehouse: Path, table: Table, since: int) -> None:
+    path = warehouse / "_kept" / table.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    known = kept_since(warehouse, table)
+    path.write_text(str(max(since, known or since)), encoding="utf-8")
+
+
+def kept_since(warehouse: Path, *tables: Table) -> int | None:
+    """Since when all of these tables hold their rows, in milliseconds; None where nothing was ever deleted."""
+    found = []
+    for table in tables:
+        with suppress(FileNotFoundError):
+            found.append(int((warehouse / "_kept" / table.name).read_text(encoding="utf-8")))
+    return max(found, default=None)
+
+
+def settled_since(warehouse: Path, table: Table) -> int | None:
+    """Rows of a silver table that were over before this stay as they are: what they came from is not all there."""
+    sources = (OFFSET_COMMITS, COORDINATOR_EVENTS) if table in SILVER else (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS)
+    since = kept_since(warehouse, *sources)
+    # A row begins a while before it is over, and its first limits are of before it began.
+    return None if since is None else since + DAY_MS
+
+
+def has_settled(warehouse: Path) -> bool:
+    """Whether there may be rows of silver that a rebuild leaves as they are."""
+    return settled_since(warehouse, GROUPS) is not None
+
+
+def with_settled(spark: SparkSession, warehouse: Path, rows: DataFrame, table: Table) -> DataFrame:
+    """What a rebuild from all of bronze made, and the rows that stand from before."""
+    since = settled_since(warehouse, table)
+    if since is None:
+        return rows
+    is_over = F.coalesce(F.expr(OVER[table]) < F.lit(_instant(since)), F.lit(False))  # noqa: FBT003 - a literal
+    settled = read(spark, warehouse, table).where(is_over).select(*table.names)
+    owner = _owner(table)
+    beyond = rows.where(~is_over).join(settled.select(*table.key), list(table.key), "left_anti")
+    unknown = rows.where(is_over).join(settled.select(*owner).distinct(), owner, "left_anti")
+    parts = [part.select(*table.names) for part in (beyond, unknown, settled)]
+    return parts[0].unionByName(parts[1]).unionByName(parts[2])
+
+
+def unsettled(warehouse: Path, old: pa.Table, new: pa.Table, table: Table) -> tuple[pa.Table, pa.Table]:
+    """Of rows that a rebuild would turn into `new` ones, those that it may."""
+    since = settled_since(warehouse, table)
+    if since is None:
+        return old, new
+    owner, key = quoted(_owner(table)), quoted(table.key)
+    is_over = f"coalesce(({OVER[table]}) < '{_instant(since).isoformat()}'::TIMESTAMPTZ, false)"
+    with connect() as engine:
+        engine.register("old_rows", old)
+        engine.register("new_rows", new)
+        settled = f"(SELECT * FROM old_rows WHERE {is_over})"  # noqa: S608 - our own names
+        may = f"SELECT * FROM old_rows WHERE NOT {is_over}"  # noqa: S608
+        come = (
+            "SELECT * FROM new_rows "  # noqa: S608
+            f"WHERE CASE WHEN {is_over} THEN ({owner}) NOT IN (SELECT ({owner}) FROM {settled}) "
+            f"ELSE ({key}) NOT IN (SELECT ({key}) FROM {settled}) END"
+        )
+        return tuple(engine.sql(q).to_arrow_table().cast(side.schema) for q, side in ((may, old), (come, new)))
+
+
+def _owner(table: Table) -> list[str]:
+    return list(table.key[:2]) if table in SILVER else ["cluster"]
+
+
+def _instant(at: int) -> datetime:
+    return datetime.fromtimestamp(at / 1000, UTC)

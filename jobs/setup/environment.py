@@ -1,0 +1,136 @@
+"""Prepares the environment `./regroup` runs in: `.venv` from the lock, Java found, jars fetched.
+
+Runs on a bare Python, before anything is installed: only the standard library, and only modules that need no more.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from jobs.config.errors import UserError
+from jobs.setup.java import java_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / ".venv"
+# A copy of the lock the environment was made from; written last, compared by ./regroup at every start.
+STAMP = VENV / "regroup.lock"
+OWN_UV = ROOT / ".regroup" / "uv"
+# People behind a mirror have told pip; uv has names of its own for the same.
+PIP_TO_UV = {
+    "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
+    "PIP_EXTRA_INDEX_URL": "UV_INDEX",
+    "PIP_FIND_LINKS": "UV_FIND_LINKS",
+    "PIP_CERT": "SSL_CERT_FILE",
+}
+
+
+def prepare(lock: Path) -> None:
+    """Make `.venv` hold exactly what `lock` names. Safe to interrupt and repeat, and for two starts at once.
+
+    Raises:
+        UserError: Java, the network or the right to write is missing.
+    """
+    _say(f"Java: {java_home()}")
+    with _alone():
+        if STAMP.exists() and STAMP.read_bytes() == lock.read_bytes():
+            return
+        STAMP.unlink(missing_ok=True)
+        uv = _uv()
+        if not _runs(VENV / "bin" / "python", "-c", "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))"):
+            _say(f"virtual environment: {VENV}")
+            _run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(VENV)], "create the environment")
+        _say(f"packages: {lock.name} (about 1 GB the first time)")
+        _run(
+            [uv, "pip", "sync", "--require-hashes", "--python", str(VENV / "bin" / "python"), str(lock)],
+            f"install the packages of {lock.name}",
+        )
+        _say("jars: Delta Lake, and Kafka for the embedded broker (about 60 MB the first time)")
+        if subprocess.run([VENV / "bin" / "python", "-P", "-m", "jobs.setup.jars"], check=False).returncode:
+            sys.exit(2)
+        shutil.copyfile(lock, STAMP)
+        _say("ready")
+
+
+def uv_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` with pip's settings also under uv's names, where uv's own are not set."""
+    translated = {
+        theirs: environ[ours].replace(" ", ",") if theirs == "UV_FIND_LINKS" else environ[ours]
+        for ours, theirs in PIP_TO_UV.items()
+        if environ.get(ours)
+    }
+    return {**translated, **environ}
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """One set-up at a time; a second one waits and then finds everything ready."""
+    (ROOT / ".regroup").mkdir(exist_ok=True)
+    with (ROOT / ".regroup" / "lock").open("w") as guard:
+        try:
+            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say("waiting for another start that is setting up")
+            fcntl.flock(guard, fcntl.LOCK_EX)
+        yield
+
+
+def _uv() -> str:
+    """An installed uv, or one of our own from pip."""
+    for uv in (shutil.which("uv"), str(OWN_UV / "bin" / "uv")):
+        if uv and _runs(uv, "--version"):
+            return uv
+    _say("uv: not installed, so one of Regroup's own")
+    make = [sys.executable, "-m", "venv", "--clear", str(OWN_UV)]
+    _run(make, "create an environment for uv (Debian: install python3-venv, or install uv yourself)")
+    pip = [str(OWN_UV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
+    _run([*pip, "--require-hashes", "-r", str(ROOT / "requirements-uv.lock")], "install uv")
+    return str(OWN_UV / "bin" / "uv")
+
+
+def _runs(program: str | Path, *arguments: str) -> bool:
+    try:
+        return subprocess.run([program, *arguments], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def _run(command: list[str], purpose: str) -> None:
+    if subprocess.run(command, env=uv_environment(os.environ), stdout=sys.stderr, check=False).returncode:
+        raise UserError(
+            f"Regroup could not {purpose}: see the reason above, check the network or the mirror, and start again; "
+            "it goes on where it stopped."
+        )
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"regroup: {text}\n")
+    sys.stderr.flush()
+
+
+def main() -> int:
+    """`python -m jobs.setup.environment LOCK`: prepare, or say in one sentence why not."""
+    try:
+        prepare(ROOT / sys.argv[1])
+    except UserError as error:
+        _say(str(error))
+    except OSError as error:
+        _say(f"{ROOT} cannot be written ({error}): make the folder writable, or clone Regroup where it is.")
+    except KeyboardInterrupt:
+        _say("set-up interrupted; the next start goes on from here.")
+    else:
+        return 0
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Licences of what Regroup stands on: `python -m jobs.setup.licences` writes docs/licences.md and docs/sbom.cdx.json.
+
+Versions are those of the lock files, licences those of `licences.toml`, so the lists are the same on every machine. A
+package that is locked twice, for two Pythons, is there twice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jobs.setup.jars import ALWAYS, locked
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+LOCKS = {"requirements.lock": "needed", "requirements-databricks.lock": "Databricks"}
+LINE = re.compile(r"^([\w.-]+)==([^\s;]+)", re.MULTILINE)
+FREE = frozenset(
+    "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 MIT MIT-0 PSF-2.0 ZPL-2.1 Zlib".split()  # noqa: SIM905 - reads best
+)
+"""They ask for their text and notices to go along, and no more."""
+WEAK = frozenset(("CDDL-1.0", "CDDL-1.1", "EPL-2.0", "MPL-2.0"))
+"""They also ask who passes the package on to say where its source is; what uses it stays under its own licence."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Component:
+    """`used` says for what; `sha256` is there where the lock names one file."""
+
+    kind: str
+    name: str
+    version: str
+    licence: str
+    used: str
+    sha256: str = ""
+
+    @property
+    def purl(self) -> str:
+        return f"pkg:{self.kind}/{self.name.replace(':', '/')}@{self.version}"
+
+
+def components() -> list[Component]:
+    """Everything that is locked; raises `KeyError` for what has no licence in `licences.toml`."""
+    licences = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return sorted([*_packages(licences["python"]), *_jars(licences["jars"])])
+
+
+def _packages(licences: Mapping[str, str]) -> Iterator[Component]:
+    seen: set[tuple[str, str]] = set()
+    for lock, used in LOCKS.items():
+        for name, version in LINE.findall((ROOT / lock).read_text(encoding="utf-8")):
+            if (name, version) not in seen:
+                yield Component(kind="pypi", name=name, version=version, licence=licences[name], used=used)
+            seen.add((name, version))
+
+
+def _jars(licences: Mapping[str, str]) -> Iterator[Component]:
+    for table, files in locked().items():
+        for coordinate, sha256 in files.items():
+            name, _, version = coordinate.rpartition(":")
+            licence = licences.get(name) or licences[name.partition(":")[0]]
+            used = "needed" if table in ALWAYS else "lab"
+            yield Component(kind="maven", name=name, version=version, licence=licence, used=used, sha256=sha256)
+
+
+def terms(expression: str) -> frozenset[str]:
+    """The licences to keep of an SPDX expression, where there is a choice the one that asks least.
+
+    Raises:
+        ValueError: a part leaves no choice that `FREE` or `WEAK` has.
+    """
+    kept = set()
+    for part in expression.split(" AND "):
+        choices = part.strip("()").split(" OR ")
+        known = [choice for each in (FREE, WEAK) for choice in choices if choice in each]
+        if not known:
+            raise ValueError(f"No licence of {expression!r} goes with Apache-2.0.")
+        kept.add(known[0])
+    return frozenset(kept)
+
+
+def document(found: Iterable[Component]) -> str:
+    """docs/licences.md."""
+    rows = [f"| {c.name} | {c.version} | {c.licence} | {c.used} |" for c in found]
+    weak = [f"{c.name} ({', '.join(sorted(terms(c.licence) & WEAK))})" for c in found if terms(c.licence) & WEAK]
+    return "\n".join(
+        (
+            "# Licences",
+            "",
+            "Written by `python -m jobs.setup.licences` from the lock files and `jobs/setup/licences.toml`; as",
+            "CycloneDX: [sbom.cdx.json](sbom.cdx.json). Regroup is under Apache-2.0 and its wheel holds none of these.",
+            "Whoever passes on an image with them passes on their licences and notices, which lie in it: in",
+            "`*.dist-info`, in jars in `META-INF`. Jars marked lab are fetched when a scenario of the lab first",
+            "needs them.",
+            "",
+            "Nothing here is at odds with Apache-2.0. Who passes these on has to say where their source is:",
+            f"{', '.join(weak)}.",
+            "The wheels of numpy and scipy hold libgfortran (GPL-3.0-or-later WITH GCC-exception-3.1) and libquadmath",
+            "(LGPL-2.1-or-later), as libraries of their own.",
+            "",
+            "| package | version | licence | used |",
+            "|---|---|---|---|",
+            *rows,
+            "",
+        )
+    )
+
+
+def bill(found: Iterable[Component]) -> dict[str, Any]:
+    """CycloneDX 1.6, without time and serial number: the same locks give the same bytes."""
+    regroup = {"type": "application", "name": "regroup", "licenses": [{"license": {"id": "Apache-2.0"}}]}
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "version": 1,
+        "metadata": {"component": regroup},
+        "components": [_told(component) for component in found],
+    }
+
+
+def _told(component: Component) -> dict[str, Any]:
+    group, _, name = component.name.rpartition(":")
+    told: dict[str, Any] = {
+        "type": "library",
+        "bom-ref": component.purl,
+        **({"group": group} if group else {}),
+        "name": name,
+        "version": component.version,
+        "scope": "required" if component.used == "needed" else "optional",
+        "licenses": [{"expression": component.licence}],
+        "purl": component.purl,
+    }
+    return told | ({"hashes": [{"alg": "SHA-256", "content": component.sha256}]} if component.sha256 else {})
+
+
+def main() -> int:
+    """Write both; returns the exit code."""
+    found = components()
+    (DOCS / "licences.md").write_text(document(found), encoding="utf-8")
+    (DOCS / "sbom.cdx.json").write_text(json.dumps(bill(found), indent=1) + "\n", encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

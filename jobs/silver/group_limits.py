@@ -1,0 +1,134 @@
+"""Which groups of bronze are built into silver: so many of each cluster, with ids of at most so many bytes.
+
+A client that may only commit offsets makes a group with every id that it thinks of.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jobs.tables import small_table
+from jobs.tables.engine import connect, show
+from pipelines.limits import Limits
+from pipelines.long_names import shortened
+from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.operations import LIMITS_REACHED
+from schemas.silver import GROUPS
+from schemas.states import Limit
+
+COUNT_SECONDS = 60.0
+"""Time between two counts of the groups that are not built: each looks through all of bronze."""
+
+EXAMPLE_BYTES = 120
+
+ADMITTED = """
+WITH room AS (
+    SELECT cluster, count(*) AS built FROM groups GROUP BY cluster
+), ranked AS (
+    SELECT t.cluster, t.group_id, g.group_id IS NOT NULL AS is_built, row_number() OVER (
+        PARTITION BY t.cluster, g.group_id IS NULL ORDER BY t.since_at, t.group_id
+    ) AS place
+    FROM touched t LEFT JOIN groups g ON t.cluster = g.cluster AND t.group_id = g.group_id
+)
+SELECT ranked.cluster, ranked.group_id FROM ranked LEFT JOIN room ON ranked.cluster = room.cluster
+WHERE is_built OR place + coalesce(built, 0) <= $most
+"""
+
+NOT_BUILT = """
+WITH room AS (
+    SELECT cluster, count(*) >= $most AS is_full FROM groups GROUP BY cluster
+), known AS (
+    SELECT cluster, group_id FROM offset_commits UNION SELECT cluster, group_id FROM coordinator_records
+    UNION SELECT cluster, group_id FROM coordinator_events WHERE group_id IS NOT NULL
+)
+SELECT cluster, strlen(group_id) > $name_bytes AS is_long, count(*) AS groups, min(group_id) AS example
+FROM known ANTI JOIN groups USING (cluster, group_id) LEFT JOIN room USING (cluster)
+WHERE is_long OR is_full GROUP BY ALL ORDER BY ALL
+"""
+"""Short ids of a cluster that still has room belong to groups that are not built yet."""
+
+NONE_BUILT = pa.schema([("cluster", pa.string()), ("group_id", pa.string())]).empty_table()
+
+
+@lru_cache(maxsize=8)
+def group_limits(warehouse: Path, limits: Limits) -> GroupLimits:
+    """The one of this process."""
+    return GroupLimits(warehouse, limits)
+
+
+@dataclass(slots=True)
+class GroupLimits:
+    """The limits of one warehouse, held by one process."""
+
+    warehouse: Path
+    limits: Limits
+    _has_news: bool = field(default=False, init=False)
+    _counted_at: float = field(default=float("-inf"), init=False)
+    _reported: list[tuple[Any, ...]] = field(default_factory=list, init=False)
+
+    def admitted(self, touched: pa.Table, *, anew: bool = False) -> pa.Table:
+        """The rows of `touched` (cluster, group_id, since_at, …) whose groups are built; rows without a group stay.
+
+        Groups that silver has stay, unless all is built `anew`. Of others the earliest come first, and by id those of
+        the same time. `report` tells of groups that are left out.
+        """
+        kept = self._with_room(self._with_short_ids(touched), anew=anew)
+        self._has_news = self._has_news or kept.num_rows < touched.num_rows
+        return kept
+
+    def report(self) -> None:
+        """Write to `limits_reached` how many groups are left out, after those that are not were built; at most once in
+        `COUNT_SECONDS`.
+        """
+        now = time.monotonic()
+        if not self._has_news or now - self._counted_at < COUNT_SECONDS:
+            return
+        self._counted_at, self._has_news = now, False
+        with connect() as engine:
+            for table in (OFFSET_COMMITS, COORDINATOR_RECORDS, COORDINATOR_EVENTS, GROUPS):
+                show(engine, table.name, self.warehouse, table)
+            values = {"name_bytes": self.limits.name_bytes, "most": self.limits.groups}
+            found = engine.execute(NOT_BUILT, values).fetchall()
+        if found != self._reported:
+            self._reported = found
+            at = time.time_ns() // 1_000_000
+            small_table.append(self.warehouse, LIMITS_REACHED, [self._row(at, *each) for each in found])
+
+    def _with_short_ids(self, touched: pa.Table) -> pa.Table:
+        size = pc.fill_null(pc.binary_length(touched["group_id"]), 0)
+        return touched.filter(pc.less_equal(size, self.limits.name_bytes))
+
+    def _with_room(self, touched: pa.Table, *, anew: bool) -> pa.Table:
+        if anew and touched.num_rows <= self.limits.groups:
+            return touched
+        with connect() as engine:
+            if anew:
+                engine.register("groups", NONE_BUILT)
+            else:
+                show(engine, "groups", self.warehouse, GROUPS)
+            built = engine.execute("SELECT count(*) FROM groups GROUP BY cluster").fetchall()
+            if touched.num_rows + max((count for (count,) in built), default=0) <= self.limits.groups:
+                return touched
+            named = touched.filter(pc.is_valid(touched["group_id"])).select(["cluster", "group_id", "since_at"])
+            engine.register("touched", named)
+            found = engine.execute(ADMITTED, {"most": self.limits.groups}).fetchall()
+        kept = set(found)
+        groups = zip(touched["cluster"].to_pylist(), touched["group_id"].to_pylist(), strict=True)
+        return touched.filter(pa.array([group[1] is None or group in kept for group in groups], pa.bool_()))
+
+    def _row(self, at: int, cluster: str, is_long: bool, groups: int, example: str) -> dict[str, Any]:  # noqa: FBT001 - a row
+        return {
+            "cluster": cluster,
+            "limit_name": Limit.MAX_NAME_BYTES if is_long else Limit.MAX_GROUPS,
+            "reached_at": at,
+            "allowed": self.limits.name_bytes if is_long else self.limits.groups,
+            "groups": groups,
+            "example": shortened(example, EXAMPLE_BYTES),
+        }

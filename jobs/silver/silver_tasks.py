@@ -1,0 +1,142 @@
+"""Silver made of rows of bronze at hand, and of many groups by Spark's tasks, on a machine of one's own: each of them
+reads the files of bronze for some of the groups, and may write the tables' data files itself.
+
+Through Spark's sort, its cache and the JVM the same rows take several times as long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from dashboards.lake import milliseconds
+from jobs.config.settings import Settings
+from jobs.silver.topic_names import polled_topics
+from jobs.tables.delta_io import table_path
+from jobs.tables.engine import connect, quoted, show
+from jobs.tables.garbage import no_collection
+from jobs.tables.new_rows import NewRows, collected
+from jobs.tables.output import Output, ddl
+from jobs.tables.since_points import since_points
+from pipelines.limits import NAME_BYTES
+from pipelines.silver.client_hosts import ClientHosts
+from pipelines.silver.frame import INPUTS, PartitionCounts, TopicNames, silver_of_few
+from pipelines.silver.restarts import from_base
+from schemas.silver import SILVER
+from schemas.tables import Table
+
+MOST, LEAST = 100_000, 10_000
+"""Rows of bronze that a task takes up at once, and so many that one is worth it: as Python's values a row is 2 kB."""
+
+TASKS_PER_CORE = 4
+"""So that a core which is done early takes up another."""
+
+FEW_BYTES = 1_000_000
+"""A task's rows are written by the driver up to so many bytes: not each task's get a file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Making:
+    """How rows of silver are made (`pipelines.silver.frame.silver`)."""
+
+    quiet_ms: int
+    hosts: ClientHosts
+    topic_names: TopicNames
+    partition_counts: PartitionCounts = field(default_factory=dict)
+    name_bytes: int = NAME_BYTES
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        polled = polled_topics(settings.warehouse)
+        return cls(
+            quiet_ms=settings.quiet_ms,
+            hosts=settings.hosts(),
+            topic_names=polled.topic_names,
+            partition_counts=polled.partition_counts,
+            name_bytes=settings.max_name_bytes,
+        )
+
+    def rows(self, history: Mapping[str, pa.Table], points: pa.Table) -> dict[Table, pa.Table]:
+        """The rows of silver that these rows of bronze make, by their names in `INPUTS`, taken up at `points`."""
+        return silver_of_few(
+            {name: milliseconds(found).to_pylist() for name, found in history.items()},
+            milliseconds(points).to_pylist(),
+            quiet_ms=self.quiet_ms,
+            hosts=self.hosts,
+            topic_names=self.topic_names,
+            partition_counts=self.partition_counts,
+            name_bytes=self.name_bytes,
+        )
+
+
+def silver_by_tasks(
+    spark: SparkSession,
+    warehouse: Path,
+    points: pa.Table,
+    making: Making,
+    *,
+    in_files: bool,
+    few_bytes: int = FEW_BYTES,
+) -> dict[Table, NewRows]:
+    """The rows of silver of the groups in `points` (`restarts.restarts`), by table; with `in_files` those of tasks with
+    more than `few_bytes` are in data files that no commit mentions yet.
+    """
+    found: dict[Table, NewRows] = {}
+    if shares := _shares(warehouse, points, spark.sparkContext.defaultParallelism * TASKS_PER_CORE):
+        folders = {table.name: str(Path(table_path(warehouse, table)).absolute()) for table in SILVER if in_files}
+        output = Output(tables=SILVER, folders=folders, few_bytes=few_bytes)
+        task = partial(_rows, warehouse.absolute(), shares, making, output)
+        made = spark.range(0, len(shares), 1, len(shares)).mapInArrow(task, ddl(SILVER))
+        found = collected(made, SILVER, warehouse)
+    return {table: found.get(table, NewRows.of(table, ())) for table in SILVER}
+
+
+def _shares(warehouse: Path, points: pa.Table, tasks: int) -> list[pa.Table]:
+    """The points by group, cut into parts of about as many rows of bronze each."""
+    with connect() as engine:
+        engine.register("points", points)
+        sides = []
+        for name, table in INPUTS.items():
+            show(engine, name, warehouse, table)
+            sides.append(
+                f"SELECT old.cluster, old.group_id FROM {name} old JOIN points point "  # noqa: S608 - our own names
+                f"ON old.cluster = point.cluster AND old.group_id = point.group_id WHERE {from_base(table)}"
+            )
+        found = engine.sql(
+            "WITH counted AS (SELECT cluster, group_id, count(*) AS n "  # noqa: S608 - our own names
+            f"FROM ({' UNION ALL '.join(sides)}) GROUP BY ALL) "
+            f"SELECT {quoted(points.column_names)}, CAST(coalesce(sum(n) OVER ("
+            "ORDER BY cluster, group_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS BIGINT) AS earlier, "
+            "CAST(sum(n) OVER () AS BIGINT) AS total "
+            "FROM points LEFT JOIN counted USING (cluster, group_id) ORDER BY cluster, group_id"
+        ).to_arrow_table()
+    total = (pc.max(found["total"]).as_py() or 0) // tasks
+    parts = pc.divide(found["earlier"], min(MOST, max(LEAST, total)))
+    kept = found.select(points.column_names)
+    return [kept.filter(pc.equal(parts, part)) for part in pc.unique(parts).to_pylist()]
+
+
+def _rows(
+    warehouse: Path,
+    shares: Sequence[pa.Table],
+    making: Making,
+    output: Output,
+    numbers: Iterable[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    with connect() as engine:
+        # Each core has a task.
+        engine.execute("SET GLOBAL threads = 1")
+    for number in (number for batch in numbers for number in batch.column(0).to_pylist()):
+        points = shares[number]
+        history = {name: since_points(warehouse, table, points, from_base(table)) for name, table in INPUTS.items()}
+        with no_collection():
+            found = making.rows(history, points)
+        yield from output.of({table.name: rows.to_struct_array().combine_chunks() for table, rows in found.items()})
+    yield from output.rest()

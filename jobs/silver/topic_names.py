@@ -1,0 +1,98 @@
+"""What polls know of topics: their names by id, which records of KIP-848 and share groups lack, and how many partitions
+they have.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import deltalake
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.tables.delta_io import read, table_path
+from jobs.tables.engine import connect, show
+from pipelines.silver.frame import Polled
+from pipelines.silver.touched import TOPIC_KIND
+from schemas.bronze import ADMIN_OBSERVATIONS
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+POLLED = """
+SELECT cluster, json_extract_string(body, '$.topic') AS topic, json_extract_string(body, '$.topic_id') AS topic_id,
+       max(json_array_length(body, '$.partitions')) AS partitions
+FROM seen WHERE kind = $kind GROUP BY ALL HAVING topic IS NOT NULL
+"""
+
+
+def polled_topics(warehouse: Path) -> Polled:
+    """By cluster: topic id → name, and topic → the most partitions that any poll saw. An id is never given twice, and
+    partitions are never taken away, so a later poll contradicts an earlier one only for a topic that was made anew.
+    """
+    names: dict[str, dict[str, str]] = defaultdict(dict)
+    counts: dict[str, dict[str, int]] = defaultdict(dict)
+    if deltalake.DeltaTable.is_deltatable(table_path(warehouse, ADMIN_OBSERVATIONS)):
+        with connect() as engine:
+            show(engine, "seen", warehouse, ADMIN_OBSERVATIONS)
+            found = engine.execute(POLLED, {"kind": TOPIC_KIND}).fetchall()
+        for cluster, topic, topic_id, partitions in found:
+            if topic_id:
+                names[cluster][topic_id] = topic
+            if partitions is not None:
+                counts[cluster][topic] = max(partitions, counts[cluster].get(topic, 0))
+    return Polled(dict(names), dict(counts))
+
+
+def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table) -> pa.Table:
+    """Return `build.touched` with the groups whose rows a poll of a topic changes, each from its start: groups that
+    know a topic by its id alone, and groups that were given partitions which no poll had seen before.
+
+    Rows without a group, which name the topics, are left out.
+    """
+    groups = touched.filter(pc.is_valid(touched["group_id"])).drop_columns(["topic_ids", "topics"])
+    polled = touched.filter(pc.is_null(touched["group_id"])).to_pylist()
+    ids = sorted({topic_id for row in polled for topic_id in row["topic_ids"] or ()})
+    topics = {(row["cluster"], topic) for row in polled for topic in row["topics"] or ()}
+    found = (_with_ids(spark, warehouse, ids) if ids else set()) | (_with_seen(spark, warehouse, topics))
+    if not found:
+        return groups
+    # Its history from the start, whatever else is new of it.
+    start = datetime.fromtimestamp(0, UTC)
+    rows: list[dict[str, Any]] = [
+        {"cluster": cluster, "group_id": group_id, "since_at": start, "last_commit_at": None, "committed": []}
+        for cluster, group_id in sorted(found)
+    ]
+    rows += [row for row in groups.to_pylist() if (row["cluster"], row["group_id"]) not in found]
+    return pa.Table.from_pylist(rows, schema=groups.schema)
+
+
+def _with_ids(spark: SparkSession, warehouse: Path, ids: Collection[str]) -> set[tuple[str, str]]:
+    """Groups with an assigned topic that goes by one of these ids."""
+    owned = read(spark, warehouse, GENERATION_MEMBERS).select(
+        "cluster", "group_id", F.explode("assigned").alias("resource")
+    )
+    return _groups(owned.where(F.col("resource.name").isin(list(ids))))
+
+
+def _with_seen(spark: SparkSession, warehouse: Path, topics: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Groups that were given a partition which had not been seen then, and is known by now."""
+    if not topics:
+        return set()
+    counts = polled_topics(warehouse).partition_counts
+    rows = [(cluster, topic, counts.get(cluster, {}).get(topic, 0)) for cluster, topic in sorted(topics)]
+    known = spark.createDataFrame(rows, "cluster STRING, name STRING, partitions INT")
+    missing = read(spark, warehouse, GENERATIONS).where(F.col("missing_partitions").isNotNull())
+    given = missing.select("cluster", "group_id", F.inline("missing_partitions"))
+    return _groups(given.join(F.broadcast(known), ["cluster", "name"]).where(F.col("index") < F.col("partitions")))
+
+
+def _groups(found: DataFrame) -> set[tuple[str, str]]:
+    return {(row["cluster"], row["group_id"]) for row in found.select("cluster", "group_id").distinct().collect()}

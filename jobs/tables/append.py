@@ -1,0 +1,67 @@
+"""Whole rows into a Delta table, exactly once: without Spark on a machine of one's own, else by Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from deltalake import DeltaTable, Transaction
+
+from jobs.tables.conflicts import insist, is_local, turn
+from jobs.tables.delta_io import table_path
+from jobs.tables.local_rewrite import commit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from jobs.tables.new_rows import NewRows
+
+
+class Once(NamedTuple):
+    """What is written under this is not written again; versions of one `app_id` must not decrease."""
+
+    app_id: str
+    version: int
+
+
+def append(spark: SparkSession, warehouse: Path, new: NewRows, once: Once | None = None) -> None:
+    """Append the rows to their table."""
+    path = table_path(warehouse, new.table)
+    if is_local(path):
+        insist(path, lambda: _append(new, path, once))
+    else:
+        append_frame(spark.createDataFrame(new.few).coalesce(1), path, once)
+
+
+def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
+    """The same by Spark, of as many rows as there are."""
+    written = frame.write.format("delta").mode("append")
+    if once:
+        written = written.option("txnAppId", once.app_id).option("txnVersion", once.version)
+    with turn(path, by_spark=True):
+        written.save(path)
+
+
+def overwrite_frame(frame: DataFrame, path: str) -> None:
+    """The rows by Spark in the place of all that the table at `path` holds, in one commit."""
+    # Delta drops a table's clustering where a plain overwrite replaces it; a condition that always holds keeps it.
+    frame.write.format("delta").mode("overwrite").option("replaceWhere", "true").save(path)
+
+
+def overwrite(warehouse: Path, new: NewRows) -> None:
+    """The rows in the place of all that their table holds, in one commit, on a machine of one's own."""
+    path = table_path(warehouse, new.table)
+    insist(path, lambda: _overwrite(new, path))
+
+
+def _append(new: NewRows, path: str, once: Once | None) -> None:
+    stored = DeltaTable(path)
+    known = stored.transaction_version(once.app_id) if once else None
+    if once is None or known is None or known < once.version:
+        transactions = [Transaction(*once)] if once else None
+        commit(path, stored, removed=(), added=(new.few,), files=new.files, transactions=transactions)
+
+
+def _overwrite(new: NewRows, path: str) -> None:
+    stored = DeltaTable(path)
+    commit(path, stored, removed=stored.file_uris(), added=(new.few,), files=new.files)

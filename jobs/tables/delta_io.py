@@ -1,0 +1,72 @@
+"""Delta tables in a warehouse: where they are, read and followed.
+
+A warehouse is a folder (or a path Spark can write): `<warehouse>/<table name>/` holds a table,
+`<warehouse>/_checkpoints/<job>/` a stream's progress, `<warehouse>/_clusters/<name>` the id of the Kafka cluster that
+goes by that name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jobs.config.errors import UserError
+from schemas.tables import Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+WRITERS = 3
+"""Tables written at once: a commit is mostly waiting, on two cores too."""
+
+
+def table_path(warehouse: str | Path, table: Table) -> str:
+    return f"{warehouse}/{table.name}"
+
+
+def checkpoint_path(warehouse: str | Path, job: str) -> Path:
+    return Path(warehouse) / "_checkpoints" / job
+
+
+def actions(path: str, version: int) -> list[dict[str, Any]] | None:
+    """What the commit of that version did to the table at `path`; None where its log does not tell any more."""
+    try:
+        commit = Path(path, "_delta_log", f"{version:020}.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    return [json.loads(line) for line in commit.splitlines()]
+
+
+def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:
+    """Bind the name `cluster` in this warehouse to Kafka's own cluster id, for good.
+
+    Raises:
+        UserError: the name stands for another cluster's data.
+    """
+    marker = Path(warehouse) / "_clusters" / cluster
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    if not marker.exists():
+        # Half a marker would name another cluster.
+        whole = marker.with_name(f"{cluster}.{os.getpid()}.tmp")
+        whole.write_text(cluster_id, encoding="utf-8")
+        whole.replace(marker)
+    if (known := marker.read_text(encoding="utf-8")) != cluster_id:
+        raise UserError(
+            f"In the warehouse {warehouse} the cluster name {cluster!r} stands for the Kafka cluster {known}, but the "
+            f"brokers given belong to {cluster_id}: choose another --warehouse or another cluster name."
+        )
+
+
+def read(spark: SparkSession, warehouse: str | Path, table: Table, version: int | None = None) -> DataFrame:
+    """The table as it stands whenever rows are asked for, or as it was in that version."""
+    reader = spark.read.format("delta")
+    return (reader if version is None else reader.option("versionAsOf", version)).load(table_path(warehouse, table))
+
+
+def follow(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:
+    """What the table gains, as a stream; commits that delete or replace rows bring nothing new and are skipped."""
+    stream = spark.readStream.format("delta").option("skipChangeCommits", "true")
+    return stream.load(table_path(warehouse, table))

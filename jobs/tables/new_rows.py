@@ -1,0 +1,75 @@
+"""Rows that a batch brings to a table of bronze: at hand where they are few, else in data files."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+from pyspark.sql import DataFrame
+
+from jobs.tables.data_file import DataFile
+from jobs.tables.delta_io import table_path
+from jobs.tables.engine import show_files
+from jobs.tables.output import WRITTEN
+from pipelines.arrow_types import row_type, schema_of
+from pipelines.rows_of_tables import rows_of
+from schemas.tables import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewRows:
+    """`few` are in the table's columns; `files` lie in its `folder`, whether a commit mentions them yet or not."""
+
+    table: Table
+    few: pa.Table
+    files: tuple[DataFile, ...] = ()
+    folder: str = ""
+
+    @classmethod
+    def of(cls, table: Table, rows: Iterable[Mapping[str, Any]]) -> Self:
+        """Rows as Python's values, instants as datetimes."""
+        return cls(table=table, few=pa.Table.from_struct_array(pa.array(rows, row_type(table))))
+
+    @classmethod
+    def of_frame(cls, table: Table, frame: DataFrame) -> Self:
+        """All rows of the frame, taken to the driver."""
+        return cls(table=table, few=_typed(frame.toArrow(), table))
+
+    def __len__(self) -> int:
+        return int(self.few.num_rows) + sum(file.rows for file in self.files)
+
+    def and_(self, other: NewRows) -> NewRows:
+        """The rows of both, which are of one table."""
+        few = pa.concat_tables([self.few, other.few])
+        return NewRows(table=self.table, few=few, files=self.files + other.files, folder=self.folder or other.folder)
+
+    def show(self, connection: DuckDBPyConnection) -> None:
+        """All of them as a view that goes by the table's name."""
+        name = self.table.name
+        connection.register(f"{name} few", self.few)
+        show_files(connection, f"{name} many", self.table, [f"{self.folder}/{file.name}" for file in self.files])
+        connection.register(name, connection.sql(f'FROM "{name} few" UNION ALL BY NAME FROM "{name} many"'))
+
+
+def collected(batch: DataFrame, tables: Collection[Table], warehouse: str | Path) -> dict[Table, NewRows]:
+    """What tasks yielded (`jobs.tables.output`), by table; those that gain nothing are not there."""
+    found = batch.toArrow()
+    files = defaultdict(list)
+    for told in found.column(WRITTEN).drop_null().to_pylist():
+        files[told.pop("table")].append(DataFile(**told))
+    out = {}
+    for table in tables:
+        few = _typed(rows_of(found, table), table)
+        new = NewRows(table=table, few=few, files=tuple(files[table.name]), folder=table_path(warehouse, table))
+        if len(new):
+            out[table] = new
+    return out
+
+
+def _typed(rows: pa.Table, table: Table) -> pa.Table:
+    return rows.cast(schema_of(table))

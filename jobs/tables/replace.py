@@ -1,0 +1,142 @@
+"""Silver rows replaced where they differ: the one way in which a Delta table of ours ever changes a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
+
+import deltalake
+import pyarrow as pa
+import pyarrow.compute as pc
+from delta.tables import DeltaTable
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.tables.append import overwrite_frame
+from jobs.tables.conflicts import insist, is_local, turn
+from jobs.tables.data_file import DataFile
+from jobs.tables.engine import connect, quoted
+from jobs.tables.local_rewrite import rewrite
+from schemas.tables import Table
+
+CHANGE = "_change"
+INSERT, UPDATE, DELETE = "insert", "update", "delete"
+PRUNED_GROUPS = 500
+"""Up to so many groups, or topics, are named in a condition, which lets Delta skip the files of all others."""
+
+
+def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, table: Table) -> int:
+    """Turn `old`, which are rows of the table at `path`, into `new`; returns how many rows changed.
+
+    Both have the table's columns; `old` has every row with a key of `new`, which is unique by it. Nothing is written
+    where nothing differs. Where Spark writes, rows that are new come in a commit before that of those which change: who
+    is killed between the two does it again.
+    """
+    changes = differences(old, new, table)
+    if not changes.num_rows:
+        return 0
+    if is_local(path):
+        added, changed, gone = (
+            changes.filter(pc.equal(changes[CHANGE], kind)).drop_columns(CHANGE) for kind in (INSERT, UPDATE, DELETE)
+        )
+        since = _since(old, changes, table)
+        # Files that `maintain` compacts meanwhile hold the same rows.
+        insist(path, lambda: rewrite(path, table, new=added, changed=changed, gone=gone, since=since))
+        return int(changes.num_rows)
+    is_new = pc.equal(changes.column(CHANGE), INSERT)
+    if table.time is None and not pc.all(is_new).as_py():
+        insist(path, lambda: _write_whole(spark, changes, path, table), alone=True)
+        return int(changes.num_rows)
+    # Were they written by the MERGE, they would share files with rows that are over, and each further MERGE, which
+    # writes the files again whose rows it changes, would write all that ever happened.
+    if (new := changes.filter(is_new).drop_columns(CHANGE)).num_rows:
+        with turn(path, by_spark=True):
+            spark.createDataFrame(new).coalesce(1).write.format("delta").mode("append").save(path)
+    if (others := changes.filter(pc.invert(is_new))).num_rows:
+        _merge(spark, old, others, path, table)
+    return int(changes.num_rows)
+
+
+def replace_whole(old: pa.Table, new: pa.Table, files: Sequence[DataFile], path: str, table: Table) -> None:
+    """Take `old`, which are rows of the table at `path` on a machine of one's own, out of it and put `new` and `files`,
+    which no commit mentions yet, in their place, in one commit. What stays the same is written again.
+    """
+    none, since = new.slice(0, 0), _since(old, old, table)
+    insist(path, lambda: rewrite(path, table, new=new, changed=none, gone=old, since=since, files=files))
+
+
+def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, table: Table) -> None:
+    """Update and delete rows."""
+    owner = list(table.key[:2])
+    owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
+    same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
+    pruned = _pruned(owners, owner)
+    if (since := _since(old, changes, table)) is not None:
+        pruned.append(F.col(f"old.{since[0]}") >= F.timestamp_millis(F.lit(since[1])))
+    values: dict[str, str | Column] = {name: F.col(f"new.{name}") for name in table.names}
+
+    def merge() -> None:
+        (
+            DeltaTable.forPath(spark, path)
+            .alias("old")
+            .merge(spark.createDataFrame(changes).alias("new"), reduce(and_, same + pruned))
+            .whenMatchedDelete(F.col(f"new.{CHANGE}") == DELETE)
+            .whenMatchedUpdate(set=values)
+            .execute()
+        )
+
+    # Files that `maintain` compacts meanwhile hold the same rows.
+    insist(path, merge, by_spark=True)
+
+
+def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:
+    """For a table of a row each group or topic: nearly all of its files change, and MERGE would read them twice."""
+    stored = deltalake.DeltaTable(path).to_pyarrow_table()
+    key, names = quoted(table.key), quoted(table.names)
+    with connect() as engine:
+        engine.register("stored", stored)
+        engine.register("changes", changes)
+        rows = engine.sql(
+            f"SELECT {names} FROM stored WHERE ({key}) NOT IN (SELECT ({key}) FROM changes) UNION ALL "  # noqa: S608 - our own names
+            f"SELECT {names} FROM changes WHERE {CHANGE} <> '{DELETE}'"
+        ).to_arrow_table()
+    overwrite_frame(spark.createDataFrame(rows.cast(changes.drop_columns(CHANGE).schema)).coalesce(1), path)
+
+
+def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
+    """Rows of `new` that `old` does not hold just so, and rows of `old` whose key is gone; `_change` says which."""
+    names = list(table.names)
+    key = quoted(table.key)
+    with connect() as engine:
+        engine.register("old_rows", old.select(names))
+        engine.register("new_rows", new.select(names))
+        found = engine.sql(
+            f"WITH changed AS (SELECT * FROM new_rows EXCEPT SELECT * FROM old_rows) "  # noqa: S608 - our own names
+            f"SELECT *, CASE WHEN ({key}) IN (SELECT ({key}) FROM old_rows) THEN '{UPDATE}' ELSE '{INSERT}' END "
+            f"AS {CHANGE} FROM changed "
+            f"UNION ALL SELECT *, '{DELETE}' FROM old_rows WHERE ({key}) NOT IN (SELECT ({key}) FROM new_rows)"
+        ).to_arrow_table()
+    return found.cast(new.select(names).schema.append(pa.field(CHANGE, pa.string())))
+
+
+def _since(old: pa.Table, changes: pa.Table, table: Table) -> tuple[str, int] | None:
+    """The earliest of the old rows that are replaced: files that end before need not be opened."""
+    if table.time is None:
+        return None
+    key = quoted(table.key)
+    with connect() as engine:
+        engine.register("old_rows", old.select({*table.key, table.time}))
+        engine.register("changes", changes.select(table.key))
+        found = engine.sql(
+            f'SELECT epoch_ms(min("{table.time}")), count(*) - count("{table.time}") '  # noqa: S608 - our own names
+            f"FROM old_rows SEMI JOIN changes USING ({key})"
+        ).fetchall()
+    earliest, unknown = found[0]
+    return None if earliest is None or unknown else (table.time, earliest)
+
+
+def _pruned(owners: Sequence[dict[str, str]], names: Sequence[str]) -> list[Column]:
+    if len(owners) > PRUNED_GROUPS:
+        return []
+    return [F.col(f"old.{name}").isin(sorted({owner[name] for owner in owners})) for name in names]

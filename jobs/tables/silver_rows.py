@@ -1,0 +1,98 @@
+"""Rows of silver and gold read without Spark: instants as milliseconds, only the files and columns that are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+
+from dashboards.lake import milliseconds
+from jobs.tables.as_of import opened
+from jobs.tables.delta_io import table_path
+from pipelines.arrow_types import row_type, schema_of
+from schemas.tables import Table
+
+NAMED = 2_000
+"""Up to so many groups are named in a condition."""
+
+ROUNDED_MS = 1_000
+"""The limits of a file's instants may be rounded down."""
+
+
+def rows(
+    warehouse: Path,
+    table: Table,
+    columns: Sequence[str],
+    *,
+    where: pc.Expression | None = None,
+    since: tuple[str, int] | None = None,
+) -> list[dict[str, Any]]:
+    """Rows of a table as it stands, of those `since` an instant (column and milliseconds); none where there is none."""
+    out: list[dict[str, Any]] = milliseconds(
+        stored_rows(warehouse, table, columns, where=where, since=since)
+    ).to_pylist()
+    return out
+
+
+def stored_rows(
+    warehouse: Path,
+    table: Table,
+    columns: Sequence[str],
+    *,
+    where: pc.Expression | None = None,
+    since: tuple[str, int] | None = None,
+) -> pa.Table:
+    """The same as they are stored."""
+    if not DeltaTable.is_deltatable(table_path(warehouse, table)):
+        return pa.schema([field for field in row_type(table) if field.name in columns]).empty_table()
+    if since is not None:
+        late = pc.field(since[0]) >= instant(since[1])
+        where = late if where is None else where & late
+    return dataset(warehouse, table, since=since).to_table(columns=list(columns), filter=where)
+
+
+def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
+    """A table's files, but for those that end before `since`."""
+    paths = standing_files(warehouse, table, since)
+    return ds.dataset(paths, schema=schema_of(table), format="parquet")
+
+
+def standing_files(warehouse: Path, table: Table, since: tuple[str, int] | None = None) -> list[str]:
+    """The table's files, as `jobs.tables.as_of` opens it, but for those that end before `since`."""
+    return datafiles(table_path(warehouse, table), opened(warehouse, table), since)
+
+
+def datafiles(path: str, stored: DeltaTable, since: tuple[str, int] | None = None) -> list[str]:
+    """The files of the table at `path` but for those that end before `since`, as the limits tell that Delta keeps."""
+    files = pa.table(stored.get_add_actions(flatten=True))
+    if since is not None and f"max.{since[0]}" in files.column_names:
+        begin = instant(since[1] - ROUNDED_MS)
+        may = pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True)
+        # A row without a time may belong anywhere.
+        files = files.filter(pc.or_(may, pc.fill_null(pc.greater(files[f"null_count.{since[0]}"], 0), fill_value=True)))
+    return [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
+
+
+def instant(ms: int) -> pa.Scalar:
+    """Milliseconds since the epoch as tables store them."""
+    return pa.scalar(ms * 1000, pa.timestamp("us", tz="UTC"))
+
+
+def milliseconds_of(instant: pa.Scalar) -> int:
+    """The other way round; of one with a zone."""
+    at: datetime = instant.as_py()
+    return round(at.timestamp() * 1000)
+
+
+def among(groups: Collection[str]) -> pc.Expression:
+    """A condition that holds for these groups of any cluster; for all where there are too many to name."""
+    if len(groups) > NAMED:
+        return pc.scalar(value=True)
+    return pc.field("group_id").isin(pa.array(sorted(groups), pa.string()))

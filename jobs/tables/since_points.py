@@ -1,0 +1,53 @@
+"""Rows of a table from given points of their groups' histories on, as DuckDB finds them in its files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from jobs.tables.engine import connect, show
+from jobs.tables.silver_rows import milliseconds_of
+from pipelines.arrow_types import row_type
+from pipelines.silver.frame import UNUSED
+from schemas.tables import Table
+
+ASTRAY_MS = 600_000
+"""Clocks of two brokers differ by less: what was written after a record has a time at most so much before it."""
+
+
+def since_points(warehouse: Path, table: Table, points: pa.Table, holds: str, *, most: int | None = None) -> pa.Table:
+    """Rows `old` of the table for which `holds` of their group's `point` (`restarts.from_base`, `restarts.after_base`);
+    where there are more than `most`, some of them, more than `most`. Columns that `UNUSED` names are left out.
+
+    For groups with a base, files are not opened whose rows are all from before it.
+    """
+    tail = f"WHERE {holds}" + (f" LIMIT {most + 1}" if most is not None else "")
+    has_base = pc.is_valid(points["base_at"])
+    parts = [of_groups(warehouse, table, points.filter(pc.invert(has_base)), tail)]
+    if (based := points.filter(has_base)).num_rows:
+        earliest = milliseconds_of(pc.min(based["base_at"])) - ASTRAY_MS
+        since = (table.time, earliest) if table.time else None
+        parts.append(of_groups(warehouse, table, based, tail, since=since))
+    return pa.concat_tables(parts)
+
+
+def of_groups(
+    warehouse: Path, table: Table, points: pa.Table, tail: str = "", *, since: tuple[str, int] | None = None
+) -> pa.Table:
+    """Rows `old` of the table whose groups are among `points` (`point`) and for which `tail` holds."""
+    kind = pa.schema([field for field in row_type(table) if field.name not in UNUSED])
+    if not points.num_rows:
+        return kind.empty_table()
+    columns = ", ".join(f'old."{name}"' for name in kind.names)
+    with connect() as engine:
+        show(engine, "stored", warehouse, table, since=since)
+        engine.register("points", points)
+        found = engine.sql(
+            f"SELECT {columns} FROM stored old JOIN points point "  # noqa: S608 - our own names
+            f"ON old.cluster = point.cluster AND old.group_id = point.group_id {tail}"
+        ).to_arrow_table()
+    found = found.cast(kind)
+    # Spark takes no column of no pieces.
+    return found if found.num_rows else kind.empty_table()
