@@ -27,10 +27,10 @@ from pipelines.arrow_types import stored
 from pipelines.bronze_batch import Records, SourceRecord, bronze
 from pipelines.coverage import Span
 from pipelines.event_batch import Reading
-from pipelines.gold.lasting import Looked
-from pipelines.gold.latencies import Broker
+from pipelines.gold.advice.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
-from pipelines.gold.shakes import shakes
+from pipelines.gold.storms.lasting import Looked
+from pipelines.gold.storms.shakes import shakes
 from pipelines.marks import mark_rows
 from pipelines.reassignments.rows import reassignment_rows
 from pipelines.silver.client_hosts import ClientHosts

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from bench.simulated_days import HOUR, MINUTE, START, STORMS, Cluster, Label
-from pipelines.gold.lasting import Looked
-from pipelines.gold.shakes import Shake, shakes
-from pipelines.gold.storms import Storm
+from pipelines.gold.storms.lasting import Looked
+from pipelines.gold.storms.shakes import Shake, shakes
+from pipelines.gold.storms.storms import Storm
 
 NEAR_MS = 5 * MINUTE
 

@@ -35,7 +35,7 @@ from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, read, table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import rows
-from pipelines.gold.advice import Worth
+from pipelines.gold.advice.advice import Worth
 from pipelines.gold.announced import MARK_MS
 from pipelines.gold.frame import gold
 from pipelines.gold.groups import INPUTS, TIMES, Group, Known

@@ -11,10 +11,10 @@ from dashboards.gold_store import moment
 from dashboards.lake import milliseconds
 from jobs.tables.engine import connect, show
 from pipelines.gold.announced import before
-from pipelines.gold.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
-from pipelines.gold.places import HOUR_MS
-from pipelines.gold.storm_cost import COST, Cost
-from pipelines.gold.storms import Storm
+from pipelines.gold.storms.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
+from pipelines.gold.storms.places import HOUR_MS
+from pipelines.gold.storms.storm_cost import COST, Cost
+from pipelines.gold.storms.storms import Storm
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS
 from schemas.states import StormScope
 from schemas.tables import Table

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jobs.tables.changed_rows import Stand
-from pipelines.gold.shakes import Shake
+from pipelines.gold.storms.shakes import Shake
 from schemas.states import DiagnosisCause, Evidence
 
 VERSION = 2

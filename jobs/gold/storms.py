@@ -25,10 +25,10 @@ from jobs.tables.delta_io import checkpoint_path, table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import among, rows, stored_rows
 from pipelines.arrow_types import stored
-from pipelines.gold.lasting import Looked
-from pipelines.gold.places import HOUR_MS
-from pipelines.gold.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
-from pipelines.gold.storm_rows import is_told, storm_row, told_again
+from pipelines.gold.storms.lasting import Looked
+from pipelines.gold.storms.places import HOUR_MS
+from pipelines.gold.storms.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
+from pipelines.gold.storms.storm_rows import is_told, storm_row, told_again
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.gold.advice import Worth, advice_rows
+from pipelines.gold.advice.advice import Worth, advice_rows
+from pipelines.gold.advice.latencies import Broker
 from pipelines.gold.churn import Row, Silver, number
-from pipelines.gold.diagnosis import diagnosis_rows
+from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.health import HOUR_MS, health_rows
-from pipelines.gold.latencies import Broker
 from pipelines.gold.window import window
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
 from schemas.tables import Table

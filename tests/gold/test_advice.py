@@ -6,8 +6,8 @@ from random import Random
 
 import pytest
 
-from pipelines.gold.advice import Worth, advice_rows
-from pipelines.gold.latencies import Broker
+from pipelines.gold.advice.advice import Worth, advice_rows
+from pipelines.gold.advice.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from tests.gold.histories import START, EagerGroup
 

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from pipelines.gold.assignors import assign, sticky
+from pipelines.gold.advice.assignors import assign, sticky
 
 ONE = [("a", p) for p in range(12)]
 ALL = frozenset({"a"})

@@ -9,8 +9,8 @@ from deltalake import write_deltalake
 
 from jobs.gold.storm_facts import facts
 from jobs.tables.delta_io import table_path
-from pipelines.gold.shakes import Shake
-from pipelines.gold.storms import Storm
+from pipelines.gold.storms.shakes import Shake
+from pipelines.gold.storms.storms import Storm
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS
 from schemas.states import DiagnosisCause, StallCause, StormScope
 from tests.gold.simulated import CLUSTER, MINUTE, SECOND, START, table_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from bench.storms import measure
-from pipelines.gold.fleet import fleet_storms
-from pipelines.gold.shakes import Shake, shakes
-from pipelines.gold.storm_rows import suspected
-from pipelines.gold.storms import Storm, group_storms
+from pipelines.gold.storms.fleet import fleet_storms
+from pipelines.gold.storms.shakes import Shake, shakes
+from pipelines.gold.storms.storm_rows import suspected
+from pipelines.gold.storms.storms import Storm, group_storms
 from schemas.states import DiagnosisCause, StormScope
 from tests.gold.simulated import DAY, HOUR, MINUTE, SECOND, START, group
 from tests.silver.rebuilding import batches, silver_of

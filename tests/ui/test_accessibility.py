@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from deltalake import write_deltalake
 
 from pipelines.arrow_types import stored
-from pipelines.gold.latencies import Broker
+from pipelines.gold.advice.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES
 from tests.gold.histories import START, EagerGroup

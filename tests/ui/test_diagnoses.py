@@ -10,7 +10,7 @@ from dashboards.pages.advice import render
 from dashboards.store import Store
 from dashboards.urlstate import Window, parse
 from pipelines.arrow_types import stored
-from pipelines.gold.latencies import Broker
+from pipelines.gold.advice.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES
 from tests.gold.histories import START, EagerGroup

@@ -20,9 +20,9 @@ from jobs.config.settings import Settings
 from jobs.gold.storms import look
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
-from pipelines.gold.advice import Worth, advice_rows
+from pipelines.gold.advice.advice import Worth, advice_rows
+from pipelines.gold.advice.latencies import Broker
 from pipelines.gold.alerts.alert import Alert
-from pipelines.gold.latencies import Broker
 from schemas.gold import ADVICE, STORMS
 from schemas.states import AlertName, AlertSeverity, Evidence
 from tests.docs.recorded import rows_of, store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelines.gold.alerts.alert import CLUSTER, Alert, Facts, Limits, Row
 from pipelines.gold.alerts.escaping import defused, escaped
 from pipelines.gold.alerts.words import amount, bounded, instant, span
-from pipelines.gold.storms import CALM_MS
+from pipelines.gold.storms.storms import CALM_MS
 from pipelines.gold.wording import many
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, StormScope
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Generic, TypeVar
 
+from pipelines.gold.advice.latencies import Latencies
 from pipelines.gold.churn import Churn, Resource
-from pipelines.gold.latencies import Latencies
 
 LIVES = 10_000
 """A member's number is its instance's times this, plus which life it is: members sort as their instances do."""

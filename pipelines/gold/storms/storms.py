@@ -7,9 +7,9 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pipelines.gold.places import HOUR_MS
-from pipelines.gold.rarity import DAY_MS, needed
-from pipelines.gold.shakes import WINDOW_MS, Shake
+from pipelines.gold.storms.places import HOUR_MS
+from pipelines.gold.storms.rarity import DAY_MS, needed
+from pipelines.gold.storms.shakes import WINDOW_MS, Shake
 from schemas.states import StormScope
 
 Span = tuple[int, int]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from pipelines.gold.differences import prefix
 from pipelines.gold.instances import NAMES, Life, Name
+from pipelines.gold.storms.differences import prefix
 from schemas.states import GroupEventKind
 
 HOUR_MS = 3_600_000

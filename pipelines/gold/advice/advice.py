@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from pipelines.gold.advice.connect_delays import delay_options
+from pipelines.gold.advice.latencies import Broker, latencies, with_callbacks
+from pipelines.gold.advice.options import Group, Option, options
+from pipelines.gold.advice.prediction import Prediction, is_replayable
+from pipelines.gold.advice.replay import Policy
+from pipelines.gold.advice.tried import in_force, told, trial
 from pipelines.gold.churn import Churn, Row, Silver, churn, number
-from pipelines.gold.connect_delays import delay_options
-from pipelines.gold.latencies import Broker, latencies, with_callbacks
-from pipelines.gold.options import Group, Option, options
-from pipelines.gold.prediction import Prediction, is_replayable
-from pipelines.gold.replay import Policy
-from pipelines.gold.tried import in_force, told, trial
 from pipelines.gold.window import window
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from pipelines.gold.newcomers import RESTARTS, Newcomers
-from pipelines.gold.places import HOUR_MS, Place, Places
+from pipelines.gold.storms.newcomers import RESTARTS, Newcomers
+from pipelines.gold.storms.places import HOUR_MS, Place, Places
 from schemas.states import (
     DiagnosisCause,
     Evidence,

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from statistics import median
 
-from pipelines.gold.cases import Case
-from pipelines.gold.causes import never_leaves
-from pipelines.gold.departures import RE_ADDED_MS, Departure, lasts_a_poll
+from pipelines.gold.diagnosis.cases import Case
+from pipelines.gold.diagnosis.causes import never_leaves
+from pipelines.gold.diagnosis.departures import RE_ADDED_MS, Departure, lasts_a_poll
 from pipelines.gold.wording import many, middle, period, spell, times, upper, who
 from schemas.states import Evidence, GroupEventKind, Trigger
 

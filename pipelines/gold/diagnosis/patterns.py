@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from pipelines.gold.churn import Number, Row, number
-from pipelines.gold.stays import Place
+from pipelines.gold.diagnosis.stays import Place
 from schemas.states import GroupProtocol, GroupType, RebalanceMode, Trigger
 
 SLOW_MS = 1_000

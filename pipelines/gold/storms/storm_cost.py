@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.gold.places import HOUR_MS
+from pipelines.gold.storms.places import HOUR_MS
 from schemas.states import StallCause
 
 COST = f"""

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable
 
 from pipelines.gold.announced import told
-from pipelines.gold.cases import CONVERGED, Case, longest_run
 from pipelines.gold.churn import number
-from pipelines.gold.turnover import crash_loop, deploy, poll_timeout, scaling, session_expiry, slow_joiner
+from pipelines.gold.diagnosis.cases import CONVERGED, Case, longest_run
+from pipelines.gold.diagnosis.turnover import crash_loop, deploy, poll_timeout, scaling, session_expiry, slow_joiner
 from pipelines.gold.wording import many, middle, period, spell, times, upper, who
 from schemas.states import DiagnosisCause, GroupType, Trigger
 

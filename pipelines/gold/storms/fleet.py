@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
-from pipelines.gold.places import HOUR_MS
-from pipelines.gold.rarity import DAY_MS, needed
-from pipelines.gold.shakes import MINUTE_MS, WINDOW_MS, Shake
-from pipelines.gold.storms import CALM_MS, Storm
+from pipelines.gold.storms.places import HOUR_MS
+from pipelines.gold.storms.rarity import DAY_MS, needed
+from pipelines.gold.storms.shakes import MINUTE_MS, WINDOW_MS, Shake
+from pipelines.gold.storms.storms import CALM_MS, Storm
 from schemas.states import DiagnosisCause, StormScope
 
 LEAST = 3

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.gold.fleet import BASELINE_MS as FLEET_BASELINE_MS
-from pipelines.gold.fleet import fleet_storms
-from pipelines.gold.shakes import WINDOW_MS, Shake
-from pipelines.gold.storms import BASELINE_MS, CALM_MS, Span, Storm, group_storms
+from pipelines.gold.storms.fleet import BASELINE_MS as FLEET_BASELINE_MS
+from pipelines.gold.storms.fleet import fleet_storms
+from pipelines.gold.storms.shakes import WINDOW_MS, Shake
+from pipelines.gold.storms.storms import BASELINE_MS, CALM_MS, Span, Storm, group_storms
 from schemas.states import StormScope
 
 Row = Mapping[str, Any]

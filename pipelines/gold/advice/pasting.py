@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from pipelines.gold.advice.latencies import Latencies
 from pipelines.gold.churn import Churn
-from pipelines.gold.latencies import Latencies
 from schemas.states import AdviceAction
 
 COOPERATIVE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from pipelines.gold.places import DEPLOYS, HOUR_MS, OVERLAP_MS
+from pipelines.gold.storms.places import DEPLOYS, HOUR_MS, OVERLAP_MS
 
 RESTARTS = 2
 

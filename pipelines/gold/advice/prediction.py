@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from random import Random
 from statistics import fmean
 
+from pipelines.gold.advice.classic_replay import ClassicReplay
+from pipelines.gold.advice.consumer_replay import ConsumerReplay
+from pipelines.gold.advice.latencies import Latencies
+from pipelines.gold.advice.replay import Outcome, Policy
 from pipelines.gold.churn import Churn, Outage
-from pipelines.gold.classic_replay import ClassicReplay
-from pipelines.gold.consumer_replay import ConsumerReplay
-from pipelines.gold.latencies import Latencies
-from pipelines.gold.replay import Outcome, Policy
 from schemas.states import GroupEventKind
 
 RUNS = 60

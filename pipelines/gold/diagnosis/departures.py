@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median, median_low
 
-from pipelines.gold.stays import Place, Stay
+from pipelines.gold.diagnosis.stays import Place, Stay
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind
 
 SHORT_MS = 600_000

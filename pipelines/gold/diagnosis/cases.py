@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.announced import is_deployed
-from pipelines.gold.causes import Arrival, Context, Found
 from pipelines.gold.churn import Number, Row, number
-from pipelines.gold.departures import Departure
+from pipelines.gold.diagnosis.causes import Arrival, Context, Found
+from pipelines.gold.diagnosis.departures import Departure
 from schemas.states import DiagnosisCause
 
 CONVERGED = 2

@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from pipelines.gold.cases import CONVERGED, Case, longest_run
-from pipelines.gold.causes import NORMAL, Context, Found, cause_of, context
 from pipelines.gold.churn import Number, Row, Silver, is_lost, known_instants, number
-from pipelines.gold.explaining import explanation
+from pipelines.gold.diagnosis.cases import CONVERGED, Case, longest_run
+from pipelines.gold.diagnosis.causes import NORMAL, Context, Found, cause_of, context
+from pipelines.gold.diagnosis.explaining import explanation
 from schemas.states import DiagnosisCause, Evidence, StallCause
 
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from pipelines.gold.assignors import sticky
+from pipelines.gold.advice.assignors import sticky
+from pipelines.gold.advice.latencies import CONSUMER_HEARTBEAT_MS, CONSUMER_SESSION_MS, Latencies
+from pipelines.gold.advice.replay import LIVES, Policy, Replay, Step
 from pipelines.gold.churn import Churn, Resource
-from pipelines.gold.latencies import CONSUMER_HEARTBEAT_MS, CONSUMER_SESSION_MS, Latencies
-from pipelines.gold.replay import LIVES, Policy, Replay, Step
 from schemas.states import GroupEventKind
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, Row, Silver, churn, number
-from pipelines.gold.replay import Policy
 from pipelines.gold.window import window
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, RebalanceMode
 

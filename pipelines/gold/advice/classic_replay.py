@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import Enum
 from random import Random
 
-from pipelines.gold.assignors import assign, sticky
+from pipelines.gold.advice.assignors import assign, sticky
+from pipelines.gold.advice.latencies import INITIAL_DELAY_MS, JOIN_EVERY_MS, LATE, SYNC_MS, Latencies
+from pipelines.gold.advice.replay import LIVES, Policy, Replay, Step
 from pipelines.gold.churn import Churn, Resource
-from pipelines.gold.latencies import INITIAL_DELAY_MS, JOIN_EVERY_MS, LATE, SYNC_MS, Latencies
-from pipelines.gold.replay import LIVES, Policy, Replay, Step
 from schemas.states import GroupEventKind
 
 FIRST_HEARTBEAT_WINS = 0.25

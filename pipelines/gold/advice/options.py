@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from pipelines.gold.advice.latencies import Latencies
+from pipelines.gold.advice.pasting import Condition, faster_heartbeats, longer_polls, preconditions, settings
+from pipelines.gold.advice.prediction import Prediction, predict, rough
+from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, Outage
-from pipelines.gold.latencies import Latencies
-from pipelines.gold.pasting import Condition, faster_heartbeats, longer_polls, preconditions, settings
-from pipelines.gold.prediction import Prediction, predict, rough
-from pipelines.gold.replay import Policy
 from schemas.states import AdviceAction, GroupEventKind
 
 SESSIONS_MS = (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000, 300_000)

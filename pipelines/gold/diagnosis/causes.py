@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import TypeVar
 
 from pipelines.gold.churn import Number, Row, Silver, number
-from pipelines.gold.departures import Departure, arrivals_of_replacements, departures
-from pipelines.gold.patterns import changed, flapping, slow, switching
-from pipelines.gold.stays import Place, Stay, places
+from pipelines.gold.diagnosis.departures import Departure, arrivals_of_replacements, departures
+from pipelines.gold.diagnosis.patterns import changed, flapping, slow, switching
+from pipelines.gold.diagnosis.stays import Place, Stay, places
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupProtocol, GroupType, Trigger
 
 NORMAL = frozenset({DiagnosisCause.DEPLOY, DiagnosisCause.SCALING, DiagnosisCause.FOLLOW_UPS, DiagnosisCause.PROBING})

@@ -8,10 +8,10 @@ from dataclasses import asdict
 from typing import Any
 
 from pipelines.gold.announced import before
-from pipelines.gold.differences import Difference
-from pipelines.gold.shakes import MINUTE_MS, Shake
-from pipelines.gold.storm_cost import Cost
-from pipelines.gold.storms import Storm
+from pipelines.gold.storms.differences import Difference
+from pipelines.gold.storms.shakes import MINUTE_MS, Shake
+from pipelines.gold.storms.storm_cost import Cost
+from pipelines.gold.storms.storms import Storm
 from schemas.states import DiagnosisCause, Evidence, StormScope
 
 Row = Mapping[str, Any]
