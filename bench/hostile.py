@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from bench.load import offset_commit_key
-from dashboards.lake import milliseconds
+from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.silver.silver_tasks import Making
 from pipelines.arrow_types import stored

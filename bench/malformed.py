@@ -19,8 +19,8 @@ from random import Random
 from typing import Any
 
 from dashboards.app import create_app
-from dashboards.lake import LocalLake
-from dashboards.requests import UPDATE
+from dashboards.lake.lake import LocalLake
+from dashboards.web.requests import UPDATE
 from tests.ui import sample
 
 VALUES_ONLY = 0.1

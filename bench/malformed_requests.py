@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from bench.malformed import STRANGE, Answers, Heard
 from dashboards.app import create_app
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
 from tests.ui import sample
 
 PATHS = (

@@ -21,24 +21,24 @@ from dash.development.base_component import Component
 from flask import Response
 
 from dashboards import urlstate
-from dashboards.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access
-from dashboards.components import aria, empty
-from dashboards.compression import compress
-from dashboards.exports import add_rows
-from dashboards.folder import not_a_folder
-from dashboards.guard import guard
-from dashboards.http_server import bound
-from dashboards.lake import Lake, LakeError, LocalLake, WarmLake
+from dashboards.lake.folder import not_a_folder
+from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
+from dashboards.lake.readers import ReadersLake, stated_in
+from dashboards.lake.without_pandas import without_pandas
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
-from dashboards.ranges import keyed
-from dashboards.readers import ReadersLake, stated_in
-from dashboards.requests import refuse_malformed, refuse_unknown_components
-from dashboards.runbooks import add_runbooks
-from dashboards.search import Search, add_search
-from dashboards.security import harden
-from dashboards.store import Span, Store
+from dashboards.queries.store import Span, Store
 from dashboards.text import duration, instant, visible
-from dashboards.without_pandas import without_pandas
+from dashboards.views.components import aria, empty
+from dashboards.views.ranges import keyed
+from dashboards.web.access import GROUPS_HEADER, HEADER, TOKEN_VARIABLE, Access
+from dashboards.web.compression import compress
+from dashboards.web.exports import add_rows
+from dashboards.web.guard import guard
+from dashboards.web.http_server import bound
+from dashboards.web.requests import refuse_malformed, refuse_unknown_components
+from dashboards.web.runbooks import add_runbooks
+from dashboards.web.search import Search, add_search
+from dashboards.web.security import harden
 from dashboards.zone import told_in, zone
 from schemas.visible import visible_stream
 

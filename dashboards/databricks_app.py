@@ -11,12 +11,12 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from dashboards.access import ANY_HOST, Access
 from dashboards.app import serve
-from dashboards.databricks_connection import lake
-from dashboards.databricks_warehouse import Warehouse
-from dashboards.lake import LakeError
-from dashboards.readers import stated_in
+from dashboards.lake.databricks_connection import lake
+from dashboards.lake.databricks_warehouse import Warehouse
+from dashboards.lake.lake import LakeError
+from dashboards.lake.readers import stated_in
+from dashboards.web.access import ANY_HOST, Access
 from schemas.visible import visible_stream
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - where the platform's proxy asks

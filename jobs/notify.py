@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
 from jobs.alerting import alert_table
 from jobs.alerting.alert_facts import Reading, Watch
 from jobs.alerting.alert_links import dashboard_url

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 
-from dashboards.access import Access
+from dashboards.web.access import Access
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.config.stated import secret

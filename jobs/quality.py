@@ -16,8 +16,8 @@ from typing import Any
 
 from duckdb import DuckDBPyConnection
 
-from dashboards.health_store import HealthStore
-from dashboards.lake import LocalLake, Row
+from dashboards.lake.lake import LocalLake, Row
+from dashboards.queries.health_store import HealthStore
 from jobs.checks.quality_docs import Looked, escaped, write_docs
 from jobs.checks.quality_rows import Version, batches, engine, lone
 from jobs.checks.quality_suite import Suite

@@ -6,8 +6,8 @@ import argparse
 from dataclasses import replace
 
 from dashboards.app import serve
-from dashboards.databricks_connection import lake as databricks
-from dashboards.lake import LakeError, LocalLake, WarmLake
+from dashboards.lake.databricks_connection import lake as databricks
+from dashboards.lake.lake import LakeError, LocalLake, WarmLake
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.config.stated import secret

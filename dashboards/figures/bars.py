@@ -7,8 +7,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboards.theme import Look
-from dashboards.timeline import Segment
+from dashboards.views.theme import Look
+from dashboards.views.timeline import Segment
 from schemas.states import Evidence
 
 FADE = (0.16, 0.34, 0.52, 0.7)

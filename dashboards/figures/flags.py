@@ -7,9 +7,9 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboards.lake import Row
-from dashboards.marks import about, flag_of
+from dashboards.lake.lake import Row
 from dashboards.text import figure_text, instant
+from dashboards.views.marks import about, flag_of
 from dashboards.zone import zone
 
 FLAGS_SHOWN = 30

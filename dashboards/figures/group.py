@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 
 from dashboards.figures.bars import bars, dotted_edges, thinned
 from dashboards.figures.clock import time_axis
-from dashboards.lake import Row
+from dashboards.lake.lake import Row
 from dashboards.text import between, clock, duration, figure_text, instant, member_label, resource, span, visible
-from dashboards.theme import GLYPHS, LOOKS, LOUD, hues, layout
-from dashboards.timeline import Lane, Owned, Segment
 from dashboards.urlstate import Window
+from dashboards.views.theme import GLYPHS, LOOKS, LOUD, hues, layout
+from dashboards.views.timeline import Lane, Owned, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import plotly.graph_objects as go
 
 from dashboards.figures.clock import time_axis
-from dashboards.lake import Row
+from dashboards.lake.lake import Row
 from dashboards.text import count, figure_text, instant
-from dashboards.theme import layout, look_of
 from dashboards.urlstate import Window
+from dashboards.views.theme import layout, look_of
 from dashboards.zone import zone
 
 BINS = 96

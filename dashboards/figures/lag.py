@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from dashboards.figures.clock import time_axis
-from dashboards.lag import Behind
+from dashboards.queries.lag import Behind
 from dashboards.text import instant
-from dashboards.theme import LOOKS, layout
 from dashboards.urlstate import Window
+from dashboards.views.theme import LOOKS, layout
 from dashboards.zone import zone
 
 HEIGHT_PX = 200

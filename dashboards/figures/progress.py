@@ -9,10 +9,10 @@ from typing import Any
 import plotly.graph_objects as go
 
 from dashboards.figures.clock import time_axis
-from dashboards.lake import Row
+from dashboards.lake.lake import Row
 from dashboards.text import figure_text, instant, visible
-from dashboards.theme import hues, layout
 from dashboards.urlstate import Window
+from dashboards.views.theme import hues, layout
 from dashboards.zone import zone
 
 LINES_SHOWN, HEIGHT_PX = 16, 260

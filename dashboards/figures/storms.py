@@ -10,11 +10,11 @@ import plotly.graph_objects as go
 from dashboards.figures.bars import bars, dotted_edges
 from dashboards.figures.clock import time_axis
 from dashboards.figures.group import generation_tip
-from dashboards.lake import Row
+from dashboards.lake.lake import Row
 from dashboards.text import count, duration, figure_text, instant
-from dashboards.theme import LOOKS, layout
-from dashboards.timeline import PARTIAL_MODES, Segment
 from dashboards.urlstate import Window
+from dashboards.views.theme import LOOKS, layout
+from dashboards.views.timeline import PARTIAL_MODES, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence
 

@@ -9,11 +9,11 @@ from typing import Any
 import plotly.graph_objects as go
 
 from dashboards.figures.bars import bars, dotted_edges
-from dashboards.lake import Row
-from dashboards.store import Rebalance
+from dashboards.lake.lake import Row
+from dashboards.queries.store import Rebalance
 from dashboards.text import between, duration, figure_text, instant, member_label, resource
-from dashboards.theme import GLYPHS, LOOKS, layout
-from dashboards.timeline import PARTIAL_MODES, Segment
+from dashboards.views.theme import GLYPHS, LOOKS, layout
+from dashboards.views.timeline import PARTIAL_MODES, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, StallCause
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, aria, empty, further, table
-from dashboards.diagnoses import why
-from dashboards.gold_store import ADVICE_GROUPS
-from dashboards.lake import Row
-from dashboards.store import Store
+from dashboards.lake.lake import Row
+from dashboards.queries.gold_store import ADVICE_GROUPS
+from dashboards.queries.store import Store
 from dashboards.text import ABSENT, amount, count, instant, visible
 from dashboards.urlstate import State
+from dashboards.views.components import Cell, aria, empty, further, table
+from dashboards.views.diagnoses import why
 from dashboards.zone import zone
 from schemas.states import AdviceAction, AdviceStatus
 

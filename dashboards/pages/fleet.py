@@ -9,7 +9,14 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards.components import (
+from dashboards.figures.flags import flagged
+from dashboards.figures.heatmap import BINS, heatmap
+from dashboards.lake.lake import Row
+from dashboards.queries.fleet_queries import where
+from dashboards.queries.store import ORDERS, Span, Store, Wanted
+from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, instant, span, visible
+from dashboards.urlstate import ALL, LONGEST_ID, State, Window, window
+from dashboards.views.components import (
     empty,
     further,
     heat_legend,
@@ -20,15 +27,8 @@ from dashboards.components import (
     table,
     tile,
 )
-from dashboards.figures.flags import flagged
-from dashboards.figures.heatmap import BINS, heatmap
-from dashboards.fleet_queries import where
-from dashboards.lake import Row
-from dashboards.ranges import ranges
-from dashboards.store import ORDERS, Span, Store, Wanted
-from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, instant, span, visible
-from dashboards.theme import LOOKS, look_of
-from dashboards.urlstate import ALL, LONGEST_ID, State, Window, window
+from dashboards.views.ranges import ranges
+from dashboards.views.theme import LOOKS, look_of
 from dashboards.zone import zone
 
 HEATMAP_ROWS = 30

@@ -7,20 +7,31 @@ from typing import Any
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards import diagnoses, log_sources, sentences
-from dashboards.components import aria, empty, grid, legend, marks_table, panel, state_word, table
 from dashboards.figures.flags import flagged
 from dashboards.figures.group import Drawn, group_figure
 from dashboards.figures.lag import lag_figure
-from dashboards.lag import Behind, told
-from dashboards.lake import Row, Rows
-from dashboards.ranges import keyed, ranges
-from dashboards.rewinds import over, taken_up
-from dashboards.store import Span, Store
+from dashboards.lake.lake import Row, Rows
+from dashboards.queries.lag import Behind, told
+from dashboards.queries.store import Span, Store
 from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, resource, span, visible
-from dashboards.theme import GLYPHS, LOOKS, look_of
-from dashboards.timeline import PARTIAL_MODES, Lane, Owned, Segment, delays, lanes, ownership, proof, states, unread
 from dashboards.urlstate import ALL, State, Window, window
+from dashboards.views import diagnoses, log_sources, sentences
+from dashboards.views.components import aria, empty, grid, legend, marks_table, panel, state_word, table
+from dashboards.views.ranges import keyed, ranges
+from dashboards.views.rewinds import over, taken_up
+from dashboards.views.theme import GLYPHS, LOOKS, look_of
+from dashboards.views.timeline import (
+    PARTIAL_MODES,
+    Lane,
+    Owned,
+    Segment,
+    delays,
+    lanes,
+    ownership,
+    proof,
+    states,
+    unread,
+)
 from dashboards.zone import zone
 from schemas.states import GroupEventKind
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dash import html
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, empty, table_panel, tile
-from dashboards.health_store import GAP_ROWS, HealthStore
-from dashboards.lake import Row
+from dashboards.lake.lake import Row
 from dashboards.pages.operations import Operations
-from dashboards.store import Store
+from dashboards.queries.health_store import GAP_ROWS, HealthStore
+from dashboards.queries.store import Store
 from dashboards.text import ABSENT, count, duration, instant, visible
 from dashboards.urlstate import State
+from dashboards.views.components import Cell, empty, table_panel, tile
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS

@@ -9,10 +9,10 @@ from typing import Self
 
 from dash.development.base_component import Component
 
-from dashboards.components import Cell, table_panel, tile
-from dashboards.health_store import HealthStore
-from dashboards.lake import Row
+from dashboards.lake.lake import Row
+from dashboards.queries.health_store import HealthStore
 from dashboards.text import ABSENT, count, duration, instant, visible
+from dashboards.views.components import Cell, table_panel, tile
 from schemas.operations import HEARTBEAT_MS
 from schemas.rules import CHECKED
 from schemas.states import JobOutcome, RuleSeverity

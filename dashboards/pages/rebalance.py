@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards import log_sources, sentences
-from dashboards.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
 from dashboards.figures.flags import flagged
 from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped, waterfall
-from dashboards.lag import told
-from dashboards.lake import Row
-from dashboards.marks import NEAR_MS, after
-from dashboards.ranges import drawn, keyed, part
-from dashboards.rewinds import taken_up
-from dashboards.store import Rebalance, Store
+from dashboards.lake.lake import Row
+from dashboards.queries.lag import told
+from dashboards.queries.store import Rebalance, Store
 from dashboards.text import ABSENT, amount, between, count, duration, instant, member_label, resource, span, visible
-from dashboards.timeline import proof
 from dashboards.urlstate import State, Window
+from dashboards.views import log_sources, sentences
+from dashboards.views.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
+from dashboards.views.marks import NEAR_MS, after
+from dashboards.views.ranges import drawn, keyed, part
+from dashboards.views.rewinds import taken_up
+from dashboards.views.timeline import proof
 from dashboards.zone import zone
 from schemas.states import StallCause
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards import sentences
-from dashboards.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
 from dashboards.figures.flags import flagged
 from dashboards.figures.storms import GROUPS_SHOWN, key, storm_figure
-from dashboards.lake import Row, Rows
-from dashboards.marks import NEAR_MS, after
-from dashboards.ranges import drawn, part
-from dashboards.store import Store
+from dashboards.lake.lake import Row, Rows
+from dashboards.queries.store import Store
 from dashboards.text import ABSENT, amount, bounded, count, duration, instant, visible
 from dashboards.urlstate import State, Window
+from dashboards.views import sentences
+from dashboards.views.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
+from dashboards.views.marks import NEAR_MS, after
+from dashboards.views.ranges import drawn, part
 from schemas.states import DiagnosisCause, StormScope
 
 GROUPS_LISTED = 100

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dash import dcc, html
 from dash.development.base_component import Component
 
-from dashboards import sentences
-from dashboards.components import Cell, empty, evidence_mark, marks_table, panel, table, tile
 from dashboards.figures.flags import flagged
 from dashboards.figures.storms import STORMS_SHOWN, storms_figure
-from dashboards.lake import Row
+from dashboards.lake.lake import Row
 from dashboards.pages import storm
-from dashboards.ranges import ranges
-from dashboards.store import Span, Store
+from dashboards.queries.store import Span, Store
 from dashboards.text import ABSENT, amount, bounded, count, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
+from dashboards.views import sentences
+from dashboards.views.components import Cell, empty, evidence_mark, marks_table, panel, table, tile
+from dashboards.views.ranges import ranges
 from dashboards.zone import zone
 
 HEAD = (

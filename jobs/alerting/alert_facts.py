@@ -11,8 +11,8 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from dashboards.gold_store import moment
-from dashboards.lake import Lake, Parameter
+from dashboards.lake.lake import Lake, Parameter
+from dashboards.queries.gold_store import moment
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.covered import Covered
 from jobs.tables.delta_io import table_path

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from deltalake import DeltaTable
 
-from dashboards.lake import milliseconds
+from dashboards.lake.lake import milliseconds
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import schema_of

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from dashboards.access import is_loopback
-from dashboards.http_server import bound
-from dashboards.lake import Lake, Parameter
+from dashboards.lake.lake import Lake, Parameter
+from dashboards.web.access import is_loopback
+from dashboards.web.http_server import bound
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.delivery import Delivery
 from jobs.alerting.exposition import CONTENT_TYPE, Metric, exposition

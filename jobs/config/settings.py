@@ -15,8 +15,8 @@ from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from dashboards.databricks_warehouse import Warehouse
-from dashboards.folder import not_a_folder
+from dashboards.lake.databricks_warehouse import Warehouse
+from dashboards.lake.folder import not_a_folder
 from jobs.captures.capture_files import DEFAULT_MB
 from jobs.config.code_options import refuse_code
 from jobs.config.errors import UserError

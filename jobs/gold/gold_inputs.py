@@ -9,7 +9,7 @@ import pyarrow as pa
 from deltalake import DeltaTable
 from duckdb import DuckDBPyConnection
 
-from dashboards.lake import milliseconds
+from dashboards.lake.lake import milliseconds
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, quoted, show, show_files
 from jobs.tables.silver_rows import datafiles

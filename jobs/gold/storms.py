@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from dashboards.lake import milliseconds
+from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.gold.storm_facts import facts
 from jobs.gold.storm_memory import Group, Memory, Standing, shakes_of

@@ -18,7 +18,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import IO, Any, Self
 
-from dashboards.without_pandas import without_pandas
+from dashboards.lake.without_pandas import without_pandas
 from jobs.processes.processes import die_with_parent
 from jobs.tables.engine import keep_nothing
 from jobs.tables.garbage import give_back

@@ -13,7 +13,7 @@ from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import Any
 
-from dashboards.databricks_warehouse import Warehouse
+from dashboards.lake.databricks_warehouse import Warehouse
 from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.settings import TABLES as SECTIONS
 from jobs.config.settings import Cluster, LogFile, Settings

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from dashboards.lake import milliseconds
+from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.silver.topic_names import polled_topics
 from jobs.tables.delta_io import table_path

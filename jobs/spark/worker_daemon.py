@@ -19,7 +19,7 @@ sys.path[:] = [place for place in sys.path if Path(place).name != "pyspark.zip"]
 
 from pyspark import daemon  # noqa: E402
 
-from dashboards.without_pandas import without_pandas  # noqa: E402
+from dashboards.lake.without_pandas import without_pandas  # noqa: E402
 
 WORKER = "pyspark.worker"
 """What runs tasks; others plan a read, once."""

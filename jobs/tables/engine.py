@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-from dashboards.delta_files import relation
+from dashboards.lake.delta_files import relation
 from jobs.tables.garbage import give_back
 from jobs.tables.silver_rows import standing_files
 from pipelines.arrow_types import schema_of

@@ -12,7 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from dashboards.app import create_app
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
 from jobs.alerting.delivery import Delivery
 from jobs.alerting.metrics import metrics
 from jobs.config.settings import Settings

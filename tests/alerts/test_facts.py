@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
 from jobs.alerting.alert_facts import Reading, Watch
 from pipelines.gold.alerts.alert import Limits
 from pipelines.gold.alerts.burn import WINDOWS

@@ -14,7 +14,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
 from jobs.alerting.delivery import Delivery
 from jobs.alerting.exposition import Metric, exposition
 from jobs.alerting.metrics import MetricsServer, groups_named, metrics

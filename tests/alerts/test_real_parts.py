@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
 from jobs.alerting import alert_table
 from jobs.config.settings import Cluster
 from jobs.kafka import kafka_client

@@ -11,12 +11,12 @@ import pytest
 from deltalake import DeltaTable
 
 from dashboards.app import create_app
-from dashboards.health_store import HealthStore
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
 from dashboards.pages import fleet, health
-from dashboards.search import Search
-from dashboards.store import Store
+from dashboards.queries.health_store import HealthStore
+from dashboards.queries.store import Store
 from dashboards.urlstate import parse
+from dashboards.web.search import Search
 from jobs.build import rebuild_all, rebuild_touched, touched
 from jobs.config.settings import Settings
 from jobs.silver import group_limits

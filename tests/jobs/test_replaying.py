@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import jobs.processes.beside
-from dashboards.lake import milliseconds
+from dashboards.lake.lake import milliseconds
 from jobs.gold.replaying import Replaying
 from jobs.processes.beside import NICER, BesideError
 from pipelines.arrow_types import stored

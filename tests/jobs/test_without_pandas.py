@@ -15,4 +15,6 @@ def _said(code: str, *arguments: str) -> str:
 
 def test_arrow_makes_arrays_without() -> None:
     assert _said(FIRST_ARRAY) == "True", "nothing is gained any more: remove what keeps pandas away"
-    assert _said(f"from dashboards.without_pandas import without_pandas; without_pandas(); {FIRST_ARRAY}") == "False"
+    assert (
+        _said(f"from dashboards.lake.without_pandas import without_pandas; without_pandas(); {FIRST_ARRAY}") == "False"
+    )

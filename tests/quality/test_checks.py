@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
-from dashboards.health_store import HealthStore
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
+from dashboards.queries.health_store import HealthStore
 from jobs.checks.quality_rows import Version
 from jobs.cli import main
 from jobs.config.settings import Settings

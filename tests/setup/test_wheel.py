@@ -81,7 +81,7 @@ def test_every_scheduled_job_runs_from_the_wheel_alone_and_says_nothing_odd(site
 
 def test_the_pages_of_the_wheel_have_their_files_and_runbooks(site, tmp_path) -> None:
     asked = (
-        "from pathlib import Path; from dashboards.app import create_app; from dashboards.lake import LocalLake;"
+        "from pathlib import Path; from dashboards.app import create_app; from dashboards.lake.lake import LocalLake;"
         "import dashboards; client = create_app(LocalLake(Path('.'))).server.test_client();"
         "print(dashboards.__file__, *(client.get(path, base_url='http://127.0.0.1').status_code for path in"
         " ('/', '/assets/regroup.css', '/assets/plotly/plotly-cartesian.min.js', '/runbooks/KafkaRebalanceStorm')))"

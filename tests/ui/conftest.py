@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from dashboards.lake import LocalLake, WarmLake
+from dashboards.lake.lake import LocalLake, WarmLake
 from tests.ui import sample
 from tests.ui.databricks import Databricks, DuckEngine
 

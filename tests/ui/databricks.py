@@ -21,8 +21,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from sqlglot import exp
 
-from dashboards.databricks_lake import DatabricksLake
-from dashboards.databricks_warehouse import Warehouse
+from dashboards.lake.databricks_lake import DatabricksLake
+from dashboards.lake.databricks_warehouse import Warehouse
 
 READ = {"STRING": str, "INT": int, "BIGINT": int, "DOUBLE": float, "TIMESTAMP": datetime.fromisoformat}
 """What the server makes of a parameter's text; Spark takes literals only."""

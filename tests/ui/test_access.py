@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dashboards.access import Access
 from dashboards.app import create_app, main
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
+from dashboards.web.access import Access
 
 TOKEN = "a-token-of-some-length"
 HTML = {"Accept": "text/html"}

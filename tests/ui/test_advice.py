@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
-from dashboards.gold_store import GoldStore
 from dashboards.pages.advice import render
-from dashboards.store import Store
+from dashboards.queries.gold_store import GoldStore
+from dashboards.queries.store import Store
 from dashboards.urlstate import parse
 from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import Broker
@@ -110,7 +110,9 @@ def test_no_analysis_yet_says_so(tmp_path, lake) -> None:
 
 
 def test_every_group_is_on_one_of_the_pages_and_the_sum_counts_all(store, monkeypatch) -> None:
-    monkeypatch.setattr("dashboards.store.Store.advice", lambda self, q, skip: GoldStore.advice(self, q, skip, 3))
+    monkeypatch.setattr(
+        "dashboards.queries.store.Store.advice", lambda self, q, skip: GoldStore.advice(self, q, skip, 3)
+    )
     told = [words(render(store, parse("/advice", f"?skip={skip}"), 0)) for skip in (0, 3, 6)]
     assert all("1 group of 7 should change" in text for text in told)
     assert [3, 3, 1] == [text.count("What other settings would do") for text in told]

@@ -12,9 +12,9 @@ import pytest
 from dash import no_update
 
 from dashboards.app import create_app, page, target
-from dashboards.lake import LakeError, LocalLake
+from dashboards.lake.lake import LakeError, LocalLake
 from dashboards.pages.fleet import block
-from dashboards.store import Store
+from dashboards.queries.store import Store
 from dashboards.urlstate import parse
 from tests.ui import sample
 from tests.ui.reading import words

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dashboards.access import Access
 from dashboards.app import create_app
-from dashboards.attempts import KEPT, LIMITS, Attempts
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
+from dashboards.web.access import Access
+from dashboards.web.attempts import KEPT, LIMITS, Attempts
 
 TOKEN = "a-token-of-some-length"
 BURST = LIMITS["client"].burst

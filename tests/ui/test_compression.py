@@ -7,9 +7,9 @@ from itertools import product
 
 import pytest
 
-from dashboards import compression
 from dashboards.app import create_app
-from dashboards.lake import LocalLake
+from dashboards.lake.lake import LocalLake
+from dashboards.web import compression
 
 SUITE = "/_dash-component-suites/dash/dcc"
 SCRIPT = f"{SUITE}/dash_core_components.js"

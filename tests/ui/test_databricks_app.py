@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from dashboards import databricks_app
 from dashboards.app import create_app
-from dashboards.lake import LakeError
+from dashboards.lake.lake import LakeError
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.serve import _lake
@@ -99,7 +99,7 @@ def test_what_the_app_installs_is_locked_and_has_all_that_the_pages_import() -> 
 
 def test_all_that_the_pages_import_is_locked_and_nothing_of_the_jobs_is() -> None:
     code = (
-        "import sys, dashboards.databricks_app, dashboards.databricks_lake, databricks.sql;"
+        "import sys, dashboards.databricks_app, dashboards.lake.databricks_lake, databricks.sql;"
         "print(*{name.partition('.')[0] for name in sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

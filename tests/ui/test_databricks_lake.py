@@ -27,14 +27,14 @@ from databricks.sql import client, exc
 from databricks.sql import session as connector_session
 from deltalake import DeltaTable
 
-from dashboards import service_principal
 from dashboards.app import page
-from dashboards.databricks_connection import Connections, lake, options
-from dashboards.databricks_versions import TOLD_SECONDS
-from dashboards.databricks_warehouse import Warehouse
-from dashboards.lake import LakeError
-from dashboards.service_principal import ServicePrincipal
-from dashboards.store import Store
+from dashboards.lake import service_principal
+from dashboards.lake.databricks_connection import Connections, lake, options
+from dashboards.lake.databricks_versions import TOLD_SECONDS
+from dashboards.lake.databricks_warehouse import Warehouse
+from dashboards.lake.lake import LakeError
+from dashboards.lake.service_principal import ServicePrincipal
+from dashboards.queries.store import Store
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from tests.ui import sample
 from tests.ui.databricks import Databricks, DuckEngine
@@ -115,7 +115,7 @@ def test_a_version_that_is_gone_is_looked_up_again(databricks, tmp_path, now) ->
 
 def test_a_table_of_a_newer_regroup_is_named_within_minutes(databricks, tmp_path, monkeypatch) -> None:
     lake, clock = databricks.lake(fresh_seconds=0), [1000.0]
-    monkeypatch.setattr("dashboards.databricks_versions.monotonic", lambda: clock[0])
+    monkeypatch.setattr("dashboards.lake.databricks_versions.monotonic", lambda: clock[0])
     assert told(lake)
     newer = {VERSION_PROPERTY: str(SCHEMA_VERSION + 1)}
     DeltaTable(tmp_path / "groups").alter.set_table_properties(newer, raise_if_not_exists=False)
@@ -127,7 +127,7 @@ def test_a_table_of_a_newer_regroup_is_named_within_minutes(databricks, tmp_path
 
 def test_a_look_at_the_versions_holds_nobody_up_who_has_seen_some(databricks, monkeypatch) -> None:
     lake, clock = databricks.lake(fresh_seconds=10), [1000.0]
-    monkeypatch.setattr("dashboards.databricks_versions.monotonic", lambda: clock[0])
+    monkeypatch.setattr("dashboards.lake.databricks_versions.monotonic", lambda: clock[0])
     lake.versions()
     seen, began, gate = len(databricks.asked), threading.Event(), threading.Event()
     answer = databricks.engine.answer

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from dashboards import databricks_lake
 from dashboards.app import page
-from dashboards.databricks_lake import DatabricksLake
-from dashboards.lake import TABLES, LakeError, LocalLake, Rows
+from dashboards.lake import databricks_lake
+from dashboards.lake.databricks_lake import DatabricksLake
+from dashboards.lake.lake import TABLES, LakeError, LocalLake, Rows
 from dashboards.pages import fleet
-from dashboards.search import Search
-from dashboards.store import ORDERS, Store
+from dashboards.queries.store import ORDERS, Store
 from dashboards.urlstate import PATHS, Window, parse
+from dashboards.web.search import Search
 from jobs.spark.spark import FEW_ROWS
 from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, DIAGNOSES
@@ -29,15 +29,15 @@ from tests.ui.databricks import Databricks, DuckEngine, SparkEngine
 HOSTILE = ("'; DROP TABLE groups; --", '" OR ""="', ":p_cap", "$cap", "a\nb", "`", "ünï\\", '{}"]', "%", "x" * 300)
 READERS = (("billing-", "ship"), ("'", ":p_cap", "$", "ünï\\"), ("nobody",), ())
 MODULES = (
-    "store",
-    "fleet_queries",
-    "group_queries",
-    "gold_store",
-    "health_store",
-    "move_queries",
-    "diagnosis_queries",
-    "lag_store",
-    "search",
+    "queries.store",
+    "queries.fleet_queries",
+    "queries.group_queries",
+    "queries.gold_store",
+    "queries.health_store",
+    "queries.move_queries",
+    "queries.diagnosis_queries",
+    "queries.lag_store",
+    "web.search",
 )
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from deltalake import write_deltalake
 
-from dashboards.diagnoses import panel
 from dashboards.pages.advice import render
-from dashboards.store import Store
+from dashboards.queries.store import Store
 from dashboards.urlstate import Window, parse
+from dashboards.views.diagnoses import panel
 from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows

@@ -9,15 +9,15 @@ from itertools import pairwise
 import plotly.graph_objects as go
 import pytest
 
-from dashboards import sentences
 from dashboards.figures.bars import FADE, pieces
 from dashboards.figures.group import group_figure
 from dashboards.figures.heatmap import BINS, heatmap, level
 from dashboards.figures.waterfall import waterfall
-from dashboards.lake import Rows
-from dashboards.store import Rebalance
-from dashboards.timeline import Segment, lanes, ownership, states
+from dashboards.lake.lake import Rows
+from dashboards.queries.store import Rebalance
 from dashboards.urlstate import Window
+from dashboards.views import sentences
+from dashboards.views.timeline import Segment, lanes, ownership, states
 from tests.ui import sample
 
 NOW = 1_800_000_000_000

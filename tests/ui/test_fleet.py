@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboards.pages.fleet import BLOCK_ROWS, HEATMAP_ROWS, block, render
-from dashboards.store import ORDERS, Store
+from dashboards.queries.store import ORDERS, Store
 from dashboards.urlstate import parse
 from tests.ui import sample
 from tests.ui.conftest import Watched, serving

@@ -12,9 +12,9 @@ from threading import Thread
 import pytest
 
 from dashboards.app import create_app
-from dashboards.http_server import ANSWER_S, HEADER_S, REQUEST_S, WAITING_MOST, bound
-from dashboards.lake import LocalLake
-from dashboards.requests import LARGEST
+from dashboards.lake.lake import LocalLake
+from dashboards.web.http_server import ANSWER_S, HEADER_S, REQUEST_S, WAITING_MOST, bound
+from dashboards.web.requests import LARGEST
 from tests.ui.half_open import BODY, HEAD, KINDS, closed_after, connect, held
 
 
@@ -43,7 +43,7 @@ def port(app):
 def hasty(monkeypatch):
     """Deadlines that a test can wait for; their order stays."""
     for name, seconds in (("HEADER_S", 1.0), ("REQUEST_S", 2.0), ("IDLE_S", 3.0), ("ANSWER_S", 2.0)):
-        monkeypatch.setattr(f"dashboards.http_server.{name}", seconds)
+        monkeypatch.setattr(f"dashboards.web.http_server.{name}", seconds)
 
 
 def answer(port: int, source: str = "127.0.0.1") -> tuple[int, float]:

@@ -15,8 +15,8 @@ from urllib.error import HTTPError, URLError
 import pytest
 
 from dashboards import app, databricks_app
-from dashboards.access import Access
-from dashboards.readers import Readers
+from dashboards.lake.readers import Readers
+from dashboards.web.access import Access
 from jobs import serve, up
 from jobs.cli import main as regroup
 from jobs.config.errors import UserError

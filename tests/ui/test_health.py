@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dashboards.pages.health import render
-from dashboards.store import Store
+from dashboards.queries.store import Store
 from dashboards.urlstate import parse
 from jobs.tables import small_table
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS, QUALITY_RESULTS

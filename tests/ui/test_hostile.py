@@ -11,8 +11,8 @@ import pytest
 from plotly.utils import PlotlyJSONEncoder
 
 from dashboards.app import page
-from dashboards.lake import LocalLake
-from dashboards.store import Store
+from dashboards.lake.lake import LocalLake
+from dashboards.queries.store import Store
 from dashboards.urlstate import State
 from tests.ui import sample
 from tests.ui.hostile import STRINGS

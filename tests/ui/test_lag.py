@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from dashboards.lag import Behind, behind, told
 from dashboards.pages import group, rebalance
-from dashboards.store import Store
+from dashboards.queries.lag import Behind, behind, told
+from dashboards.queries.store import Store
 from dashboards.urlstate import parse
 from tests.ui import sample
 from tests.ui.reading import words

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from dashboards.answers import Answers, Rows
-from dashboards.lake import LocalLake
+from dashboards.lake.answers import Answers, Rows
+from dashboards.lake.lake import LocalLake
 from tests.ui import sample
 
 GROUPS = "SELECT group_id, member_count FROM groups ORDER BY group_id LIMIT $cap"

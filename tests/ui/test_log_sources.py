@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.app import page
-from dashboards.store import Store
+from dashboards.queries.store import Store
 from dashboards.text import ABSENT
 from tests.ui import sample
 from tests.ui.reading import words

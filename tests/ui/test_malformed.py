@@ -11,8 +11,8 @@ import pytest
 from bench.malformed import asked_of, post
 from bench.malformed_requests import send
 from dashboards.app import create_app
-from dashboards.lake import LocalLake
-from dashboards.requests import LARGEST, REFUSED, UPDATE
+from dashboards.lake.lake import LocalLake
+from dashboards.web.requests import LARGEST, REFUSED, UPDATE
 from tests.ui import sample
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dashboards.theme import CONFIG
 from dashboards.urlstate import PATHS
+from dashboards.views.theme import CONFIG
 from tests.ui.conftest import Watched
 from tests.ui.test_browser import PLOT
 

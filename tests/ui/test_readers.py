@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
-from dashboards.access import Access
 from dashboards.app import create_app, main
-from dashboards.lake import TABLES, LocalLake
-from dashboards.readers import Readers, ReadersLake
-from dashboards.sight import MASKED, WHOLE, seen_sql
+from dashboards.lake.lake import TABLES, LocalLake
+from dashboards.lake.readers import Readers, ReadersLake
+from dashboards.lake.sight import MASKED, WHOLE, seen_sql
 from dashboards.urlstate import PATHS, group_hash
+from dashboards.web.access import Access
 from jobs.cli import main as regroup
 from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, ALERTS, DIAGNOSES, STORMS

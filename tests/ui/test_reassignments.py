@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dashboards.pages.reassignments import render, size
-from dashboards.store import Store
+from dashboards.queries.store import Store
 from dashboards.urlstate import Window, parse
 from tests.ui import sample
 from tests.ui.reading import words

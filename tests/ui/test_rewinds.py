@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboards.rewinds import over, taken_up
+from dashboards.views.rewinds import over, taken_up
 
 
 def stop(last: int | None, first: int | None, resumed: int | None = 1) -> dict:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from dashboards.app import create_app
-from dashboards.search import Search
+from dashboards.web.search import Search
 from tests.ui import sample
 from tests.ui.conftest import Watched, serving
 

@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 
-from dashboards import store as store_module
-from dashboards.store import Store
+from dashboards.queries import store as store_module
+from dashboards.queries.store import Store
 from dashboards.urlstate import Window, group_hash
 from tests.ui import sample
 

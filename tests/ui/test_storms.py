@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from dashboards import marks
 from dashboards.pages.storms import render
-from dashboards.store import Store
+from dashboards.queries.store import Store
 from dashboards.urlstate import Window, parse
+from dashboards.views import marks
 from tests.ui import sample
 from tests.ui.conftest import Watched, serving
 from tests.ui.reading import links, parts, words

@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dashboards import theme
+from dashboards.views import theme
 from schemas.states import Evidence, GroupEventKind, GroupState
 
 COLOURS = {look.colour for look in theme.LOOKS.values()}
-CSS = (Path(theme.__file__).parent / "assets" / "regroup.css").read_text(encoding="utf-8").lower()
+CSS = (Path(theme.__file__).parents[1] / "assets" / "regroup.css").read_text(encoding="utf-8").lower()
 
 # Machado, Oliveira, Fernandes 2009, severity 1.0, for linear RGB.
 VISIONS = {

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from dashboards.timeline import delays, lanes, ownership, states, unread
 from dashboards.urlstate import Window
+from dashboards.views.timeline import delays, lanes, ownership, states, unread
 from schemas.states import Evidence
 from tests.ui import sample
 

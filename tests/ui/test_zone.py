@@ -9,7 +9,7 @@ import pytest
 
 from dashboards.app import page
 from dashboards.figures.clock import MOST, STEPS, time_axis
-from dashboards.store import Store
+from dashboards.queries.store import Store
 from dashboards.text import clock, instant, zoned
 from dashboards.urlstate import LATEST, parse
 from dashboards.zone import told_in, zone

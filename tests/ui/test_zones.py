@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from deltalake import DeltaTable
 
-from dashboards.lake import LocalLake
-from dashboards.store import Store
+from dashboards.lake.lake import LocalLake
+from dashboards.lake.zones import SPANS
+from dashboards.queries.store import Store
 from dashboards.urlstate import Window
-from dashboards.zones import SPANS
 from schemas.silver import SILVER
 from tests.ui import sample
 

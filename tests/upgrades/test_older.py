@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable
 
 from dashboards.app import page
-from dashboards.lake import LakeError, LocalLake
-from dashboards.store import Store
+from dashboards.lake.lake import LakeError, LocalLake
+from dashboards.queries.store import Store
 from jobs import cli
 from jobs.analyze import analyze
 from jobs.build import INPUTS, rebuild_all, start

@@ -1,0 +1,88 @@
+"""Reads the tables of a schema through a Databricks SQL warehouse, as `LocalLake` reads a folder. Never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dashboards.lake.answers import Answers, rows_of
+from dashboards.lake.databricks_connection import Connections, connect, is_answer
+from dashboards.lake.databricks_sql import bound, statement
+from dashboards.lake.databricks_versions import Version, Versions
+from dashboards.lake.databricks_warehouse import Warehouse
+from dashboards.lake.lake import CELLS, TABLES, LakeError, Parameter, Rows, Tables, frozen, milliseconds, refuse_newer
+
+FRESH_SECONDS = 10.0
+"""A look at the versions is a statement for each table, which the warehouse has to be up for."""
+
+
+class DatabricksLake:
+    """Every question is one statement over the versions that are known, so that answers are kept by (versions, query)
+    and all of a page is of one moment. Safe for threads.
+    """
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        *,
+        fresh_seconds: float = FRESH_SECONDS,
+        opened: Callable[[Warehouse], Any] = connect,
+    ) -> None:
+        self._place = warehouse.place
+        self._connections = Connections(warehouse, opened)
+        self._versions = Versions(self._connections, self._place, (table.name for table in TABLES), fresh_seconds)
+        self._answers = Answers(CELLS)
+
+    def warm(self) -> None:
+        """Look up the versions now, for which the first page would wait."""
+        self._versions.get()
+
+    def versions(self) -> Mapping[str, int]:
+        return {name: version.number for name, version in self._versions.get().items()}
+
+    def changed_at(self) -> Mapping[str, int]:
+        return {name: version.changed_at for name, version in self._versions.get().items()}
+
+    def query(
+        self,
+        sql: str,
+        tables: Tables,
+        cap: int,
+        parameters: Mapping[str, Parameter],
+        prefixes: tuple[str, ...] | None = None,
+    ) -> Rows:
+        question = (sql, tuple(tables), cap, parameters, prefixes)
+        known = self._versions.get()
+        try:
+            return self._asked(known, *question)
+        except LakeError as error:
+            if not is_answer(error.__cause__):
+                raise
+            # A version that was vacuumed, or a table that was made anew, is no reason to tell anybody.
+            newer = self._versions.renewed()
+            if all(newer.get(name) == known.get(name) for name in tables):
+                raise
+            return self._asked(newer, *question)
+
+    def _asked(
+        self,
+        known: Mapping[str, Version],
+        sql: str,
+        tables: tuple[str, ...],
+        cap: int,
+        parameters: Mapping[str, Parameter],
+        prefixes: tuple[str, ...] | None,
+    ) -> Rows:
+        of = {name: known[name] for name in tables if name in known}
+        refuse_newer({name: version.schema_version for name, version in of.items()})
+        if len(of) < len(tables):
+            return Rows([], is_capped=False)
+        key = (sql, cap, frozen(parameters), prefixes, tuple(of.items()))
+
+        def answer() -> Rows:
+            numbers = {name: version.number for name, version in of.items()}
+            text = statement(sql, numbers, self._place, parameters, prefixes)
+            found = milliseconds(self._connections.ask(text, bound(text, {**parameters, "cap": cap + 1}, prefixes)))
+            return rows_of(found, cap)
+
+        return self._answers.get(key, answer)

@@ -1,0 +1,102 @@
+"""Which version each table of a Databricks schema has, looked up beside the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
+from time import monotonic
+from typing import NamedTuple
+
+from dashboards.lake.databricks_connection import Connections, is_absent
+from dashboards.lake.databricks_sql import quoted, source
+from dashboards.lake.lake import LakeError, milliseconds
+from schemas.tables import schema_version
+
+AT_ONCE = 4
+WAITED_FOR = 3
+"""What was looked up so many times longer ago than it is fresh is not shown any more: who asks waits for a new look."""
+
+TOLD_SECONDS = 300.0
+"""A table is asked so seldom for its schema version, which changes when a job of another Regroup is started."""
+
+
+class Version(NamedTuple):
+    """A table's newest version, when it was made, and the schema version of the Regroup that writes it. A table that
+    was made anew counts from 0 again.
+    """
+
+    number: int
+    changed_at: int
+    schema_version: int
+
+
+class Versions:
+    """Those of the tables that are there. A look older than `fresh_seconds` is renewed while it goes on being used."""
+
+    def __init__(self, connections: Connections, place: str, names: Iterable[str], fresh_seconds: float) -> None:
+        self._connections = connections
+        self._place = place
+        self._names = tuple(names)
+        self._fresh_seconds = fresh_seconds
+        self._pool = ThreadPoolExecutor(1 + AT_ONCE, thread_name_prefix="versions")
+        self._lock = Lock()
+        self._held: Mapping[str, Version] = {}
+        self._told: dict[str, tuple[float, int]] = {}
+        self._failed: Exception | None = None
+        self._looked_at = float("-inf")
+        self._underway: Future[None] | None = None
+
+    def get(self) -> Mapping[str, Version]:
+        """Raises `LakeError` where the last look failed."""
+        with self._lock:
+            age = monotonic() - self._looked_at
+            if self._underway is None and age >= self._fresh_seconds:
+                self._underway = self._pool.submit(self._look)
+            underway = self._underway
+        if underway is not None and age >= WAITED_FOR * self._fresh_seconds:
+            underway.result()
+        with self._lock:
+            if self._failed is not None:
+                raise self._failed.with_traceback(None)
+            return self._held
+
+    def renewed(self) -> Mapping[str, Version]:
+        """Those of a look that nobody has seen yet."""
+        with self._lock:
+            self._looked_at = float("-inf")
+        return self.get()
+
+    def _look(self) -> None:
+        found: Mapping[str, Version] = {}
+        failed: Exception | None = None
+        try:
+            looked = zip(self._names, self._pool.map(self._newest, self._names), strict=True)
+            found = {name: version for name, version in looked if version is not None}
+            if not found and "/" not in self._place:
+                # No schema is no empty schema.
+                self._connections.ask(f"DESCRIBE SCHEMA {quoted(*self._place.split('.'))}", {})
+        except Exception as error:  # noqa: BLE001 - for who asks
+            failed = error
+        with self._lock:
+            self._held, self._failed, self._looked_at, self._underway = found, failed, monotonic(), None
+
+    def _newest(self, name: str) -> Version | None:
+        """None where there is no such table."""
+        try:
+            answer = self._connections.ask(f"DESCRIBE HISTORY {source(self._place, name)} LIMIT 1", {})
+            written = self._written(name)
+        except LakeError as error:
+            if is_absent(error):
+                return None
+            raise
+        (newest,) = milliseconds(answer.select(["version", "timestamp"])).to_pylist()
+        return Version(newest["version"], newest["timestamp"], written)
+
+    def _written(self, name: str) -> int:
+        asked_at, written = self._told.get(name, (float("-inf"), 0))
+        if monotonic() - asked_at >= TOLD_SECONDS:
+            answer = self._connections.ask(f"DESCRIBE DETAIL {source(self._place, name)}", {})
+            written = schema_version(dict(answer["properties"][0].as_py()))
+            self._told[name] = monotonic(), written
+        return written

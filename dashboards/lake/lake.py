@@ -1,0 +1,229 @@
+"""Reads the tables of a warehouse folder: deltalake finds a version's files, duckdb reads them. Never writes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple, Protocol
+
+import duckdb
+import pyarrow as pa
+from duckdb import DuckDBPyConnection
+
+from dashboards.lake.answers import Answers, Row, Rows, rows_of
+from dashboards.lake.delta_files import DeltaFiles, Source
+from dashboards.lake.sight import seen
+from dashboards.lake.zones import ALWAYS, SPANS, Between, Zones
+from schemas.bronze import BRONZE
+from schemas.gold import GOLD
+from schemas.operations import OPERATIONS
+from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.tables import SCHEMA_VERSION
+
+TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
+COLUMNS = {table.name: set(table.names) for table in TABLES}
+Parameter = str | int | float | datetime | Sequence[str]
+Tables = Sequence[str] | Mapping[str, Between]
+CELLS = 1_000_000
+"""Kept answers have at most so many cells: about 100 MB."""
+
+__all__ = [
+    "CELLS",
+    "TABLES",
+    "Lake",
+    "LakeError",
+    "LocalLake",
+    "Parameter",
+    "Row",
+    "Rows",
+    "WarmLake",
+    "frozen",
+    "milliseconds",
+    "refuse_newer",
+]
+
+
+class LakeError(Exception):
+    """Tables that are there cannot be read; its words are a sentence for who reads the pages, with the next step."""
+
+
+class Lake(Protocol):
+    """Where tables are. Another warehouse needs these three and nothing else. All raise `LakeError`."""
+
+    def versions(self) -> Mapping[str, int]:
+        """Version of every table that is there; an absent table or warehouse is no error."""
+
+    def changed_at(self) -> Mapping[str, int]:
+        """When each of them last changed, epoch milliseconds, where that is known."""
+
+    def query(
+        self,
+        sql: str,
+        tables: Tables,
+        cap: int,
+        parameters: Mapping[str, Parameter],
+        prefixes: tuple[str, ...] | None = None,
+    ) -> Rows:
+        """At most `cap` rows of a query over `tables`, instants as epoch milliseconds; none if a table is absent.
+
+        The query ends in `LIMIT $cap`. One with the parameters `cluster` and `group` asks for rows of that group only,
+        where a table has groups; `tables` may tell of which time (`dashboards.lake.zones`). Given `prefixes`, it is
+        asked of groups whose ids begin so (`dashboards.lake.sight`).
+        """
+
+
+class WarmLake(Lake, Protocol):
+    """One that a server may prepare."""
+
+    def warm(self) -> None:
+        """Learn now what the first question would wait for."""
+
+
+class LocalLake:
+    """`<warehouse>/<table>` as written by the jobs. Safe for threads; answers are kept by (versions, query).
+
+    It looks for newer versions every `fresh_seconds`, keeps answers of at most so many `cells` in all, and files too
+    where `keeps_files`, which saves who asks again and again of the same.
+    """
+
+    def __init__(
+        self, warehouse: str | Path, *, fresh_seconds: float = 1.0, cells: int = CELLS, keeps_files: bool = True
+    ) -> None:
+        self._lock = Lock()
+        self._files = DeltaFiles(Path(warehouse), (table.name for table in TABLES), fresh_seconds)
+        self._answers = Answers(cells)
+        self._zones = {name: Zones(name) for name in SPANS}
+        self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "256MB", "temp_directory": ""})
+        self._duckdb.execute("SET GLOBAL TimeZone = 'UTC'")
+        self._duckdb.execute(f"SET enable_external_file_cache = {str(keeps_files).lower()}")
+        # Delta never writes a file twice.
+        self._duckdb.execute("SET validate_external_file_cache = 'NO_VALIDATION'")
+        # A query can reach the warehouse's files only: nothing else here, no network, no extension.
+        self._duckdb.execute("SET allowed_directories = $folders", {"folders": [str(Path(warehouse).absolute())]})
+        for setting in (
+            "python_enable_replacements",
+            "enable_external_access",
+            "autoload_known_extensions",
+            "autoinstall_known_extensions",
+        ):
+            self._duckdb.execute(f"SET {setting} = false")
+        self._duckdb.execute("SET lock_configuration = true")
+
+    def warm(self) -> None:
+        """Learn now what the first question of a group would wait for: which files have rows of which groups."""
+        for name, zones in self._zones.items():
+            with self._lock:
+                source = self._files.source(name)
+            # Files that vanish meanwhile are a matter for who asks.
+            with suppress(duckdb.Error), self._duckdb.cursor() as cursor:
+                if source is not None and source.is_even:
+                    zones.files(cursor, source.files, "", "", ALWAYS)
+
+    def versions(self) -> Mapping[str, int]:
+        with self._lock:
+            return self._files.versions()
+
+    def changed_at(self) -> Mapping[str, int]:
+        with self._lock:
+            return self._files.changed_at()
+
+    def query(
+        self,
+        sql: str,
+        tables: Tables,
+        cap: int,
+        parameters: Mapping[str, Parameter],
+        prefixes: tuple[str, ...] | None = None,
+    ) -> Rows:
+        between = dict.fromkeys(tables, ALWAYS) | (tables if isinstance(tables, dict) else {})
+        question = Question(sql, cap, parameters, prefixes, between)
+        try:
+            return self._asked(question)
+        except duckdb.BinderException as error:
+            raise self._older(question, str(error)) or error from None
+        except duckdb.OutOfMemoryException:
+            raise LakeError(
+                "This page asks for more than the pages' memory holds: choose a shorter range, or one group."
+            ) from None
+        except duckdb.IOException:
+            # Files of the version that was open are gone: there is a newer one.
+            with self._lock:
+                for name in tables:
+                    self._files.forget(name)
+            return self._asked(question)
+
+    def _older(self, question: Question, told: str) -> LakeError | None:
+        """Why a query failed, if because a table has not yet a column that duckdb misses."""
+        for name in question.tables:
+            with self._lock:
+                source = self._files.source(name)
+            lacking = COLUMNS[name] - set(source.schema.names) if source is not None else set()
+            if any(f'"{column}"' in told for column in lacking):
+                return LakeError(
+                    f"The table {name} is of an earlier Regroup: its job adds what it lacks when it starts."
+                )
+        return None
+
+    def _asked(self, question: Question) -> Rows:
+        with self._lock:
+            sources = {name: found for name in question.tables if (found := self._files.source(name)) is not None}
+        refuse_newer({name: source.schema_version for name, source in sources.items()})
+        if len(sources) < len(question.tables):
+            return Rows([], is_capped=False)
+        return self._answers.get((question.key, tuple(sources.items())), lambda: self._answer(question, sources))
+
+    def _answer(self, question: Question, sources: Mapping[str, Source]) -> Rows:
+        with self._duckdb.cursor() as cursor:
+            for name, source in sources.items():
+                whole = source.relation(cursor, name, self._needed(cursor, name, source, question))
+                prefixes = question.prefixes
+                cursor.register(name, whole if prefixes is None else seen(cursor, name, whole, prefixes))
+            asked = cursor.sql(question.sql, params={**question.parameters, "cap": question.cap + 1})
+            return rows_of(milliseconds(asked.to_arrow_table()), question.cap)
+
+    def _needed(self, cursor: DuckDBPyConnection, name: str, source: Source, question: Question) -> Sequence[str]:
+        """Files that can have rows of the group that is asked for, if it is one."""
+        cluster, group = question.parameters.get("cluster"), question.parameters.get("group")
+        if name not in SPANS or not source.is_even or not isinstance(cluster, str) or not isinstance(group, str):
+            return source.files
+        return self._zones[name].files(cursor, source.files, cluster, group, question.tables[name])
+
+
+class Question(NamedTuple):
+    """What `Lake.query` is asked; each table with the time that it is asked of."""
+
+    sql: str
+    cap: int
+    parameters: Mapping[str, Parameter]
+    prefixes: tuple[str, ...] | None
+    tables: Mapping[str, Between]
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.sql, self.cap, frozen(self.parameters), self.prefixes
+
+
+def refuse_newer(written: Mapping[str, int]) -> None:
+    """Raises `LakeError` for a table with a higher schema version than this Regroup knows."""
+    newer = next((name for name, version in written.items() if version > SCHEMA_VERSION), None)
+    if newer is not None:
+        raise LakeError(f"The table {newer} was written by a newer Regroup than the one that shows it: update this.")
+
+
+def frozen(parameters: Mapping[str, Parameter]) -> tuple[Any, ...]:
+    """The same parameters as a key."""
+    return tuple(
+        (k, v if isinstance(v, str | int | float | datetime) else tuple(v)) for k, v in sorted(parameters.items())
+    )
+
+
+def milliseconds(table: pa.Table) -> pa.Table:
+    """Instants as numbers: milliseconds since the epoch."""
+    for position, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type):
+            whole = table.column(position).cast(pa.timestamp("ms", tz=field.type.tz), safe=False).cast(pa.int64())
+            table = table.set_column(position, field.name, whole)
+    return table

@@ -1,0 +1,55 @@
+"""Tokens of a Databricks service principal: OAuth's client credentials at the workspace's own token endpoint."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Mapping
+from threading import Lock
+from time import monotonic
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import Request, urlopen
+
+from dashboards.lake.lake import LakeError
+
+TIMEOUT_SECONDS = 10
+EARLY_SECONDS = 60.0
+"""A token that ends so soon is not used any more."""
+
+
+class ServicePrincipal:
+    """The headers of one service principal's requests, its token renewed before it ends. Safe for threads."""
+
+    def __init__(self, token_url: str, client_id: str, client_secret: str) -> None:
+        self._url = token_url
+        known = b64encode(f"{client_id}:{client_secret}".encode()).decode()
+        self._known = {"Authorization": f"Basic {known}", "Content-Type": "application/x-www-form-urlencoded"}
+        self._lock = Lock()
+        self._token = ""
+        self._until = 0.0
+
+    def headers(self) -> Mapping[str, str]:
+        """Raises `LakeError` where there is no token to be had."""
+        with self._lock:
+            if not self._token or monotonic() > self._until:
+                self._renew()
+            return {"Authorization": f"Bearer {self._token}"}
+
+    def _renew(self) -> None:
+        asked = urlencode({"grant_type": "client_credentials", "scope": "all-apis"}).encode()
+        request = Request(self._url, asked, dict(self._known))  # noqa: S310 - https, from settings
+        try:
+            with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
+                told = json.load(answer)
+            self._token, lasts = str(told["access_token"]), float(told.get("expires_in", 0))
+        except HTTPError as error:
+            raise LakeError(
+                f"Databricks gives the service principal no token (HTTP {error.code}): check client_id and "
+                "client_secret, and that it belongs to this workspace."
+            ) from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise LakeError(
+                f"No token can be had from {self._url}: check server_hostname and the way there."
+            ) from error
+        self._until = monotonic() + max(0.0, lasts - EARLY_SECONDS)

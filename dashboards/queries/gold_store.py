@@ -1,0 +1,126 @@
+"""What the pages ask of gold: advice, storms and marks. Units and rules are those of `dashboards.queries.store`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from dashboards.lake.lake import Lake, Parameter, Row, Rows
+from dashboards.urlstate import Window
+
+ADVICE_ROWS = 600
+ADVICE_GROUPS = 15
+STORM_ROWS = 200
+STORM_REBALANCES = 1_000
+MARK_ROWS = 60
+"""As many as a figure flags."""
+
+ADVICE = """
+WITH newest AS (
+    SELECT cluster, group_id, max(as_of) AS as_of FROM advice
+    WHERE contains(lower(group_id), lower($q)) GROUP BY cluster, group_id
+), ranked AS (
+    SELECT advice.*, max(CASE WHEN is_recommended THEN saving ELSE 0 END) OVER (PARTITION BY cluster, group_id) AS best,
+           max(lost_now) OVER (PARTITION BY cluster, group_id) AS lost,
+           max(CASE WHEN is_recommended AND action <> 'none' THEN 1 ELSE 0 END)
+               OVER (PARTITION BY cluster, group_id) AS is_worth
+    FROM advice JOIN newest USING (cluster, group_id, as_of)
+), placed AS (
+    SELECT *, dense_rank() OVER (ORDER BY best DESC, lost DESC, cluster, group_id) AS place FROM ranked
+)
+SELECT *, (SELECT count(*) FROM newest) AS total,
+       (SELECT count(DISTINCT (cluster, group_id)) FROM ranked WHERE is_worth = 1) AS advised
+FROM placed WHERE place > $skip AND place <= $skip + $groups
+ORDER BY place, rank LIMIT $cap
+"""
+
+STORMS = """
+SELECT * FROM storms
+WHERE started_at < $end AND (ended_at IS NULL OR ended_at >= $start)
+ORDER BY is_open DESC, lost_resource_seconds DESC, started_at DESC, cluster, storm_id
+LIMIT $cap
+"""
+
+STORM = "SELECT * FROM storms WHERE storm_id = $storm ORDER BY cluster LIMIT $cap"
+
+SHAKEN = """
+WITH made AS (
+    SELECT * FROM generations
+    WHERE cluster = $cluster AND list_contains(CAST($groups AS VARCHAR[]), group_id)
+      AND joined_at >= $start AND joined_at < $end
+), cost AS (
+    SELECT group_id, incarnation, generation_id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
+           sum(stopped_ms_max) / 1000 AS lost_max
+    FROM stalls JOIN made USING (cluster, group_id, incarnation, generation_id)
+    WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
+      AND (cause <> 'static_restart' OR stopped_by_offset = made.source_offset)
+    GROUP BY group_id, incarnation, generation_id
+)
+SELECT made.*, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost, 0) AS lost,
+       coalesce(cost.lost_max, 0) AS lost_max
+FROM made LEFT JOIN cost USING (group_id, incarnation, generation_id)
+ORDER BY made.joined_at DESC, made.group_id, made.generation_id
+LIMIT $cap
+"""
+
+MARKS = """
+SELECT * FROM marks
+WHERE marked_at >= $start AND marked_at < $end AND ($cluster = '' OR cluster = $cluster)
+  AND (group_id IS NULL OR array_length(CAST($groups AS VARCHAR[])) = 0
+       OR list_contains(CAST($groups AS VARCHAR[]), group_id))
+ORDER BY marked_at DESC, cluster, kind, text
+LIMIT $cap
+"""
+
+
+class GoldStore:
+    """Answers of one warehouse."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    @property
+    def lake(self) -> Lake:
+        """For pages that ask other questions."""
+        return self._lake
+
+    def versions(self) -> Mapping[str, int]:
+        """Changes exactly when an answer may have changed."""
+        return self._lake.versions()
+
+    def advice(self, q: str = "", skip: int = 0, groups: int = ADVICE_GROUPS) -> Rows:
+        """The newest advice for groups whose id contains `q`, for so many after `skip`: those that would save most
+        first, each best first. `total` and `advised` in each row: groups analysed, and groups that should change.
+        """
+        return self._lake.query(ADVICE, ("advice",), ADVICE_ROWS, {"q": q, "skip": skip, "groups": groups})
+
+    def storms(self, window: Window) -> Rows:
+        """Storms of the window: open ones first, then by what they cost."""
+        return self._lake.query(STORMS, ("storms",), STORM_ROWS, within(window))
+
+    def storm(self, storm_id: str) -> Row | None:
+        rows = self._ask(STORM, ("storms",), 1, storm=storm_id)
+        return rows[0] if rows else None
+
+    def shaken(self, cluster: str, groups: Sequence[str], window: Window) -> Rows:
+        """Generations that these groups made in the window, newest first, with what each cost."""
+        parameters: dict[str, Parameter] = {"cluster": cluster, "groups": list(groups), **within(window)}
+        return self._lake.query(SHAKEN, ("generations", "stalls"), STORM_REBALANCES, parameters)
+
+    def marks(self, window: Window, cluster: str = "", groups: Sequence[str] = ()) -> list[Row]:
+        """The newest marks of the window, oldest first; where groups are named, none that is about another one."""
+        rows = self._ask(MARKS, ("marks",), MARK_ROWS, cluster=cluster, groups=list(groups), **within(window))
+        return rows[::-1]
+
+    def _ask(self, sql: str, tables: Sequence[str], cap: int, **parameters: Parameter) -> list[Row]:
+        return self._lake.query(sql, tables, cap, parameters).rows
+
+
+def within(window: Window) -> dict[str, Parameter]:
+    """The window's ends as parameters."""
+    return {"start": moment(window.start), "end": moment(window.end)}
+
+
+def moment(ms: int) -> datetime:
+    """Epoch milliseconds as a parameter."""
+    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -1,0 +1,127 @@
+"""What `dashboards.queries.store` asks of one group and of one of its generations. Rules as there."""
+
+from __future__ import annotations
+
+GROUP = "SELECT * FROM groups WHERE cluster = $cluster AND group_id = $group LIMIT $cap"
+
+BY_HASH = """
+SELECT cluster, group_id FROM groups
+WHERE cluster = $cluster AND length(group_id) > 64 AND substr(sha256(group_id), 1, 32) = $gid LIMIT $cap
+"""
+
+BEFORE = """
+SELECT max(joined_at) AS at FROM generations
+WHERE cluster = $cluster AND group_id = $group AND joined_at >= $since AND joined_at < $start LIMIT $cap
+"""
+
+AFTER = """
+SELECT min(joined_at) AS at FROM generations
+WHERE cluster = $cluster AND group_id = $group AND joined_at >= $end LIMIT $cap
+"""
+
+GENERATIONS = """
+WITH made AS (
+    SELECT * FROM generations
+    WHERE cluster = $cluster AND group_id = $group AND joined_at >= $since AND joined_at < $until
+), cost AS (
+    -- A static member that comes back while the generation holds was stopped by no rebalance.
+    SELECT incarnation, generation_id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
+           sum(stopped_ms_max) / 1000 AS lost_max, count(*) AS stopped_resources
+    FROM stalls JOIN made USING (cluster, group_id, incarnation, generation_id)
+    WHERE stalls.cluster = $cluster AND stalls.group_id = $group
+      AND cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
+      AND (cause <> 'static_restart' OR stopped_by_offset = made.source_offset)
+    GROUP BY incarnation, generation_id
+)
+SELECT g.*, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost, 0) AS lost,
+       coalesce(cost.lost_max, 0) AS lost_max, coalesce(cost.stopped_resources, 0) AS stopped_resources
+FROM made g LEFT JOIN cost USING (incarnation, generation_id)
+WHERE least(g.joined_at, g.prepared_at_earliest) < $end
+ORDER BY g.joined_at DESC, g.incarnation DESC, g.generation_id DESC
+LIMIT $cap
+"""
+
+MEMBERS = """
+SELECT incarnation, generation_id, member_id, valid_from_at, valid_to_at, group_instance_id, client_id, client_host,
+       is_leader, assigned, connect_delay_ms, rejoined_at_earliest, rejoined_at_latest
+FROM generation_members
+WHERE cluster = $cluster AND group_id = $group AND valid_from_at < $end
+  AND (valid_to_at IS NULL OR valid_to_at >= $start)
+ORDER BY valid_from_at DESC, member_id
+LIMIT $cap
+"""
+
+STALLS = """
+SELECT * FROM stalls
+WHERE cluster = $cluster AND group_id = $group AND stopped_at_earliest < $end
+  AND (resumed_at_latest IS NULL OR resumed_at_latest >= $start)
+ORDER BY stopped_at_latest DESC, name, index
+LIMIT $cap
+"""
+
+EVENTS = """
+SELECT * FROM group_events
+WHERE cluster = $cluster AND group_id = $group AND event_at >= $start AND event_at < $end
+ORDER BY event_at DESC, kind, member_id
+LIMIT $cap
+"""
+
+HAS_GAPS = "SELECT cluster FROM coverage WHERE cluster = $cluster AND is_gap LIMIT $cap"
+
+GAPS = """
+WITH spans AS (SELECT * FROM coverage WHERE cluster = $cluster AND source = '__consumer_offsets'),
+gaps AS (
+    SELECT gap_reason, coalesce((SELECT max(to_at) FROM spans s WHERE NOT s.is_gap
+            AND s.source_partition = g.source_partition
+            AND (s.log_epoch, s.to_offset) <= (g.log_epoch, g.from_offset)), $start) AS from_at,
+        coalesce((SELECT min(from_at) FROM spans s WHERE NOT s.is_gap AND s.source_partition = g.source_partition
+            AND (s.log_epoch, s.from_offset) >= (g.log_epoch, g.to_offset)), $end) AS to_at
+    FROM spans g
+    WHERE is_gap AND source_partition IN (SELECT source_partition FROM generations
+                                          WHERE cluster = $cluster AND group_id = $group)
+)
+SELECT * FROM gaps WHERE from_at < $end AND to_at > $start ORDER BY from_at LIMIT $cap
+"""
+
+BESIDE = """
+SELECT max(generation_id) FILTER (WHERE generation_id < $generation) AS previous,
+       min(generation_id) FILTER (WHERE generation_id > $generation) AS following
+FROM generations WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation LIMIT $cap
+"""
+
+NEIGHBOURS = """
+SELECT * FROM generations
+WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
+  AND generation_id IN ($previous, $generation, $following)
+ORDER BY generation_id
+LIMIT $cap
+"""
+
+GENERATION_MEMBERS = """
+SELECT * FROM generation_members
+WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
+  AND generation_id IN ($generation, $previous)
+ORDER BY generation_id, member_id
+LIMIT $cap
+"""
+
+GENERATION_STALLS = """
+SELECT * FROM stalls
+WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation AND generation_id = $generation
+ORDER BY name, index, stopped_by_offset
+LIMIT $cap
+"""
+
+GENERATION_EVENTS = """
+SELECT * FROM group_events
+WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation AND generation_id = $generation
+ORDER BY event_at, kind, member_id
+LIMIT $cap
+"""
+
+EPISODE = """
+SELECT * FROM rebalances
+WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
+  AND first_generation_id <= $generation AND last_generation_id >= $generation
+LIMIT $cap
+"""

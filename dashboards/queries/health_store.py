@@ -1,0 +1,147 @@
+"""What the Health page asks of the tables: sources, gaps, quarantine, refused calls, job runs and broken rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dashboards.lake.lake import Lake, LakeError, Row, Rows
+from dashboards.queries.gold_store import moment
+
+SOURCE_ROWS = 500
+GAP_ROWS = 200
+REASON_ROWS = 200
+REFUSAL_ROWS = 50
+RUN_ROWS = 200
+RUN_DAYS = 90
+RULE_ROWS = 5_000
+LIMIT_ROWS = 200
+DAY_MS = 86_400_000
+
+SOURCES = """
+SELECT cluster, source, count(DISTINCT source_partition) AS partitions,
+       min(from_at) FILTER (WHERE NOT is_gap) AS first_at, max(to_at) FILTER (WHERE NOT is_gap) AS last_at,
+       CAST(coalesce(sum(records) FILTER (WHERE NOT is_gap), 0) AS BIGINT) AS records,
+       CAST(coalesce(sum(skipped) FILTER (WHERE NOT is_gap), 0) AS BIGINT) AS skipped,
+       CAST(coalesce(sum(quarantined) FILTER (WHERE NOT is_gap), 0) AS BIGINT) AS quarantined,
+       count(*) FILTER (WHERE is_gap) AS gaps
+FROM coverage GROUP BY cluster, source ORDER BY cluster, source LIMIT $cap
+"""
+
+GAPS = """
+SELECT cluster, source, source_partition, log_epoch, from_offset, to_offset, gap_reason,
+       count(*) OVER () AS total
+FROM coverage WHERE is_gap
+ORDER BY cluster, source, log_epoch DESC, from_offset DESC, source_partition LIMIT $cap
+"""
+
+REASONS = """
+SELECT cluster, source, reason, count(*) AS records, max(record_at) AS last_at,
+       max_by(detail, source_offset) AS detail
+FROM quarantine GROUP BY cluster, source, reason ORDER BY records DESC, cluster, source, reason LIMIT $cap
+"""
+
+REFUSALS = """
+SELECT cluster, json_extract_string(body, '$.call') AS call, json_extract_string(body, '$.text') AS text,
+       json_extract_string(body, '$.subject') AS subject, max(observed_at) AS observed_at
+FROM admin_observations WHERE kind = 'error'
+GROUP BY ALL ORDER BY observed_at DESC, call, subject LIMIT $cap
+"""
+
+RUNS = """
+SELECT job, run_id, started_at, told_at, ended_at, outcome, error, part_of, regroup_version, host,
+       lead(started_at) OVER (PARTITION BY job ORDER BY started_at, run_id) AS next_started_at,
+       row_number() OVER (PARTITION BY job ORDER BY started_at DESC, run_id DESC) AS place
+FROM (
+    SELECT *, row_number() OVER (PARTITION BY job, run_id ORDER BY told_at DESC) AS newest
+    FROM job_runs WHERE told_at >= $since
+) told
+WHERE newest = 1 ORDER BY place, job LIMIT $cap
+"""
+
+RESULTS = """
+SELECT r.table_name, r.rule, r.table_id, r.version, r.checked_at, r.severity, r.sentence, r.passed, r.rows_checked,
+       r.rows_failed, r.examples
+FROM quality_results r
+JOIN (SELECT table_name, max(checked_at) AS checked_at FROM quality_results GROUP BY table_name) latest
+  ON r.table_name = latest.table_name AND r.checked_at = latest.checked_at
+ORDER BY r.table_name, r.rule LIMIT $cap
+"""
+
+LIMITS = """
+SELECT cluster, limit_name, allowed, groups, example, reached_at FROM (
+    SELECT *, row_number() OVER (PARTITION BY cluster, limit_name ORDER BY reached_at DESC) AS newest
+    FROM limits_reached
+) found WHERE newest = 1 ORDER BY cluster, limit_name LIMIT $cap
+"""
+
+NOT_COSTED = """
+SELECT cluster, not_costed, count(*) AS generations, count(DISTINCT group_id) AS groups, max(joined_at) AS last_at,
+       max_by(group_id, joined_at) AS example
+FROM generations WHERE not_costed IS NOT NULL GROUP BY cluster, not_costed ORDER BY cluster, not_costed LIMIT $cap
+"""
+
+# A replayed capture leaves what its log and its polls told, and no spans of theirs.
+TOLD = {
+    "log": ("coordinator_events", "SELECT 1 AS told FROM coordinator_events LIMIT $cap"),
+    "poll": ("admin_observations", "SELECT 1 AS told FROM admin_observations WHERE kind = 'group_list' LIMIT $cap"),
+}
+
+
+class HealthStore:
+    """Answers of one warehouse; a table that is not there yet gives no rows."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+
+    def sources(self) -> list[Row]:
+        """Per cluster and source: `partitions`, `first_at`, `last_at`, `records`, `skipped`, `quarantined`, `gaps`."""
+        return self._lake.query(SOURCES, ("coverage",), SOURCE_ROWS, {}).rows
+
+    def has_told(self, kind: str) -> bool:
+        """Whether a `log` or a `poll` has ever told anything."""
+        table, sql = TOLD[kind]
+        return bool(self._lake.query(sql, (table,), 1, {}).rows)
+
+    def gaps(self) -> Rows:
+        """Spans that were not read, the latest offsets first; `total` is how many there are."""
+        return self._lake.query(GAPS, ("coverage",), GAP_ROWS, {})
+
+    def quarantine(self) -> list[Row]:
+        """What could not be read, by reason: `records`, `last_at` and the `detail` of the last one."""
+        return self._lake.query(REASONS, ("quarantine",), REASON_ROWS, {}).rows
+
+    def limits(self) -> list[Row]:
+        """Groups that a limit keeps out of silver, as the newest rows of `limits_reached` say."""
+        return self._lake.query(LIMITS, ("limits_reached",), LIMIT_ROWS, {}).rows
+
+    def not_costed(self) -> list[Row]:
+        """Generations that were not costed, by cluster and reason: `generations`, `groups`, `last_at`, `example`."""
+        try:
+            return self._lake.query(NOT_COSTED, ("generations",), LIMIT_ROWS, {}).rows
+        except LakeError:
+            # A table of an earlier Regroup has no such column until a job starts.
+            return []
+
+    def refusals(self) -> list[Row]:
+        """Calls that failed or were refused, each with when that was told last."""
+        return self._lake.query(REFUSALS, ("admin_observations",), REFUSAL_ROWS, {}).rows
+
+    def runs(self, now: int) -> list[Row]:
+        """The newest word of the last runs of each job that was heard of in the last 90 days, its last run (`place` 1)
+        first; `next_started_at` is when the job's next run began.
+        """
+        since = moment(now - now % DAY_MS - RUN_DAYS * DAY_MS)
+        return self._lake.query(RUNS, ("job_runs",), RUN_ROWS, {"since": since}).rows
+
+    def results(self) -> list[Row]:
+        """Of every table that was checked, what each rule gave the last time."""
+        return self._lake.query(RESULTS, ("quality_results",), RULE_ROWS, {}).rows
+
+    def versions(self) -> Mapping[str, int]:
+        """Version of every table that is there."""
+        return self._lake.versions()
+
+    def tables(self) -> list[tuple[str, int, int | None]]:
+        """Name, version and when it last changed of every table that is there."""
+        changed = self._lake.changed_at()
+        return [(name, version, changed.get(name)) for name, version in self._lake.versions().items()]

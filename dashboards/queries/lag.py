@@ -1,0 +1,103 @@
+"""How far behind a group was around its rebalances: what it had committed against the end offsets that the poll kept.
+
+The poll keeps end offsets only around changes of a group (`end_offsets` in `admin_observations`), so this is context of
+a rebalance and no monitor of lag. Commits come in runs, of which `offset_commits` has the first and the last: between
+them only bounds are known.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from dashboards.lake.lake import Row
+from dashboards.text import count, instant, span
+from dashboards.zone import zone
+
+Place = tuple[str, int]
+"""Topic and partition."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behind:
+    """One look: records not yet committed, over `known` of the `of` partitions that the group had committed before."""
+
+    at: int
+    least: int
+    most: int
+    known: int
+    of: int
+
+    def __str__(self) -> str:
+        partial = "" if self.known == self.of else f" ({self.known} of {self.of} partitions)"
+        return span(f"{self.least:,}", f"{self.most:,}") + partial
+
+
+def behind(observed: Iterable[Row], commits: Iterable[Row]) -> list[Behind]:
+    """In order of time. `observed`: `observed_at`, `body`; `commits`: rows of `offset_commits` of one group."""
+    runs = _runs(commits)
+    topics = {topic for topic, _ in runs}
+    looks: dict[int, dict[Place, int]] = defaultdict(dict)
+    for row in observed:
+        topic, ends = _ends(row["body"])
+        if topic in topics:
+            looks[row["observed_at"]] |= {(topic, int(partition)): end for partition, end in ends.items()}
+    found = (_look(at, ends, runs) for at, ends in sorted(looks.items()))
+    return [each for each in found if each is not None]
+
+
+def told(found: Sequence[Behind], start: int, end: int) -> str:
+    """What a summary says of the looks from `start` to `end`: the first, the farthest behind and the last."""
+    mine = [each for each in found if start <= each.at <= end]
+    if not mine:
+        return ""
+    first, last, worst = mine[0], mine[-1], max(mine, key=lambda each: each.most)
+    shown = dict.fromkeys((first, worst, last))
+    parts = "; ".join(f"{each} at {instant(each.at)[11:19]}" for each in shown)
+    noun = "record" if (first.least, first.most) == (1, 1) else "records"
+    return f" Behind, as far as the poll asked ({count(len(mine), 'look')}): {parts} {zone()}, in {noun}."
+
+
+def _ends(body: str) -> tuple[str, Mapping[str, int]]:
+    said = json.loads(body)
+    return said["topic"], said["ends"]
+
+
+def _runs(commits: Iterable[Row]) -> dict[Place, list[Row]]:
+    runs: dict[Place, list[Row]] = defaultdict(list)
+    for row in commits:
+        runs[row["topic"], row["partition"]].append(row)
+    for of_place in runs.values():
+        of_place.sort(key=lambda row: (row["first_commit_at"], row["last_offset"]))
+    return runs
+
+
+def _look(at: int, ends: Mapping[Place, int], runs: Mapping[Place, Sequence[Row]]) -> Behind | None:
+    mine = [(place, end) for place, end in ends.items() if place in runs]
+    committed = [(end, found) for place, end in mine if (found := _committed(runs[place], at)) is not None]
+    if not committed:
+        return None
+    return Behind(
+        at=at,
+        # Ends and commits are asked for at two moments, between which a group may go on.
+        least=sum(max(0, end - high) for end, (_, high) in committed),
+        most=sum(max(0, end - low) for end, (low, _) in committed),
+        known=len(committed),
+        of=len(mine),
+    )
+
+
+def _committed(runs: Sequence[Row], at: int) -> tuple[int, int] | None:
+    """Lowest and highest offset that may have been committed last by then; None before the first, or once deleted."""
+    number = bisect_right(runs, at, key=lambda row: row["first_commit_at"])
+    if not number or runs[number - 1]["is_tombstone"]:
+        return None
+    run = runs[number - 1]
+    if run["last_commit_at"] <= at:
+        return run["last_committed_offset"], run["last_committed_offset"]
+    before = run["before_last_commit_at"]
+    low = run["before_last_committed_offset"] if before is not None and before <= at else run["first_committed_offset"]
+    return low, max(low, run["last_committed_offset"])

@@ -1,0 +1,38 @@
+"""What the pages ask of bronze: end offsets that the poll kept, and a group's commits around them."""
+
+from __future__ import annotations
+
+from dashboards.queries.gold_store import GoldStore, within
+from dashboards.queries.lag import Behind, behind
+from dashboards.urlstate import Window
+
+LOOKS, RUNS = 5_000, 50_000
+EARLIER_MS = 3_600_000
+"""A partition that nobody committed for so long before the range counts as not known."""
+
+LOOKED = """
+SELECT observed_at, body FROM admin_observations
+WHERE cluster = $cluster AND kind = 'end_offsets' AND observed_at >= $start AND observed_at < $end
+ORDER BY observed_at LIMIT $cap
+"""
+
+COMMITTED = """
+SELECT topic, partition, is_tombstone, last_offset, first_commit_at, before_last_commit_at, last_commit_at,
+       first_committed_offset, before_last_committed_offset, last_committed_offset
+FROM offset_commits
+WHERE cluster = $cluster AND group_id = $group AND last_commit_at >= $start AND first_commit_at < $end
+ORDER BY last_commit_at DESC LIMIT $cap
+"""
+
+
+class LagStore(GoldStore):
+    """Answers about how far behind groups were."""
+
+    def behind(self, cluster: str, group: str, window: Window) -> list[Behind]:
+        """At each look in the window; none where the poll kept no end offsets of the group's topics."""
+        looked = self._lake.query(LOOKED, ("admin_observations",), LOOKS, {"cluster": cluster, **within(window)})
+        if not looked.rows:
+            return []
+        wide = within(Window(window.start - EARLIER_MS, window.end, is_live=False))
+        asked = {"cluster": cluster, "group": group, **wide}
+        return behind(looked.rows, self._lake.query(COMMITTED, ("offset_commits",), RUNS, asked).rows)

@@ -1,0 +1,50 @@
+"""What `dashboards.queries.store` asks of reassignments. Rules as there."""
+
+from __future__ import annotations
+
+MOVE_ROWS = 500
+MOVE_SAMPLES = 20_000
+
+PROGRESS = """
+SELECT moved.cluster, moved.topic, moved.partition, moved.started_at, sample.observed_at, sample.progress,
+       sample.bytes_done, sample.bytes_total, sample.bytes_per_second
+FROM reassignments moved
+JOIN reassignment_samples sample ON sample.cluster = moved.cluster AND sample.topic = moved.topic
+    AND sample.partition = moved.partition AND sample.observed_at >= moved.started_at
+    AND sample.observed_at <= coalesce(moved.completed_at, moved.last_observed_at)
+WHERE moved.started_at < $end AND coalesce(moved.completed_at, moved.last_observed_at) >= $start
+  AND sample.progress IS NOT NULL
+ORDER BY moved.started_at DESC, moved.cluster, moved.topic, moved.partition, sample.observed_at
+LIMIT $cap
+"""
+
+MOVES = """
+SELECT *, coalesce(completed_at, last_observed_at) AS until_at FROM reassignments
+WHERE started_at < $end AND coalesce(completed_at, last_observed_at) >= $start
+ORDER BY completed_at IS NOT NULL, started_at DESC, cluster, topic, partition
+LIMIT $cap
+"""
+
+MET = """
+WITH moved AS (
+    SELECT cluster, topic, partition, started_at, coalesce(completed_at, last_observed_at) AS until_at
+    FROM reassignments WHERE started_at < $end AND coalesce(completed_at, last_observed_at) >= $start
+), made AS (
+    SELECT cluster, group_id, incarnation, generation_id, joined_at, source_partition FROM generations
+    WHERE joined_at >= $since AND joined_at <= $until
+), shaken AS (
+    SELECT moved.topic, moved.partition, moved.started_at, made.*
+    FROM moved JOIN made ON made.cluster = moved.cluster
+        AND made.joined_at >= moved.started_at AND made.joined_at <= moved.until_at
+)
+SELECT shaken.cluster, shaken.topic, shaken.partition, shaken.started_at,
+       list_sort(list(DISTINCT shaken.group_id)) AS groups,
+       count(DISTINCT (shaken.group_id, shaken.incarnation, shaken.generation_id)) AS rebalances
+FROM shaken
+JOIN generation_members member ON member.cluster = shaken.cluster AND member.group_id = shaken.group_id
+    AND member.incarnation = shaken.incarnation AND member.generation_id = shaken.generation_id
+WHERE member.valid_from_at >= $since
+  AND (list_contains(list_transform(member.assigned, lambda r: r.name), shaken.topic)
+       OR (shaken.topic = '__consumer_offsets' AND shaken.source_partition = shaken.partition))
+GROUP BY ALL LIMIT $cap
+"""

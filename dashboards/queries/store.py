@@ -1,0 +1,325 @@
+"""Every question the pages ask of silver; with `dashboards.queries.gold_store` the only SQL.
+
+Ids are bound parameters only.
+
+Instants are epoch milliseconds in and out. A table that is not there yet gives no rows. *Lost* counts stalls that ended
+and that were not `no_member`, by the time they were known to have stopped (`stopped_at_latest`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from dashboards.lake.lake import Parameter, Row, Rows
+from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
+from dashboards.queries.fleet_queries import CELLS, FLEET
+from dashboards.queries.gold_store import moment, within
+from dashboards.queries.group_queries import (
+    AFTER,
+    BEFORE,
+    BESIDE,
+    BY_HASH,
+    EPISODE,
+    EVENTS,
+    GAPS,
+    GENERATION_EVENTS,
+    GENERATION_MEMBERS,
+    GENERATION_STALLS,
+    GENERATIONS,
+    GROUP,
+    HAS_GAPS,
+    MEMBERS,
+    NEIGHBOURS,
+    STALLS,
+)
+from dashboards.queries.lag_store import LagStore
+from dashboards.queries.move_queries import MET, MOVE_ROWS, MOVE_SAMPLES, MOVES, PROGRESS
+from dashboards.urlstate import Window
+from dashboards.views.log_sources import LINE_ROWS, LINES
+from schemas.silver import SILVER
+from schemas.states import StallCause
+
+DAY_MS = 24 * 3_600_000
+CLUSTERS = 1_000
+FLEET_ROWS = 500
+GENERATION_ROWS = 500
+MEMBER_ROWS = 20_000
+STALL_ROWS = 5_000
+EVENT_ROWS = 2_000
+CELL_ROWS = 20_000
+ORDERS = ("group", "cluster", "state", "rebalances", "lost", "p95", "changed")
+"""Columns by which the fleet can be sorted."""
+
+SPAN = """
+SELECT cluster, min(first_seen_at) AS first_at, max(last_record_at) AS last_at, count(*) AS groups,
+       count(*) FILTER (WHERE open_rebalance_since_at IS NOT NULL OR state IN
+           ('PreparingRebalance', 'CompletingRebalance', 'Assigning', 'Reconciling')) AS rebalancing,
+       count(*) FILTER (WHERE state = 'Unknown') AS unknown
+FROM groups GROUP BY cluster LIMIT $cap
+"""
+
+COVERED = """
+SELECT cluster, max(to_at) AS last_at FROM coverage WHERE NOT is_gap AND source <> 'poll' GROUP BY cluster LIMIT $cap
+"""
+
+TOTALS = """
+SELECT (SELECT count(*) FROM generations WHERE joined_at >= $start AND joined_at < $end) AS rebalances,
+       coalesce(sum(stopped_ms_min), 0) / 1000 AS lost_min,
+       coalesce(sum(stopped_ms), 0) / 1000 AS lost,
+       coalesce(sum(stopped_ms_max), 0) / 1000 AS lost_max
+FROM stalls
+WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
+  AND stopped_at_latest >= $start AND stopped_at_latest < $end
+LIMIT $cap
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """What the tables hold. `last_at` is the newest record known, `until` the newest of each cluster: what a cluster
+    did after its own is not known, whatever was read of others.
+    """
+
+    first_at: int
+    last_at: int
+    until: Mapping[str, int]
+    groups: int
+    rebalancing: int
+    unknown: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which groups of the fleet, and in what order. `order`: one of ORDERS; '' is worst first."""
+
+    skip: int = 0
+    rows: int
+    order: str = ""
+    is_descending: bool = True
+    named: str = ""
+    least_rebalances: float = 0
+    least_lost: float = 0
+
+    def parameters(self) -> dict[str, Parameter]:
+        return {
+            "skip": self.skip,
+            "order": self.order,
+            "sign": -1 if self.is_descending else 1,
+            "named": self.named,
+            "least_rebalances": self.least_rebalances,
+            "least_lost": self.least_lost,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rebalance:
+    """One generation with its surroundings. `previous` and `following` are None at the ends of an incarnation."""
+
+    generation: Row
+    previous: Row | None
+    following: Row | None
+    members: list[Row]
+    previous_members: list[Row]
+    stalls: Rows
+    events: list[Row]
+    episode: Row | None
+
+    @property
+    def named(self) -> list[Row]:
+        """Every row that tells who a member is."""
+        return [*self.previous_members, *self.members, *self.events]
+
+    @property
+    def stopped(self) -> list[Row]:
+        """Stalls that this rebalance made; not those of static members that came back while its generation held."""
+        return [s for s in self.stalls.rows if not self._is_later(s)]
+
+    @property
+    def restarted(self) -> list[Row]:
+        """Stalls of static members that came back while its generation held: no rebalance stopped them."""
+        return [s for s in self.stalls.rows if self._is_later(s)]
+
+    def _is_later(self, stall: Row) -> bool:
+        by_other = stall["stopped_by_offset"] != self.generation["source_offset"]
+        return by_other and bool(stall["cause"] == StallCause.STATIC_RESTART)
+
+
+class Store(LagStore):
+    """Answers of one warehouse."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Every table the pages read is there."""
+        versions = self.versions()
+        return all(table.name in versions for table in SILVER)
+
+    def span(self, cluster: str = "") -> Span | None:
+        """Of one cluster or of all; None while nothing has been observed."""
+        of = [row for row in self._ask(SPAN, ("groups",), CLUSTERS) if cluster in ("", row["cluster"])]
+        rows = [row for row in of if row["first_at"] is not None and row["last_at"] is not None]
+        if not rows:
+            return None
+        until: dict[str, int] = {row["cluster"]: row["last_at"] for row in rows}
+        for row in self._ask(COVERED, ("coverage",), CLUSTERS):
+            if row["cluster"] in until and row["last_at"] is not None:
+                until[row["cluster"]] = max(until[row["cluster"]], row["last_at"])
+        counts = {name: sum(row[name] for row in of) for name in ("groups", "rebalancing", "unknown")}
+        return Span(first_at=min(row["first_at"] for row in rows), last_at=max(until.values()), until=until, **counts)
+
+    def totals(self, window: Window) -> Row:
+        """`rebalances`, `lost`, `lost_min`, `lost_max` (resource-seconds) of all groups."""
+        rows = self._ask(TOTALS, ("generations", "stalls"), 1, **within(window))
+        return rows[0] if rows else {"rebalances": 0, "lost": 0, "lost_min": 0, "lost_max": 0}
+
+    def fleet(self, window: Window, q: str = "", wanted: Wanted | None = None) -> Rows:
+        """Groups whose id contains `q`, as `wanted`; unless that says otherwise those that rebalance now first, then by
+        what was lost. `total` in each row is how many there are, and `all_rebalances`, `all_lost`, `all_lost_min`,
+        `all_lost_max` are `totals`.
+        """
+        wanted = wanted or Wanted(rows=FLEET_ROWS)
+        parameters: dict[str, Parameter] = {"q": q, **wanted.parameters(), **within(window)}
+        return self._lake.query(FLEET, ("groups", "generations", "stalls"), wanted.rows, parameters)
+
+    def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:
+        """Rebalances per group and bin: `cluster`, `group_id`, `bin`, `rebalances`."""
+        return self._ask(
+            CELLS,
+            ("generations",),
+            CELL_ROWS,
+            start_ms=window.start,
+            bin_ms=max(1, -(-window.width // bins)),
+            groups=[cluster + "\n" + group for cluster, group in groups],
+            **within(window),
+        )
+
+    def reassignments(self, window: Window) -> Rows:
+        """Reassignments under way in the window, those that run first; `groups` and `rebalances`: generations of groups
+        that consume the topic, or are coordinated by the partition, made while it ran.
+        """
+        found = self._lake.query(MOVES, ("reassignments",), MOVE_ROWS, within(window))
+        met: dict[tuple[Any, ...], Row] = {}
+        if found.rows:
+            limits = {
+                "since": moment(min(row["started_at"] for row in found.rows)),
+                "until": moment(max(row["until_at"] for row in found.rows) + 1),
+            }
+            tables = ("reassignments", "generations", "generation_members")
+            asked = self._lake.query(MET, tables, MOVE_ROWS, {**within(window), **limits})
+            met = {_move(row): row for row in asked.rows}
+        nobody: Row = {"groups": [], "rebalances": 0}
+        return Rows([nobody | row | met.get(_move(row), {}) for row in found.rows], found.is_capped)
+
+    def progress(self, window: Window) -> Rows:
+        """What polls saw of the reassignments of the window: `observed_at`, `progress` 0..1, bytes; newest first."""
+        return self._lake.query(PROGRESS, ("reassignments", "reassignment_samples"), MOVE_SAMPLES, within(window))
+
+    def group(self, cluster: str, group: str) -> Row | None:
+        rows = self._ask(GROUP, ("groups",), 1, cluster=cluster, group=group)
+        return rows[0] if rows else None
+
+    def group_by_hash(self, cluster: str, gid: str) -> str | None:
+        """The id that `urlstate.group_hash` shortened."""
+        rows = self._ask(BY_HASH, ("groups",), 1, cluster=cluster, gid=gid)
+        return rows[0]["group_id"] if rows else None
+
+    def generations(self, cluster: str, group: str, window: Window) -> Rows:
+        """Newest first: those of the window and the one before it, with what each cost."""
+        before, after = self._before(cluster, group, window.start), self._after(cluster, group, window.end)
+        since = window.start if before is None else before
+        # That it began within the window can be true of the next one, and of none after that.
+        until = window.end if after is None else after + 1
+        # What a generation's record shows to have stopped had not resumed before it.
+        of = {"generations": (moment(since), moment(until)), "stalls": (moment(since - DAY_MS), None)}
+        key: dict[str, Parameter] = {"cluster": cluster, "group": group}
+        limits = {"since": moment(since), "until": moment(until), "end": moment(window.end)}
+        return self._lake.query(GENERATIONS, of, GENERATION_ROWS, {**key, **limits})
+
+    def _before(self, cluster: str, group: str, start: int) -> int | None:
+        """When the group's newest generation before `start` joined; looked for in the days just before at first."""
+        for days in (2, 10_000):
+            since = moment(max(0, start - days * DAY_MS))
+            key: dict[str, Parameter] = {"cluster": cluster, "group": group, "start": moment(start), "since": since}
+            found = self._lake.query(BEFORE, {"generations": (since, moment(start))}, 1, key).rows
+            if found and found[0]["at"] is not None:
+                return int(found[0]["at"])
+        return None
+
+    def _after(self, cluster: str, group: str, end: int) -> int | None:
+        key: dict[str, Parameter] = {"cluster": cluster, "group": group, "end": moment(end)}
+        found = self._lake.query(AFTER, {"generations": (moment(end), None)}, 1, key).rows
+        return int(found[0]["at"]) if found and found[0]["at"] is not None else None
+
+    def members(self, cluster: str, group: str, window: Window) -> Rows:
+        return self._of_group(MEMBERS, ("generation_members",), MEMBER_ROWS, cluster, group, window)
+
+    def stalls(self, cluster: str, group: str, window: Window) -> Rows:
+        return self._of_group(STALLS, ("stalls",), STALL_ROWS, cluster, group, window)
+
+    def events(self, cluster: str, group: str, window: Window) -> Rows:
+        return self._of_group(EVENTS, ("group_events",), EVENT_ROWS, cluster, group, window)
+
+    def diagnoses(self, q: str = "", groups: Sequence[str] = ()) -> Rows:
+        """The newest diagnoses of groups whose id contains `q`, of `groups` alone if any are named, costliest first."""
+        return self._lake.query(NEWEST, ("diagnoses",), DIAGNOSIS_ROWS, {"q": q, "groups": list(groups)})
+
+    def diagnosis(self, cluster: str, group: str, window: Window) -> list[Row]:
+        """The diagnoses of the last day of the window on which the group rebalanced."""
+        return self._of_group(OF_WINDOW, ("diagnoses",), DIAGNOSIS_ROWS, cluster, group, window).rows
+
+    def gaps(self, cluster: str, group: str, window: Window) -> Rows:
+        """Spans of the group's partition of the offsets topic that were not read: `from_at`, `to_at`, `gap_reason`."""
+        if not self._ask(HAS_GAPS, ("coverage",), 1, cluster=cluster):
+            return Rows([], is_capped=False)
+        parameters: dict[str, Parameter] = {"cluster": cluster, "group": group, **within(window)}
+        return self._lake.query(GAPS, ("coverage", "generations"), EVENT_ROWS, parameters)
+
+    def lines(self, cluster: str, group: str, window: Window) -> Rows:
+        """Return log lines about a group, the newest first."""
+        return self._of_group(LINES, ("coordinator_events",), LINE_ROWS, cluster, group, window)
+
+    def rebalance(self, cluster: str, group: str, incarnation: int, generation: int) -> Rebalance | None:
+        """None if there is no such generation."""
+        key: dict[str, Parameter] = {
+            "cluster": cluster,
+            "group": group,
+            "incarnation": incarnation,
+            "generation": generation,
+        }
+        beside = self._ask(BESIDE, ("generations",), 1, **key)
+        others = {name: generation if row is None else row for name, row in (beside[0] if beside else {}).items()}
+        near = self._ask(NEIGHBOURS, ("generations",), 3, **key, **others) if others else []
+        at = next((i for i, row in enumerate(near) if row["generation_id"] == generation), None)
+        if at is None:
+            return None
+        previous = near[at - 1] if at else None
+        before = previous["generation_id"] if previous else generation
+        last = near[at + 1]["joined_at"] + DAY_MS if at + 1 < len(near) else None
+        # What belongs to this generation or the one before it lies between these, with a day to spare.
+        lived = (moment(near[max(0, at - 1)]["joined_at"] - DAY_MS), None if last is None else moment(last))
+
+        def rows(sql: str, table: str, cap: int, **more: Parameter) -> Rows:
+            return self._lake.query(sql, {table: lived}, cap, {**key, **more})
+
+        members = rows(GENERATION_MEMBERS, "generation_members", MEMBER_ROWS, previous=before).rows
+        return Rebalance(
+            generation=near[at],
+            previous=previous,
+            following=near[at + 1] if at + 1 < len(near) else None,
+            members=[m for m in members if m["generation_id"] == generation],
+            previous_members=[m for m in members if m["generation_id"] != generation],
+            stalls=rows(GENERATION_STALLS, "stalls", STALL_ROWS),
+            events=rows(GENERATION_EVENTS, "group_events", EVENT_ROWS).rows,
+            episode=next(iter(rows(EPISODE, "rebalances", 1).rows), None),
+        )
+
+    def _of_group(self, sql: str, tables: Sequence[str], cap: int, cluster: str, group: str, window: Window) -> Rows:
+        """Of rows that overlap the window."""
+        limits = within(window)
+        of_window = dict.fromkeys(tables, (moment(window.start), moment(window.end)))
+        return self._lake.query(sql, of_window, cap, {"cluster": cluster, "group": group, **limits})
+
+
+def _move(row: Row) -> tuple[Any, ...]:
+    return row["cluster"], row["topic"], row["partition"], row["started_at"]

@@ -1,0 +1,213 @@
+"""Pieces that pages are made of. Text in them is escaped by React; nothing here takes HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import plotly.graph_objects as go
+from dash import dcc, html
+from dash.development.base_component import Component
+from dash_ag_grid import AgGrid
+
+from dashboards.figures.heatmap import LEVELS
+from dashboards.lake.lake import Row
+from dashboards.text import ABSENT, instant, span, visible, zoned
+from dashboards.urlstate import State
+from dashboards.views.marks import about, flag_of
+from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LOOKS
+
+Cell = str | int | Component
+GRID_CELLS = {"sortable": True, "resizable": True, "suppressMovable": True}
+
+
+def aria(label: str) -> Any:
+    """What a screen reader says, as the keyword Dash takes it by."""
+    return {"aria-label": label}
+
+
+def tile(label: str, value: str, note: str = "", *, loud: bool = False) -> Component:
+    """A headline number; `note` holds its bounds or when it was true."""
+    return html.Div(
+        [html.Div(label, className="label"), html.Div(value, className="value"), html.Div(note, className="note")],
+        className="tile loud" if loud else "tile",
+    )
+
+
+def panel(
+    title: str,
+    summary: str,
+    figure: go.Figure | None,
+    *more: Component,
+    name: str = "",
+    table: Component | None = None,
+) -> Component:
+    """A figure with its words and its equivalent table."""
+    body: list[Component] = [html.H2(title), html.P(summary, className="summary")]
+    if figure is not None:
+        body.append(
+            html.Figure(
+                dcc.Graph(
+                    id={"type": "figure", "name": name},
+                    figure=figure,
+                    config=CONFIG,
+                    mathjax=False,
+                    style={"height": f"{figure.layout.height}px"},
+                ),
+                **aria(f"{title}. {summary}"),
+            )
+        )
+    body += more
+    if table is not None:
+        body.append(html.Details([html.Summary("Show as table"), table]))
+    return html.Section(body, className="panel")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "Nothing.") -> Component:
+    """A plain table. Numbers stand right, everything else left. Its rows go to the browser as bare cells, which
+    assets/still.js makes elements of: with a name around each, they were most of what a page weighed.
+    """
+    cells: Any = {"data-rows": [list(row) for row in rows]}
+    if not cells["data-rows"]:
+        return html.P(empty, className="quiet")
+    right = {at for row in cells["data-rows"] for at, cell in enumerate(row) if isinstance(cell, int)}
+    names = [html.Th(zoned(h), scope="col", className="number" if at in right else "") for at, h in enumerate(head)]
+    header = html.Thead(html.Tr(names))
+    return html.Div(html.Table([header, html.Tbody(**cells)]), className="scroll", tabIndex=0)
+
+
+def table_panel(
+    title: str, text: str, head: Sequence[str], rows: Iterable[Sequence[Cell]], nothing: str = "Nothing."
+) -> Component:
+    """A table with its title and its words."""
+    return html.Section(
+        [html.H2(title), html.P(text, className="quiet"), table(head, rows, empty=nothing)], className="panel"
+    )
+
+
+def marks_table(marks: Sequence[Row]) -> Component:
+    """Every mark that a figure flags."""
+    rows = [
+        (
+            instant(m["marked_at"]),
+            f"{flag_of(m).character} {flag_of(m).word}",
+            visible(m["text"], 200),
+            about(m),
+            visible(m["cluster"], 40),
+            ABSENT if m["marked_by"] is None else visible(m["marked_by"], 60),
+        )
+        for m in marks
+    ]
+    return table(("At (UTC)", "What", "Text", "About", "Cluster", "By"), rows, empty="No mark in this range.")
+
+
+def grid(name: str, columns: Sequence[Row], rows: Sequence[Row], height: int) -> Component:
+    """A sortable table. Its renderers (assets/regroup.js) make text and same-site links only."""
+    return _grid({"type": "grid", "name": name}, columns, height, {}, rowData=list(rows))
+
+
+def paged_grid(name: str, columns: Sequence[Row], height: int, block: int) -> Component:
+    """The same, whose rows the server sorts and filters, `block` at a time (`getRowsRequest`, `getRowsResponse`)."""
+    return _grid(name, columns, height, {"cacheBlockSize": block, "maxBlocksInCache": 10}, rowModelType="infinite")
+
+
+def _grid(identity: Any, columns: Sequence[Row], height: int, options: Row, **rows: Any) -> Component:
+    made: Component = AgGrid(
+        id=identity,
+        columnDefs=[column | {"headerName": zoned(column["headerName"])} for column in columns],
+        defaultColDef=GRID_CELLS,
+        columnSize="responsiveSizeToFit",
+        getRowId="params.data.key",
+        dangerously_allow_code=False,
+        className="grid",
+        style={"height": f"{height}px"},
+        dashGridOptions={
+            "rowHeight": 36,
+            "headerHeight": 36,
+            "animateRows": False,
+            "suppressCellFocus": False,
+            "enableCellTextSelection": True,
+            "ensureDomOrder": True,
+            **options,
+        },
+        **rows,
+    )
+    return made
+
+
+def further(state: State, page: str, shown: int, step: int, known: int) -> Component:
+    """Ways to those before and after the `shown` ones, of `known`, that the address's `skip` leaves out."""
+    at = state.skip
+    steps = (
+        (f"Previous {min(at, step)}", max(0, at - step), at > 0),
+        (f"Next {min(step, known - at - shown)}", at + shown, at + shown < known),
+    )
+    ways = [
+        dcc.Link(text, href=state.href(page, q=state.q, skip=skip or ""), className="button")
+        for text, skip, is_there in steps
+        if is_there
+    ]
+    return html.Nav(ways, className="further", **aria("more groups"))
+
+
+def empty(kind: str, title: str, text: str, *links: Component) -> Component:
+    """`kind`: nothing (happened), filtered, unobserved or missing; the words say which."""
+    return html.Div([html.H2(title), html.P(text), *links], className=f"empty {kind}", role="status")
+
+
+def links(name: str, hrefs: Sequence[str]) -> Component:
+    """Where a click into row y of the figure `name` leads, for a figure whose marks cannot carry it (a heatmap's)."""
+    return dcc.Store(id={"type": "links", "name": name}, data=list(hrefs))
+
+
+def facts(pairs: Iterable[tuple[str, Cell]]) -> Component:
+    """Names and values."""
+    return html.Dl(
+        [item for name, value in pairs for item in (html.Dt(zoned(name)), html.Dd(value))], className="facts"
+    )
+
+
+def swatch(look: str) -> Component:
+    hidden: Any = {"aria-hidden": "true"}
+    return html.Span(className=f"swatch {look}", **hidden)
+
+
+def legend(*, looks: Iterable[str] = LOOKS, glyphs: bool = True) -> Component:
+    """What looks, edges and glyphs mean; always in sight."""
+    items = [html.Li([swatch(name), html.Span(LOOKS[name].word)], title=LOOKS[name].meaning) for name in looks]
+    edges = [
+        html.Li([swatch(f"edge {grade}"), html.Span(grade.value)], title=meaning) for grade, meaning in EVIDENCE.items()
+    ]
+    drawn = (*GLYPHS.values(), *FLAGS.values())
+    marks = [html.Li([html.Span(g.character, className="glyph"), html.Span(g.word)]) for g in drawn]
+    return html.Div(
+        [
+            html.Ul([*items, html.Li("evidence:"), *edges], className="legend"),
+            html.Details([html.Summary("Glyphs"), html.Ul(marks, className="legend")]) if glyphs else None,
+        ]
+    )
+
+
+def heat_legend() -> Component:
+    words = [
+        "none",
+        *(span(str(least), str(last - 1)) for least, last in pairwise(LEVELS[1:])),
+        f"{LEVELS[-1]}+",
+    ]
+    items = [html.Li([swatch(f"heat level-{i}"), html.Span(word)]) for i, word in enumerate(words)]
+    return html.Ul(
+        [html.Li("rebalances per cell:"), *items, html.Li([swatch("heat blank"), html.Span("not observed")])],
+        className="legend",
+    )
+
+
+def state_word(look: str, state: str | None) -> Component:
+    """The look's swatch with Kafka's own word for the state."""
+    return html.Span(
+        [swatch(look), html.Span(LOOKS[look].word), html.Span(visible(state), className="quiet")], className="state"
+    )
+
+
+def evidence_mark(grade: str) -> Component:
+    return html.Span(visible(grade), className=f"evidence {grade if grade in set(EVIDENCE) else ''}")

@@ -1,0 +1,89 @@
+"""Why a group rebalances: the newest diagnoses, as one sentence and as what speaks for each cause."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dash import html
+from dash.development.base_component import Component
+
+from dashboards.lake.lake import Row
+from dashboards.text import amount, count, instant, visible
+from dashboards.views import sentences
+from dashboards.views.components import Cell, evidence_mark, table
+from dashboards.zone import zone
+from schemas.states import DiagnosisCause
+
+HEAD = ("Cause", "Rebalances", "Share", "Lost resource-seconds", "Who", "First and last (UTC)", "Evidence")
+NAMED_CAUSES = 3
+NAMED_INSTANCES = 3
+
+
+def why(rows: Sequence[Row]) -> list[Component]:
+    """A sentence with its grades, and the details; nothing where there is no diagnosis."""
+    if not rows:
+        return []
+    return [
+        html.P(_sentence(rows), className="summary"),
+        html.Details(
+            [
+                html.Summary("What speaks for it"),
+                table(HEAD, [_cells(row) for row in rows]),
+                html.Ul([html.Li(_said(row)) for row in rows]),
+            ]
+        ),
+    ]
+
+
+def panel(rows: Sequence[Row]) -> list[Component]:
+    """The same as a section of its own."""
+    if not rows:
+        return []
+    return [html.Section([html.H2("Why it rebalances"), *why(rows)], className="panel")]
+
+
+def _sentence(rows: Sequence[Row]) -> list[Any]:
+    """`Of 14 rebalances 9 come from …: orders-7 (inferred); 5 from …`: what is wrong first, then what caused most."""
+    whole = sum(row["rebalances"] for row in rows)
+    first = rows[0]
+    since, until = instant(first["window_start_at"])[:19], instant(first["as_of"])[:19]
+    parts: list[Any] = [f"Of {count(whole, 'rebalance')} from {since} to {until} {zone()}, "]
+    most = sorted(rows, key=lambda row: (row["is_normal"], -row["rebalances"], row["rank"]))
+    for at, row in enumerate(most[:NAMED_CAUSES]):
+        parts += ["; " if at else "", _clause(row, is_first=at == 0), " ", evidence_mark(row["evidence"])]
+    rest = sum(row["rebalances"] for row in most[NAMED_CAUSES:])
+    return [*parts, f"; {rest:,} have other causes." if rest else "."]
+
+
+def _clause(row: Row, *, is_first: bool) -> str:
+    who = "" if row["is_normal"] or not row["instances"] else f": {_who(row['instances'])}"
+    normal = ", which is normal" if row["is_normal"] else ""
+    if row["cause"] == DiagnosisCause.UNKNOWN:
+        return f"why {row['rebalances']:,} happened is not known{who}"
+    verb = (" comes" if row["rebalances"] == 1 else " come") if is_first else ""
+    return f"{row['rebalances']:,}{verb} from {sentences.cause(row['cause'])}{who}{normal}"
+
+
+def _who(names: Sequence[str]) -> str:
+    shown = ", ".join(visible(name, 60) for name in names[:NAMED_INSTANCES])
+    more = len(names) - NAMED_INSTANCES
+    return f"{shown} and {count(more, 'other')}" if more > 0 else shown
+
+
+def _cells(row: Row) -> list[Cell]:
+    spread = f"{instant(row['first_at'])[:19]} to {instant(row['last_at'])[:19]}"
+    return [
+        sentences.cause(row["cause"]) + (" (normal)" if row["is_normal"] else ""),
+        int(row["rebalances"]),
+        f"{row['share']:.0%}",
+        amount(row["lost_resource_seconds"]),
+        _who(row["instances"] or ()) or "nobody in particular",
+        spread,
+        evidence_mark(row["evidence"]),
+    ]
+
+
+def _said(row: Row) -> list[Any]:
+    name = sentences.cause(row["cause"])
+    return [html.Strong(f"{name[0].upper()}{name[1:]}: "), visible(row["explanation"], 2_000)]

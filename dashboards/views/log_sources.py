@@ -1,0 +1,71 @@
+"""Where the log lines that a page rests on came from: whoever may write to a source could have forged its lines."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from dash import html
+from dash.development.base_component import Component
+
+from dashboards.lake.lake import Row, Rows
+from dashboards.text import ABSENT, count, instant, visible
+from dashboards.views.components import table
+from dashboards.zone import zone
+
+LINE_ROWS = 200
+LINES = """
+SELECT * FROM coordinator_events
+WHERE cluster = $cluster AND group_id = $group AND event_at >= $start AND event_at < $end
+ORDER BY event_at DESC, source_id, line_no
+LIMIT $cap
+"""
+_PLACE_IN_MESSAGE = re.compile(r"#\d+\Z")
+
+
+def each_line(lines: Rows) -> Component:
+    """Return a panel with every line, its source and its place there."""
+    rows = [
+        (
+            f"{instant(line['event_at'])} {zone()}",
+            line["event_kind"].replace("_", " "),
+            _broker(line),
+            visible(line["source_id"], 80),
+            str(line["line_no"]),
+            _binding(line),
+        )
+        for line in lines.rows
+    ]
+    head = ("Time", "Says", "Broker", "Topic-partition or file", "Offset or line", "Bound by")
+    return _panel(lines, table(head, rows, empty="No log line: nothing here rests on one."))
+
+
+def by_source(lines: Rows) -> Component:
+    """Return a panel with the number of lines of each source."""
+    counted = Counter((_source(line), _broker(line), _binding(line)) for line in lines.rows)
+    rows = [(visible(source, 80), broker, bound, n) for (source, broker, bound), n in sorted(counted.items())]
+    head = ("Topic-partition or file", "Broker", "Bound by", "Lines")
+    return _panel(lines, table(head, rows, empty="No log line: nothing here rests on one."))
+
+
+def _panel(lines: Rows, body: Component) -> Component:
+    unbound = sum(not line.get("source_binding") for line in lines.rows)
+    summary = f"{count(len(lines.rows), 'line')} about this group in this range."
+    if lines.is_capped:
+        summary = f"The newest {len(lines.rows)} lines about this group in this range."
+    if unbound:
+        summary += f" No setting binds the source of {unbound} of them: whoever may write there may have written them."
+    return html.Section([html.H2("Log lines"), html.P(summary, className="summary"), body], className="panel")
+
+
+def _source(line: Row) -> str:
+    return _PLACE_IN_MESSAGE.sub("", line["source_id"])
+
+
+def _broker(line: Row) -> str:
+    return ABSENT if line["broker_id"] is None else str(line["broker_id"])
+
+
+def _binding(line: Row) -> str:
+    """A table of an earlier Regroup has no such column."""
+    return visible(line.get("source_binding") or "nothing", 80)

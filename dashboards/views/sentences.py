@@ -1,0 +1,213 @@
+"""Every figure in words: the text summary that stands beside it, and what a reader would say aloud."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from dashboards.lake.lake import Row
+from dashboards.queries.store import Rebalance
+from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, member_label, span, visible
+from dashboards.views.theme import LOOKS, look_of
+from dashboards.views.timeline import Segment
+from dashboards.zone import zone
+from schemas.states import DiagnosisCause, Evidence, GroupProtocol, GroupType, NotCosted, StallCause, Trigger
+
+TRIGGERS = {
+    Trigger.FIRST_MEMBER: "{} was the first to join",
+    Trigger.MEMBER_JOINED: "{} joined",
+    Trigger.MEMBER_LEFT: "{} left",
+    Trigger.SESSION_EXPIRED: "{} is gone (session expired)",
+    Trigger.POLL_TIMEOUT: "{} did not poll in time (poll timeout)",
+    Trigger.REJOIN_TIMEOUT: "{} did not rejoin in time",
+    Trigger.SYNC_TIMEOUT: "{} did not ask for its assignment in time",
+    Trigger.LEADER_REJOINED: "the leader {} rejoined",
+    Trigger.SUBSCRIPTION_CHANGED: "{} changed its subscription",
+    Trigger.METADATA_CHANGED: "the metadata changed (topics, partitions or connectors)",
+    Trigger.COOPERATIVE_FOLLOWUP: "follow-up: what was given up before was handed out",
+    Trigger.STATIC_MEMBER_CHANGED: "the static member {} came back changed",
+    Trigger.ASSIGNMENT_FAILED: "the assignment could not be stored",
+    Trigger.CONNECT_DELAY_EXPIRED: "the delay for a lost worker was over",
+    Trigger.PROBING: "a probing rebalance of Kafka Streams",
+    Trigger.UPGRADE: "the group was upgraded",
+    Trigger.DOWNGRADE: "the group was downgraded",
+    Trigger.ENFORCED: "{} asked for a rebalance",
+    Trigger.UNKNOWN: "why is not known",
+}
+
+CAUSES = {
+    DiagnosisCause.POLL_TIMEOUT: "polls that came too late (poll timeout)",
+    DiagnosisCause.SESSION_EXPIRY: "members that went silent (session timeout)",
+    DiagnosisCause.DEPLOY: "deploys and restarts",
+    DiagnosisCause.SCALING: "members added or taken away",
+    DiagnosisCause.CRASH_LOOP: "members that crash again and again",
+    DiagnosisCause.SLOW_JOINER: "a member that rejoins slowly",
+    DiagnosisCause.LEADER_FLAPPING: "a leader that rejoins again and again",
+    DiagnosisCause.FOLLOW_UPS: "follow-ups of the cooperative protocol",
+    DiagnosisCause.COORDINATOR: "trouble at the coordinator",
+    DiagnosisCause.TOPIC_CHANGES: "topics or partitions that changed",
+    DiagnosisCause.CONNECT_DELAY: "Connect's delay for lost workers",
+    DiagnosisCause.PROBING: "probing rebalances of Kafka Streams",
+    DiagnosisCause.MIXED_PROTOCOLS: "members with different assignors or protocols",
+    DiagnosisCause.UNKNOWN: "not known",
+}
+"""What is suspected, as a noun."""
+
+UNITS = {GroupType.CONSUMER: "partition", GroupType.STREAMS: "partition", GroupType.CONNECT: "task"}
+
+
+def unit(group_type: str | None) -> str:
+    """What a group of this type hands out."""
+    return next((word for kind, word in UNITS.items() if kind == group_type), "resource")
+
+
+def term(generation: Row) -> str:
+    """What the group's protocol calls a row of `generations`."""
+    return "generation" if generation["group_protocol"] == GroupProtocol.CLASSIC else "epoch"
+
+
+def names(rows: Iterable[Row]) -> dict[str, str]:
+    """Member id → short name, for every member that rows of members or events name."""
+    return {
+        r["member_id"]: visible(member_label(r["member_id"], r["group_instance_id"], r["client_id"]), 60)
+        for r in rows
+        if r["member_id"]
+    }
+
+
+def moved(generation: Row) -> str:
+    """`4 of 12`; a dash where no assignment was made."""
+    if generation["resources_moved"] is None:
+        return ABSENT
+    return f"{generation['resources_moved']} of {generation['resources_assigned']}"
+
+
+def trigger(generation: Row, known: dict[str, str]) -> str:
+    """Why it began, in words; `probably` where that is inferred."""
+    member = generation["trigger_member_id"]
+    who = known.get(member, visible(member_label(member), 60)) if member else "a member"
+    kind = generation["trigger"]
+    text = TRIGGERS[Trigger(kind)].replace("{}", who) if kind in TRIGGERS else visible(kind)
+    probably = generation["trigger_evidence"] == Evidence.INFERRED and kind != Trigger.UNKNOWN
+    return f"probably {text}" if probably else text
+
+
+def cause(name: str | None) -> str:
+    """A diagnosis' cause as a noun."""
+    return next((text for kind, text in CAUSES.items() if kind == name), visible(name, 40))
+
+
+def took(generation: Row) -> str:
+    """The rebalance's length, or its bounds."""
+    if generation["rebalance_ms"] is not None:
+        return duration(generation["rebalance_ms"])
+    if generation["rebalance_ms_max"] is None:
+        return "not completed"
+    return between(generation["rebalance_ms_min"], generation["rebalance_ms_max"])
+
+
+def lost(stalls: Sequence[Row]) -> tuple[float, float, float]:
+    """Resource-seconds: estimate, lower and upper bound. Not counted: nobody was there, or it still stands."""
+    ended = [s for s in stalls if s["cause"] != StallCause.NO_MEMBER and s["stopped_ms"] is not None]
+    return (
+        sum(s["stopped_ms"] for s in ended) / 1000,
+        sum(s["stopped_ms_min"] for s in ended) / 1000,
+        sum(s["stopped_ms_max"] for s in ended) / 1000,
+    )
+
+
+def rebalance(found: Rebalance) -> str:
+    """`m-7 left; everyone waited 24.0 s for m-3; 12 of 12 partitions stopped; 61 partition-seconds lost`."""
+    g, known = found.generation, names(found.named)
+    parts = [trigger(g, known)]
+    if g["slowest_member_id"] and g["slowest_waited_ms"] is not None:
+        slowest = known.get(g["slowest_member_id"], visible(member_label(g["slowest_member_id"]), 60))
+        waited = duration(g["slowest_waited_ms"])
+        is_classic = term(g) == "generation"
+        parts.append(
+            f"everyone waited {waited} for {slowest}" if is_classic else f"{slowest} reconciled last, {waited} behind"
+        )
+    parts.append(f"it took {took(g)}")
+    word = unit(g["group_type"])
+    before = found.previous["resources_assigned"] if found.previous else None
+    stood = len({(s["name"], s["index"]) for s in found.stopped})
+    if before:
+        parts.append(f"{stood} of {count(before, word)} stopped")
+    elif stood:
+        parts.append(f"{count(stood, word)} stopped")
+    idle = any(s["cause"] == StallCause.NO_MEMBER for s in found.stopped)
+    reason = not_costed(g)
+    if reason is not None:
+        parts.append(reason)
+    if is_costed(g):
+        parts.append("the last member went: nobody is there to lose anything" if idle else cost(found.stopped, word))
+    if found.restarted:
+        parts.append(f"later, static members that came back: {cost(found.restarted, word)}")
+    return "; ".join(parts) + "."
+
+
+def is_costed(generation: Row) -> bool:
+    """Whether the cost of a row of `generations` is known, but for partitions that do not exist."""
+    return generation.get("not_costed") in (None, NotCosted.NO_SUCH_PARTITION)
+
+
+def not_costed(generation: Row) -> str | None:
+    """Why resources of a row of `generations` were not costed; None if all were, or if an earlier Regroup wrote it."""
+    known = generation.get("resources_not_costed")
+    number = "resources" if known is None else count(known, "resource")
+    match generation.get("not_costed"):
+        case None:
+            return None
+        case NotCosted.TOO_LARGE:
+            return f"not costed: its record lists {number}, more than the setting max_resources allows"
+        case NotCosted.UNKNOWN_BEFORE:
+            return "not costed: what members had before is not known"
+        case NotCosted.NO_SUCH_PARTITION:
+            return f"{number} not costed: the leader assigned partitions that polls say do not exist"
+        case _:
+            return "not costed: an assignment could not be decoded"
+
+
+def cost(stalls: Sequence[Row], word: str) -> str:
+    estimate, low, high = lost(stalls)
+    if not high:
+        return f"no {word}-seconds lost"
+    limits = "" if amount(low) == amount(high) else f" [{span(amount(low), amount(high))}]"
+    return f"{amount(estimate)} {word}-seconds lost{limits}"
+
+
+def group(generations: Sequence[Row], state: Row | None) -> str:
+    """The state strip in words. `generations` are those of the window."""
+    now = f"Now {LOOKS[look_of(state['state'])].word}" if state else "State not known"
+    if state and state["state_since_at"]:
+        now += f" since {clock(state['state_since_at'])} {zone()}"
+    if not generations and state and look_of(state["state"]) == "unknown":
+        return f"{now}: whether it rebalanced is not known."
+    if not generations:
+        return f"{now}. No rebalance in this range."
+    estimate = sum(g["lost"] for g in generations)
+    low, high = sum(g["lost_min"] for g in generations), sum(g["lost_max"] for g in generations)
+    word = unit(generations[0]["group_type"])
+    longest = max(generations, key=lambda g: g["rebalance_ms"] or g["rebalance_ms_max"] or 0)
+    when = f"{clock(longest['joined_at'])} {zone()} ({longest['trigger'].replace('_', ' ')})"
+    left_out = sum(not_costed(g) is not None for g in generations)
+    lost = f"{bounded(estimate, low, high)} {word}-seconds lost"
+    if left_out:
+        lost += f" (of {left_out:,} of them some or all is not costed)"
+    return f"{now}. {count(len(generations), 'rebalance')}, {lost}; the longest took {took(longest)} at {when}."
+
+
+def waited(delays: Sequence[Segment]) -> str:
+    """How long Connect let work wait, with a space in front; nothing where it did not."""
+    if not delays:
+        return ""
+    whole = duration(sum(s.end - s.start for s in delays))
+    return f" Work waited for a worker to come back, or between two rounds of revocation, for {whole} in all."
+
+
+def unread(gaps: Sequence[Row]) -> str:
+    """What the strip cannot show, with a space in front; nothing where all was read."""
+    return "".join(
+        f" Its records from {clock(g['from_at'])} to {clock(g['to_at'])} {zone()} were not read: "
+        f"{visible(g['gap_reason'], 120)}."
+        for g in gaps[:3]
+    )

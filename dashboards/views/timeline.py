@@ -1,0 +1,363 @@
+"""Rows of one group → what is drawn over time: states, members' lives, who owned what. Pure; instants are epoch ms."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+
+from dashboards.lake.lake import Row
+from dashboards.text import member_label
+from dashboards.urlstate import Window
+from dashboards.views.theme import look_of
+from schemas.states import Evidence, GroupEventKind, GroupState, RebalanceMode, StallCause
+
+PARTIAL_MODES = (RebalanceMode.COOPERATIVE, RebalanceMode.INCREMENTAL)
+DEPARTURES = (GroupEventKind.LEFT, GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """A span in one lane. It begins within [earliest, start] and ends within [end, latest], equal where stated.
+
+    `kind` is a look, or an owner's label; `proof` what the tooltip says of it.
+    """
+
+    earliest: int
+    start: int
+    end: int
+    latest: int
+    kind: str
+    evidence: str
+    generation: int | None = None
+    incarnation: int = 0
+    proof: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """From here on the group looks like `look`."""
+
+    look: str
+    earliest: int
+    at: int
+    evidence: str = Evidence.OBSERVED
+    generation: Row | None = None
+
+
+def states(
+    generations: Sequence[Row], group: Row | None, events: Iterable[Row], window: Window, observed_until: int
+) -> list[Segment]:
+    """The group's state over the window without a hole: what no record tells is `unknown`."""
+    changes = [_Change(look="unknown", earliest=window.start, at=window.start, evidence=Evidence.INFERRED)]
+    for generation in sorted(generations, key=lambda g: g["joined_at"]):
+        changes += _of_generation(generation)
+    changes += [_Change(look="gone", earliest=e["event_at"], at=e["event_at"]) for e in events if e["kind"] == "dead"]
+    changes.sort(key=lambda c: c.at)
+    changes += _now(group, changes[-1])
+    until = max(observed_until, changes[-1].at)
+    changes.append(_Change(look="unknown", earliest=until, at=until, evidence=Evidence.INFERRED))
+    ends = [*changes[1:], _Change(look="", earliest=window.end, at=max(window.end, until))]
+    return [
+        segment
+        for change, following in zip(changes, ends, strict=True)
+        if change.look != "gone" and (segment := _clipped(_between(change, following), window))
+    ]
+
+
+def _of_generation(g: Row) -> list[_Change]:
+    partial = g["rebalance_mode"] in PARTIAL_MODES
+    latest = min(g["prepared_at_latest"], g["joined_at"])
+    earliest = min(g["prepared_at_earliest"], latest)
+    if g["prepared_at"] is not None:
+        earliest = latest = g["prepared_at"]
+    found = [
+        _Change(
+            look="partial" if partial else "stopped", earliest=earliest, at=latest, evidence=g["evidence"], generation=g
+        )
+    ]
+    if g["is_empty"]:
+        return [*found, _Change(look="empty", earliest=g["joined_at"], at=g["joined_at"], generation=g)]
+    stated = [("assigning", g["joined_at"])]
+    if g["synced_at"] is not None:
+        stated.append(("partial" if g["group_protocol"] != "classic" else "working", g["synced_at"]))
+    if g["completed_at"] is not None:
+        stated.append(("working", g["completed_at"]))
+    return found + [_Change(look=look, earliest=at, at=at, generation=g) for look, at in stated]
+
+
+def _now(group: Row | None, last: _Change) -> list[_Change]:
+    """What the last known state adds to the last generation: an open rebalance, or that nothing is known."""
+    if group is None or group["state"] in (GroupState.DEAD, GroupState.STABLE):
+        return []
+    since = group["open_rebalance_since_at"] or group["state_since_at"]
+    if group["state"] == GroupState.UNKNOWN or since is None or since <= last.at:
+        return []
+    return [_Change(look=look_of(group["state"]), earliest=since, at=since, evidence=group["evidence"])]
+
+
+def _between(change: _Change, following: _Change) -> Segment:
+    end = max(change.at, following.earliest)
+    g = change.generation
+    return Segment(
+        earliest=change.earliest,
+        start=change.at,
+        end=end,
+        latest=end,
+        kind=change.look,
+        evidence=change.evidence,
+        generation=g["generation_id"] if g else None,
+        incarnation=g["incarnation"] if g else 0,
+        proof=proof(g) if g else "",
+    )
+
+
+def proof(row: Row) -> str:
+    """The record that proves a generation."""
+    return f"__consumer_offsets-{row['source_partition']}@{row['source_offset']}"
+
+
+def _clipped(segment: Segment, window: Window) -> Segment | None:
+    def inside(at: int) -> int:
+        return min(max(at, window.start), window.end)
+
+    found = replace(
+        segment,
+        earliest=inside(segment.earliest),
+        start=inside(segment.start),
+        end=inside(segment.end),
+        latest=inside(segment.latest),
+    )
+    return found if found.latest > found.earliest else None
+
+
+def unread(strip: Sequence[Segment], gaps: Iterable[Row], window: Window) -> list[Segment]:
+    """The strip with every span unknown that was not read: whatever is drawn over one would be a guess."""
+    out = list(strip)
+    for gap in gaps:
+        start, end = max(gap["from_at"], window.start), min(gap["to_at"], window.end)
+        kept = [
+            piece
+            for s in out
+            for piece in (
+                replace(s, end=min(s.end, start), latest=min(s.latest, start)),
+                replace(s, earliest=max(s.earliest, end), start=max(s.start, end)),
+            )
+            if piece.earliest <= piece.start < piece.end <= piece.latest
+        ]
+        hole = Segment(
+            earliest=start,
+            start=start,
+            end=end,
+            latest=end,
+            kind="unknown",
+            evidence=Evidence.OBSERVED,
+            proof=gap["gap_reason"] or "not read",
+        )
+        out = sorted([*kept, hole], key=lambda s: s.start)
+    return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One row of members: a static instance, or members of one client and host that never overlap."""
+
+    label: str
+    lives: list[Segment]
+    members: list[str]
+
+
+def lanes(
+    members: Sequence[Row],
+    events: Sequence[Row],
+    window: Window,
+    observed_until: int,
+    pinned: Sequence[str] = (),
+) -> list[Lane]:
+    """Members' lives, first come first; before them those whose labels are `pinned`."""
+    lives = sorted(_lives(members, events, window, observed_until), key=lambda life: (life[0].start, life[1]))
+    placed: dict[tuple[str, ...], list[list[tuple[Segment, str, Row]]]] = defaultdict(list)
+    for life, member_id, row in lives:
+        instance = row["group_instance_id"]
+        key = ("static", instance) if instance else (row["client_id"] or "", row["client_host"] or "")
+        free = next((lane for lane in placed[key] if instance or lane[-1][0].latest <= life.earliest), None)
+        if free is None:
+            placed[key].append(free := [])
+        free.append((life, member_id, row))
+    found = [
+        Lane(label=_lane_label(lane), lives=[s for s, _, _ in lane], members=[m for _, m, _ in lane])
+        for group in placed.values()
+        for lane in group
+    ]
+    return sorted(found, key=lambda lane: (lane.label not in pinned, lane.lives[0].start, lane.label))
+
+
+def _lane_label(lane: Sequence[tuple[Segment, str, Row]]) -> str:
+    _, member_id, row = lane[-1]
+    if len(lane) == 1 or row["group_instance_id"]:
+        return member_label(member_id, row["group_instance_id"], row["client_id"])
+    return f"{row['client_id']} x{len(lane)}"
+
+
+def _lives(
+    members: Sequence[Row], events: Sequence[Row], window: Window, observed_until: int
+) -> Iterable[tuple[Segment, str, Row]]:
+    rows: dict[tuple[int, str], list[Row]] = defaultdict(list)
+    for row in members:
+        rows[row["incarnation"], row["member_id"]].append(row)
+    in_order = sorted(events, key=lambda e: e["event_at"])
+    came = {e["member_id"]: e for e in reversed(in_order) if e["kind"] == GroupEventKind.JOINED}
+    went = {e["member_id"]: e for e in in_order if e["kind"] in DEPARTURES}
+    for (incarnation, member_id), spans in rows.items():
+        spans.sort(key=lambda r: r["valid_from_at"])
+        first, last = spans[0], spans[-1]
+        arrival, departure = came.get(member_id), went.get(member_id)
+        if departure and departure["event_at"] < last["valid_from_at"]:
+            departure = None
+        start = arrival["event_at"] if arrival else first["valid_from_at"]
+        end = last["valid_to_at"] if last["valid_to_at"] is not None else max(observed_until, start)
+        grade = departure["evidence"] if departure else Evidence.OBSERVED
+        if departure and grade == Evidence.OBSERVED:
+            end = departure["event_at"]
+        earliest = start
+        if arrival and arrival["evidence"] != Evidence.OBSERVED:
+            earliest = min(start, first["rejoined_at_earliest"] or start)
+            grade = grade if grade == Evidence.INFERRED else arrival["evidence"]
+        # Gone by the end of the last join phase; still there when its last generation completed.
+        since = last["valid_from_at"] if grade == Evidence.INFERRED and departure else end
+        life = Segment(
+            earliest=min(earliest, start), start=start, end=max(start, min(since, end)), latest=max(start, end),
+            kind="life", evidence=grade, generation=first["generation_id"], incarnation=incarnation,
+        )  # fmt: skip
+        if (clipped := _clipped(life, window)) is not None:
+            yield clipped, member_id, last
+
+
+def delays(members: Sequence[Row]) -> list[Segment]:
+    """Connect: spans in which the leader lets workers wait before lost or revoked work is handed out (KIP-415).
+
+    One lasts from the assignment that states a delay until it is over, or until one without a delay comes first.
+    """
+    stated: dict[tuple[int, int], tuple[int, int]] = {}
+    for row in members:
+        key = row["incarnation"], row["generation_id"]
+        start, delay = stated.get(key, (row["valid_from_at"], 0))
+        stated[key] = min(start, row["valid_from_at"]), max(delay, row["connect_delay_ms"] or 0)
+    out: list[Segment] = []
+    order = sorted((start, delay, key) for key, (start, delay) in stated.items())
+    for (start, delay, (incarnation, generation)), following in zip_longest(order, order[1:]):
+        end = start + delay if following is None else min(start + delay, max(start, following[0]))
+        if delay and end > start:
+            out.append(
+                Segment(earliest=start, start=start, end=end, latest=end, kind="delay", evidence=Evidence.OBSERVED,
+                        generation=generation, incarnation=incarnation, proof=str(start + delay))
+            )  # fmt: skip
+    return out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owned:
+    """One resource's owners over the window; the holes between them are stalls."""
+
+    name: str
+    index: int
+    spans: list[Segment]
+    stopped_ms: int
+
+
+def ownership(
+    members: Sequence[Row],
+    stalls: Sequence[Row],
+    window: Window,
+    observed_until: int,
+    epochs: Collection[int] = (),
+) -> list[Owned]:
+    """Per resource, in order of name and index; a span's `kind` is the owner's label.
+
+    Of generations in `epochs` (KIP-848) a member's assignment is what it shall have, and stalls say when it got it.
+    """
+    labels = {m["member_id"]: member_label(m["member_id"], m["group_instance_id"], m["client_id"]) for m in members}
+    held: dict[tuple[str, int], list[tuple[int, int | None, str, Row]]] = defaultdict(list)
+    for row in members:
+        label = labels[row["member_id"]]
+        for resource in row["assigned"] or ():
+            held[resource["name"], resource["index"]].append((row["valid_from_at"], row["valid_to_at"], label, row))
+    gaps: dict[tuple[str, int], list[Row]] = defaultdict(list)
+    for stall in stalls:
+        gaps[stall["name"], stall["index"]].append(stall)
+    found = []
+    for (name, index), times in sorted(held.items()):
+        cut = sorted(gaps[name, index], key=lambda s: s["stopped_at_latest"])
+        spans = [
+            clipped
+            for run in _handed_over(_runs(sorted(times, key=lambda t: t[0]), observed_until), cut, labels, epochs)
+            for piece in _cut(run, cut)
+            if (clipped := _clipped(piece, window))
+        ]
+        lost = sum(s["stopped_ms"] or 0 for s in cut if s["cause"] != StallCause.NO_MEMBER)
+        found.append(Owned(name=name, index=index, spans=spans, stopped_ms=lost))
+    return found
+
+
+def _runs(times: Sequence[tuple[int, int | None, str, Row]], observed_until: int) -> list[Segment]:
+    """One segment per uninterrupted owner, as if a hand-over took no time."""
+    runs: list[Segment] = []
+    for i, (since, until, label, row) in enumerate(times):
+        following = times[i + 1][0] if i + 1 < len(times) else None
+        end = following if following is not None else until if until is not None else max(observed_until, since)
+        if runs and runs[-1].kind == label:
+            runs[-1] = replace(runs[-1], end=end, latest=end)
+            continue
+        runs.append(
+            Segment(
+                earliest=since,
+                start=since,
+                end=end,
+                latest=end,
+                kind=label,
+                evidence=Evidence.OBSERVED,
+                generation=row["generation_id"],
+                incarnation=row["incarnation"],
+            )
+        )
+    return runs
+
+
+def _handed_over(
+    runs: list[Segment], gaps: Sequence[Row], labels: Mapping[str, str], epochs: Collection[int]
+) -> list[Segment]:
+    """The runs with the borders of epochs where the stalls have them: an epoch's target may come late, or never."""
+    steps = sorted((g for g in gaps if g["generation_id"] in epochs), key=lambda g: g["stopped_at_latest"])
+    if not steps or not runs:
+        return runs
+    first, last = runs[0], runs[-1]
+    out, start, kind = [], first.start, labels.get(steps[0]["from_member_id"], first.kind)
+    for step in steps:
+        back = step["resumed_at_latest"]
+        border = min(last.latest, max(start, step["stopped_at_latest"] if back is None else back))
+        out.append(replace(first, earliest=start, start=start, end=border, latest=border, kind=kind))
+        start, kind = border, labels.get(step["to_member_id"] or "", "")
+    if kind and start < last.latest:
+        out.append(replace(last, earliest=start, start=start, kind=kind))
+    return out
+
+
+def _cut(run: Segment, gaps: Sequence[Row]) -> list[Segment]:
+    """The run without the stalls in it: before each its end is bounded, after each its start."""
+    pieces, rest = [], run
+    for gap in gaps:
+        stop, stopped = gap["stopped_at_earliest"], gap["stopped_at_latest"]
+        back, resumed = gap["resumed_at_earliest"], gap["resumed_at_latest"]
+        if stop >= rest.latest or (resumed is not None and resumed <= rest.earliest):
+            continue
+        if stop > rest.earliest:
+            pieces.append(
+                replace(rest, end=max(rest.start, stop), latest=min(max(stopped, rest.start), rest.latest),
+                        evidence=gap["evidence"])
+            )  # fmt: skip
+        if back is None or back >= rest.latest:
+            return pieces
+        rest = replace(rest, earliest=max(back, rest.earliest), start=max(resumed, rest.start))
+        rest = replace(rest, end=max(rest.start, rest.end), latest=max(rest.start, rest.latest))
+    return [*pieces, rest]

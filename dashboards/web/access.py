@@ -1,0 +1,221 @@
+"""Who may read the pages: this machine alone, whoever knows the token, or the readers that a trusted proxy names.
+
+`Access` holds every setting that guards the pages. It travels between processes as one document, so that no single
+setting can be left behind; `dashboards.web.guard` enforces it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, fields
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from flask import request
+
+from dashboards.lake.readers import GROUP_MARK, TOKEN, Prefixes, Readers
+
+TOKEN_VARIABLE = "REGROUP_PAGES_TOKEN"  # noqa: S105 - its name
+SHORTEST = 16
+HEADER = "X-Forwarded-User"
+GROUPS_HEADER = "X-Forwarded-Groups"
+ANY_HOST = "*"
+BLANKS = " \t"
+"""All that HTTP allows around a header's value. `str.strip` removes more, which would make two names the same."""
+HOST = re.compile(r"\*|[a-z0-9._-]+|[0-9a-f:.]+", re.ASCII)
+REFERENCES = ("env:", "file:")
+Network = IPv4Network | IPv6Network
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Without `token` and `proxies` the pages are for this machine alone. With `token`, whoever sends it may read. With
+    `proxies`, requests must come from these networks and name the reader in `header`.
+
+    `hosts` are names and addresses by which a proxy may ask for the pages, `address` is the URL that readers open.
+    """
+
+    token: str = field(default="", repr=False)
+    proxies: tuple[Network, ...] = ()
+    header: str = HEADER
+    groups_header: str = GROUPS_HEADER
+    readers: Readers = field(default_factory=Readers)
+    hosts: tuple[str, ...] = ()
+    address: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        token: str = "",
+        proxies: str = "",
+        header: str = HEADER,
+        groups_header: str = GROUPS_HEADER,
+        readers: Any = None,
+        hosts: str = "",
+        address: str = "",
+    ) -> Self:
+        """Build it from settings: `proxies` and `hosts` are separated by commas, `readers` is the table of that name.
+
+        Raises:
+            ValueError: with a sentence, where a value is invalid or the values contradict each other.
+        """
+        known = Readers.of({} if readers is None else readers)
+        if known and not token and not proxies:
+            raise ValueError(
+                "The setting readers needs to know who reads: set trusted_proxies (or pages_token, whose reader is "
+                f"called {TOKEN}), or take [readers] away."
+            )
+        if token and proxies:
+            raise ValueError(
+                "Either a token or trusted proxies guard the pages, not both: take one of the settings away."
+            )
+        _check_token(token)
+        networks = _networks(proxies)
+        if networks and not header.strip():
+            raise ValueError("The setting identity_header is empty: name the header in which the proxy says who reads.")
+        return cls(
+            token=token,
+            proxies=networks,
+            header=header,
+            groups_header=groups_header,
+            readers=known,
+            hosts=_hosts(hosts),
+            address=_address(address),
+        )
+
+    @classmethod
+    def of_document(cls, text: str) -> Self:
+        """Rebuild what `document` wrote.
+
+        Raises:
+            ValueError: with a sentence, where anything is missing, unknown or of another type.
+        """
+        try:
+            told = json.loads(text)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict) or _types(told) != _types(_all_stated(cls())):
+            raise ValueError(
+                "What says who may read the pages did not arrive whole, so they do not start: run one version of "
+                "Regroup, and let regroup up start this process."
+            )
+        return cls.of(**told)
+
+    def document(self) -> str:
+        """Every field as JSON. It contains the token: never print, log or store it."""
+        return json.dumps(_all_stated(self))
+
+    @property
+    def is_guarded(self) -> bool:
+        return bool(self.token or self.proxies)
+
+    @property
+    def is_https(self) -> bool:
+        """Readers open the pages through TLS, whatever this process itself speaks."""
+        return self.address.lower().startswith("https:")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the current request's reader in `readers`: the name, and groups with GROUP_MARK before them.
+
+        The proxy's users and groups cannot take a name that has another meaning there.
+        """
+        if not self.proxies:
+            return (TOKEN,) if self.token else ()
+        name = request.headers.get(self.header, "").strip(BLANKS)
+        told = request.headers.get(self.groups_header, "").split(",") if self.groups_header else []
+        groups = (GROUP_MARK + group.strip(BLANKS) for group in told if group.strip(BLANKS))
+        return (*groups, *((name,) if name != TOKEN and not name.startswith(GROUP_MARK) else ()))
+
+    def prefixes(self) -> Prefixes | None:
+        """Prefixes of the groups that the current request's reader may see; None for all groups."""
+        return self.readers.prefixes(self.names) if self.readers else None
+
+    def refusal(self, host: str) -> str | None:
+        """Why the pages may not listen on `host`, and the next step; None where they may."""
+        if self.is_guarded or is_loopback(host):
+            return None
+        return (
+            f"The pages would be open to everybody who reaches {host}: set pages_token (env:NAME or file:PATH), or "
+            "trusted_proxies with a proxy before them that knows its users, or listen on 127.0.0.1."
+        )
+
+    def goes_by(self, host: str) -> bool:
+        """Whether a request may name `host`, without its port, as the host that it asks.
+
+        A page of another site can make a browser ask a name of its own that leads here, but not an address.
+        """
+        if is_loopback(host):
+            return True
+        known = {*self.hosts, (urlsplit(self.address).hostname or "").lower()} - {""}
+        is_everywhere = any(_is_wildcard(each) for each in known)
+        return bool({ANY_HOST, host} & known) or (is_everywhere and _is_address(host))
+
+
+def is_loopback(host: str) -> bool:
+    """Also by name; no other name is looked up."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(ip_address(host))
+    except ValueError:
+        return False
+
+
+def _is_wildcard(host: str) -> bool:
+    return _is_address(host) and ip_address(host).is_unspecified
+
+
+def _check_token(token: str) -> None:
+    if token.startswith(REFERENCES):
+        raise ValueError("The token of the pages must be the token itself here, not env:NAME or file:PATH.")
+    if token and len(token.strip()) < SHORTEST:
+        raise ValueError(f"The token of the pages must have at least {SHORTEST} characters.")
+
+
+def _networks(stated: str) -> tuple[Network, ...]:
+    try:
+        found = tuple(ip_network(each.strip()) for each in stated.split(",") if each.strip())
+    except ValueError as error:
+        raise ValueError(f"The setting trusted_proxies must be networks such as 10.0.0.0/8: {error}.") from None
+    if stated and not found:
+        raise ValueError("The setting trusted_proxies names no network: write such as 10.0.0.0/8, or take it away.")
+    return found
+
+
+def _hosts(stated: str) -> tuple[str, ...]:
+    found = tuple(each.strip().strip("[]").lower() for each in stated.split(",") if each.strip())
+    if wrong := [each for each in found if not HOST.fullmatch(each)]:
+        raise ValueError(f"The setting pages_hosts must be names without port, such as regroup.example: {wrong[0]!r}.")
+    return found
+
+
+def _address(stated: str) -> str:
+    try:
+        urlsplit(stated).hostname  # noqa: B018 - reading it checks it
+    except ValueError:
+        raise ValueError(f"The setting dashboard_url is no address: {stated!r}.") from None
+    return stated
+
+
+def _all_stated(access: Access) -> dict[str, Any]:
+    """Every field, as `Access.of` takes it."""
+    return {each.name: _stated(getattr(access, each.name)) for each in fields(access)}
+
+
+def _types(told: dict[str, Any]) -> dict[str, type]:
+    return {name: type(value) for name, value in told.items()}
+
+
+def _stated(value: Any) -> Any:
+    if isinstance(value, Readers):
+        return value.stated
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else value

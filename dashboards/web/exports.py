@@ -1,0 +1,35 @@
+"""All rows of the table that the browser only has in part, for whoever takes them along (assets/share.js)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from flask import Flask, Response, jsonify, request
+
+from dashboards.pages import fleet
+from dashboards.queries.store import Store
+from dashboards.urlstate import parse
+from dashboards.web.requests import parsed, refused
+from dashboards.zone import told_in
+
+MOST_ROWS = 50_000
+"""A warehouse with more groups gives the first of them, and its total says so."""
+
+
+def add_rows(server: Flask, store: Store, now: Callable[[], int]) -> None:
+    """`/rows` answers with the fleet's table of an address: its query, and in `request` what the grid asks for."""
+
+    @server.route("/rows")
+    def rows() -> Response:
+        state = parse("/", request.query_string.decode("ascii", "replace"))
+        try:
+            asked = parsed(request.args.get("request", "null"))
+        except json.JSONDecodeError:
+            asked = None
+        except ValueError:
+            return refused()
+        with told_in(state.tz):
+            answer = jsonify(fleet.block(store, state, asked, now(), rows=MOST_ROWS))
+        answer.headers["Cache-Control"] = "no-store"
+        return answer

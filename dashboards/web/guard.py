@@ -1,0 +1,149 @@
+"""Lets requests in, or answers them instead: what `Access` says, enforced before every page and endpoint."""
+
+from __future__ import annotations
+
+import hmac
+import re
+from html import escape
+from ipaddress import ip_address
+from secrets import token_urlsafe
+from urllib.parse import quote
+
+from flask import Flask, Response, redirect, request
+
+from dashboards.web.access import Access, is_loopback
+from dashboards.web.attempts import Attempts, Verdict
+
+COOKIE = "regroup"
+WEEK_S = 7 * 24 * 3600
+OPEN = ("/healthz", "/login", "/assets/regroup.css")
+"""Answered to anybody: nothing of the tables is in it."""
+ASKED = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
+TLS = re.compile(r"(?:^|[\s,;=\"])https(?:$|[\s,;\"])", re.IGNORECASE)
+Answer = Response | None
+
+LOGIN = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Regroup</title><link rel="stylesheet" href="/assets/regroup.css"></head>
+<body><main><form method="post" action="{action}" class="panel login">
+<h1>Regroup</h1><p role="alert">{text}</p>
+<label>Token <input name="token" type="password" autocomplete="current-password" autofocus required></label>
+<button class="button">Open the pages</button></form></main></body></html>"""
+
+
+def guard(server: Flask, access: Access, attempts: Attempts | None = None) -> None:
+    """Ask `access` before every request but those of `OPEN`."""
+    door = _Door(access, attempts or Attempts())
+
+    @server.before_request
+    def check() -> Answer:
+        if request.path in OPEN:
+            return None
+        if access.proxies:
+            return _identified(access)
+        if access.token:
+            return door.knows()
+        # A page of another site can make a browser ask a name of its own that leads to this machine.
+        if is_loopback(_asked_host()):
+            return None
+        return _sentence(403, "These pages are for this machine alone: open 127.0.0.1.")
+
+    server.add_url_rule("/login", "login", door.login, methods=["GET", "POST"])
+
+
+def _identified(access: Access) -> Answer:
+    if not any(ip_address(request.remote_addr or "0.0.0.0") in network for network in access.proxies):  # noqa: S104 - none
+        return _sentence(403, "These pages are read through their proxy.")
+    if not access.goes_by(_asked_host()):
+        return _sentence(
+            403, "These pages do not go by this name: add it to the setting pages_hosts, or make it dashboard_url."
+        )
+    if not request.headers.get(access.header, "").strip():
+        return _sentence(401, f"The proxy sent no {access.header}: it has to say who asks.")
+    return None
+
+
+class _Door:
+    """Where the token is asked for. Whoever sent it gets a cookie that tells nothing of it: guessing the cookie is no
+    way to guess the token. The cookie is good until this process ends.
+    """
+
+    def __init__(self, access: Access, attempts: Attempts) -> None:
+        self._access = access
+        self._attempts = attempts
+        self._session = token_urlsafe(32)
+
+    def knows(self) -> Answer:
+        if _same(request.cookies.get(COOKIE, ""), self._session):
+            return None
+        kind, _, given = request.headers.get("Authorization", "").partition(" ")
+        if kind.lower() == "bearer":
+            verdict = self._judge(given.strip())
+            if verdict.is_right:
+                return None
+            if verdict.wait_s:
+                return _later(_sentence(429, _too_many(verdict)), verdict)
+        elif request.method == "GET" and "text/html" in request.headers.get("Accept", ""):
+            wanted = quote(request.full_path.rstrip("?"), safe="")
+            answer: Response = redirect(f"/login?next={wanted}", code=303)  # type: ignore[assignment]
+            return answer
+        return _sentence(401, "The pages ask for their token: send it as Authorization: Bearer.")
+
+    def login(self) -> Response:
+        wanted = _local(request.args.get("next", "/"))
+        if request.method != "POST" or not self._access.token:
+            return _form(wanted, "The pages ask for the token of the setting pages_token.", 200)
+        verdict = self._judge(request.form.get("token", ""))
+        if verdict.wait_s:
+            return _later(_form(wanted, _too_many(verdict), 429), verdict)
+        if not verdict.is_right:
+            return _form(wanted, "That is not the token.", 401)
+        answer = Response(status=303, headers={"Location": wanted})
+        is_secure = request.is_secure or self._access.is_https or _says_tls()
+        answer.set_cookie(COOKIE, self._session, max_age=WEEK_S, httponly=True, samesite="Lax", secure=is_secure)
+        return answer
+
+    def _judge(self, given: str) -> Verdict:
+        client = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+        return self._attempts.judge(request.remote_addr or "", client, lambda: _same(given, self._access.token))
+
+
+def _same(given: str, wanted: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+
+
+def _says_tls() -> bool:
+    """Whether anything before this process says that it ends TLS. Anybody may say so: it makes the sender's own cookie
+    stricter and nothing else.
+    """
+    return any(TLS.search(request.headers.get(name, "")) for name in ("X-Forwarded-Proto", "Forwarded"))
+
+
+def _asked_host() -> str:
+    """The host that the request names, without its port; empty where that is no host."""
+    found = ASKED.fullmatch(request.host.lower())
+    return (found[1] or found[2]) if found else ""
+
+
+def _too_many(verdict: Verdict) -> str:
+    return f"Too many wrong tokens were sent: wait {verdict.wait_s} s, then send the right one."
+
+
+def _later(answer: Response, verdict: Verdict) -> Response:
+    answer.headers["Retry-After"] = str(verdict.wait_s)
+    return answer
+
+
+def _form(wanted: str, text: str, status: int) -> Response:
+    action = f"/login?next={quote(wanted, safe='')}"
+    return Response(LOGIN.format(action=escape(action), text=escape(text)), status, mimetype="text/html")
+
+
+def _sentence(status: int, text: str) -> Response:
+    return Response(f"{text}\n", status, mimetype="text/plain")
+
+
+def _local(path: str) -> str:
+    """A path of ours, whatever was asked for: never another site."""
+    is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
+    return path if is_ours else "/"

@@ -1,0 +1,168 @@
+"""The HTTP server of the pages: Waitress with deadlines and limits for clients that send or read too slowly.
+
+Waitress alone keeps an incomplete request for as long as a byte arrives every two minutes, and accepts no connection
+beyond its hundredth. Here each request has a deadline, and when too many connections are open the server closes those
+that wait for their client. A connection whose request is being answered is never closed to make room.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+from waitress.channel import HTTPChannel
+from waitress.parser import HTTPRequestParser
+from waitress.server import TcpWSGIServer
+from waitress.utilities import BadRequest
+
+from dashboards.web.requests import LARGEST
+
+HEADER_S = 10.0
+"""Seconds from the first byte (on a new connection: from its opening) until the request's header is complete."""
+REQUEST_S = 30.0
+"""Seconds from the first byte until the whole request is there."""
+IDLE_S = 75.0
+"""Seconds that a connection is kept between two requests."""
+ANSWER_S = 120.0
+"""Seconds in which the client must take everything that waits to be sent to it."""
+WAITING_MOST = 200
+"""Open connections above which the server closes those that wait for their client."""
+HEADER_MOST = 32 * 1024
+"""Bytes of a header: proxies add tokens of several kB, the pages' own addresses stay below 4 kB."""
+THREADS = 8
+
+
+class Parser(HTTPRequestParser):  # type: ignore[misc]
+    """Answers 400 to every request that cannot be parsed; Waitress logs a traceback for some of them."""
+
+    def received(self, data: bytes) -> int:
+        try:
+            return int(super().received(data))
+        except Exception:  # noqa: BLE001 - whatever untrusted bytes raise in the parser
+            self.error = BadRequest("The request cannot be parsed.")
+            self.completed = True
+            return len(data)
+
+
+class Channel(HTTPChannel):  # type: ignore[misc]
+    """A connection that knows since when it waits for its client."""
+
+    parser_class = Parser
+    began_at: float | None = None
+    """When the first byte of the request arrived that is not complete yet."""
+    unread_since: float | None = None
+
+    def received(self, data: bytes) -> bool:
+        earlier = self.request
+        taken = super().received(data)
+        if self.request is None:
+            self.began_at = None
+        elif self.request is not earlier:
+            self.began_at = time.time()
+        return bool(taken)
+
+    def readable(self) -> bool:
+        return bool(self.connected and super().readable())
+
+    def writable(self) -> bool:
+        return bool(self.connected and super().writable())
+
+    def waits_since(self) -> float | None:
+        """Since when the client has to act; None while its request is being answered."""
+        if self.requests:
+            return None
+        return self.began_at or float(self.last_activity)
+
+    def is_overdue(self, now: float) -> bool:
+        """Whether a deadline has passed. To be called about once a second."""
+        if not self.total_outbufs_len:
+            self.unread_since = None
+        elif self.unread_since is None:
+            self.unread_since = now
+        if self.unread_since is not None:
+            return now - self.unread_since > ANSWER_S
+        since = self.waits_since()
+        return since is not None and now - since > self._patience()
+
+    def _patience(self) -> float:
+        if self.began_at is None:
+            return HEADER_S if self.last_activity == self.creation_time else IDLE_S
+        return REQUEST_S if self.request is not None and self.request.headers_finished else HEADER_S
+
+    def give_up(self) -> None:
+        """Close the connection now: a client that reads nothing never becomes writable."""
+        self.will_close = True
+        self.handle_close()
+
+
+class PagesServer(TcpWSGIServer):  # type: ignore[misc]
+    """The bound server of an application; `run` serves it."""
+
+    channel_class = Channel
+    _is_stopped = False
+
+    def stop(self) -> None:
+        """End `run` in another thread, and close every connection."""
+        self._is_stopped = True
+        # The loop may have seen it already, and be closed.
+        with suppress(OSError):
+            self.pull_trigger()
+
+    def readable(self) -> bool:
+        if self._is_stopped:
+            # `run` ends with this exception, as with Ctrl-C.
+            raise SystemExit
+        return bool(super().readable())
+
+    def run(self) -> None:
+        super().run()
+        self.asyncore.close_all(self._map)
+
+    def handle_accept(self) -> None:
+        super().handle_accept()
+        while len(self.active_channels) > WAITING_MOST and (longest := self._longest_waiting()) is not None:
+            longest.give_up()
+
+    def maintenance(self, now: float) -> None:
+        for channel in list(self.active_channels.values()):
+            if channel.is_overdue(now):
+                channel.give_up()
+
+    def _longest_waiting(self) -> Channel | None:
+        """Of the address with the most waiting connections that one which waits longest.
+
+        So a client can only take the place of its own connections, unless it has many addresses.
+        """
+        waiting = [(since, each) for each in self.active_channels.values() if (since := each.waits_since()) is not None]
+        by_address = Counter(each.addr[0] for _, each in waiting)
+        found = min(waiting, key=lambda pair: (-by_address[pair[1].addr[0]], pair[0]), default=None)
+        return found[1] if found else None
+
+
+def bound(application: Any, *, host: str, port: int, threads: int = THREADS) -> PagesServer:
+    """A server that listens on the first address of `host`, and serves once `run` is called.
+
+    Raises:
+        OSError: the address is not available.
+    """
+    # A browser requests all files of a page at once: some always wait, which needs no line in the log.
+    logging.getLogger("waitress.queue").setLevel(logging.ERROR)
+    return PagesServer(
+        application,
+        host=host,
+        port=port,
+        ipv6=":" in host,
+        threads=threads,
+        ident=None,
+        cleanup_interval=1,
+        connection_limit=2 * WAITING_MOST,
+        max_request_header_size=HEADER_MOST,
+        # Waitress refuses what has this size.
+        max_request_body_size=LARGEST + 1,
+        # `select` fails for file descriptors from 1024 on.
+        asyncore_use_poll=True,
+        log_socket_errors=False,
+    )

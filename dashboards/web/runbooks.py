@@ -1,0 +1,27 @@
+"""The runbooks that alerts link to, as plain text beside the pages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from flask import Flask, Response, abort
+
+from schemas.states import AlertName
+
+HERE = Path(__file__).parent
+FOLDER = next(
+    (folder for folder in (HERE / "runbooks", HERE.parents[1] / "docs" / "runbooks") if folder.is_dir()),
+    HERE / "runbooks",
+)
+"""In a wheel they are beside this module."""
+
+
+def add_runbooks(server: Flask) -> None:
+    """`/runbooks/<alert name>`: nothing but the names of our alerts is ever looked for on disk."""
+
+    @server.get("/runbooks/<name>")
+    def runbook(name: str) -> Response:
+        file = FOLDER / f"{name}.md"
+        if name not in set(AlertName) or not file.is_file():
+            abort(404)
+        return Response(file.read_text(encoding="utf-8"), mimetype="text/plain")

@@ -1,0 +1,108 @@
+"""Search as you type: `GET /search?q=` answers from ids in memory, which are read anew when `groups` has changed."""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Iterable
+from threading import Lock
+from typing import NamedTuple
+
+from flask import Flask, Response, jsonify, request
+
+from dashboards.lake.lake import Lake, Row
+from dashboards.queries.fleet_queries import IDS, SHORT_ID, where
+from dashboards.text import visible
+from dashboards.urlstate import parse
+
+ID_ROWS = 200_000
+SHOWN = 12
+KEPT = 8
+"""Readers of different groups have lists of their own."""
+LOOKED_AT = SHORT_ID
+"""Characters of an id that are searched."""
+
+
+class Hit(NamedTuple):
+    """The better, the smaller: how it matches, over how many characters, then how short it is."""
+
+    tier: int
+    spread: int
+    length: int
+    group: str
+    cluster: str
+
+
+class Search:
+    """Ids of one lake that contain what is typed, or its characters in that order. Safe for threads."""
+
+    def __init__(self, lake: Lake) -> None:
+        self._lake = lake
+        self._lock = Lock()
+        self._ids: OrderedDict[int, tuple[list[Row], list[tuple[str, str, str]]]] = OrderedDict()
+
+    def find(self, typed: str, shown: int = SHOWN) -> tuple[list[Hit], int]:
+        """The best ones and how many there are: the id itself first, then beginnings, beginnings of its words, parts,
+        and last those that have the characters in order.
+        """
+        wanted = typed.strip().lower()[:LOOKED_AT]
+        if not wanted:
+            return [], 0
+        found = list(_hits(self._known(), wanted))
+        return heapq.nsmallest(shown, found), len(found)
+
+    def _known(self) -> list[tuple[str, str, str]]:
+        rows = self._lake.query(IDS, ("groups",), ID_ROWS, {}).rows
+        with self._lock:
+            # A lake gives a reader the same answer again until the table has changed.
+            _, ids = self._ids.pop(id(rows), (None, None))
+            if ids is None:
+                ids = [(r["group_id"][:LOOKED_AT].lower(), r["group_id"], r["cluster"]) for r in rows]
+            self._ids[id(rows)] = rows, ids
+            while len(self._ids) > KEPT:
+                self._ids.popitem(last=False)
+            return ids
+
+
+def _hits(ids: Iterable[tuple[str, str, str]], wanted: str) -> Iterable[Hit]:
+    characters = "".join(wanted.split())
+    for text, group, cluster in ids:
+        at = text.find(wanted)
+        if at >= 0:
+            tier = 0 if text == wanted else 1 if at == 0 else 3 if text[at - 1].isalnum() else 2
+            yield Hit(tier, len(wanted), len(text), group, cluster)
+        elif (spread := _spread(text, characters)) is not None:
+            yield Hit(4, spread, len(text), group, cluster)
+
+
+def _spread(text: str, characters: str) -> int | None:
+    """Over how many characters of the text these stand in order, from where they first end; None where they do not."""
+    at = -1
+    for character in characters:
+        at = text.find(character, at + 1)
+        if at < 0:
+            return None
+    first = end = at + 1
+    for character in reversed(characters):
+        first = text.rfind(character, 0, first)
+    return end - first
+
+
+def add_search(server: Flask, search: Search) -> None:
+    """Answers with the groups' labels and addresses, which keep the range that is asked with."""
+
+    @server.route("/search")
+    def found() -> Response:
+        state = parse("/", request.query_string.decode("ascii", "replace"))
+        best, total = search.find(state.q)
+        groups = [
+            {
+                "label": visible(hit.group, 120),
+                "cluster": visible(hit.cluster, 60),
+                "href": state.href("group", cluster=hit.cluster, **where(hit.group)),
+            }
+            for hit in best
+        ]
+        answer = jsonify({"groups": groups, "total": total})
+        answer.headers["Cache-Control"] = "no-store"
+        return answer
