@@ -1,0 +1,13 @@
+"""A part of `regroup bench malformed-metrics`, another one each time: REGROUP_SEED repeats it."""
+
+from __future__ import annotations
+
+from bench.malformed_metrics import send
+from tests.fuzz.test_fuzz import SEED
+
+
+def test_only_this_machines_own_names_get_metrics_and_nothing_breaks_the_port() -> None:
+    found = send(5_000, SEED)
+    assert found.wrong == [], f"repeat with REGROUP_SEED={SEED}"
+    assert found.statuses["200 OK"] > 100
+    assert found.slowest_s < 1
