@@ -90,7 +90,8 @@ def records(members: int, days: int) -> pa.Table:
     """Rows of `coordinator_records`."""
     return stored(
         (
-            {
+            dict.fromkeys(COORDINATOR_RECORDS.names)
+            | {
                 "cluster": "bench", "group_id": GROUP, "log_epoch": 0, "source_partition": 0, "source_offset": offset,
                 "record_at": at, "record_kind": f"ConsumerGroup{kind}", "member_id": member_id,
                 "is_tombstone": value is None, "body": json.dumps({"key": {}, "value": value}),

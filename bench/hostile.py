@@ -33,6 +33,7 @@ from pipelines.gold.storms.lasting import Looked
 from pipelines.gold.storms.shakes import shakes
 from pipelines.marks import mark_rows
 from pipelines.reassignments.rows import reassignment_rows
+from pipelines.rows_of_tables import by_table
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
@@ -273,7 +274,7 @@ def of_polls(messages: list[bytes], polls: int = 200) -> tuple[int, Callable[[],
     def work() -> Made:
         read = _events(messages)
         found = reassignment_rows("c", seen, milliseconds(_table(read[COORDINATOR_EVENTS.name])).to_pylist())
-        made = [len(json.dumps(row, default=str)) for rows in found.values() for row in rows]
+        made = [len(json.dumps(row, default=str)) for rows in by_table(found).values() for row in rows]
         return Made(len(made), sum(made)) + _of_arrays(read)
 
     return sum(map(len, messages)), work

@@ -28,7 +28,7 @@ CLUSTER = "kafka"
 
 def table_of(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
     """Rows with NULL where the simulation says nothing."""
-    return stored((row | {"cluster": CLUSTER} for row in rows), table)
+    return stored((dict.fromkeys(table.names) | row | {"cluster": CLUSTER} for row in rows), table)
 
 
 class Warehouse:

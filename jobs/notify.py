@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Literal, get_args
 
 from dashboards.lake.lake import LocalLake
 from jobs.alerting import alert_table
@@ -30,17 +30,19 @@ from pipelines.gold.alerts.alert import Facts, Limits
 from pipelines.gold.alerts.incidents import carried, key_of
 from pipelines.gold.alerts.rules import evaluate
 from schemas.gold import ALERTS
+from schemas.rows import AlertRow
 from schemas.silver import GROUPS
 
 CELLS = 50_000
 """What of answers is kept, of those to one round: the next one asks of other versions."""
 
-KEPT = ("severity", "resolved_at", "sent_to", "last_sent_at", "last_error")
-"""What of a row is kept at once; its texts wait until somebody is told of them."""
+Kept = Literal["severity", "resolved_at", "sent_to", "last_sent_at", "last_error"]
+KEPT: tuple[Kept, ...] = get_args(Kept)
+"""Columns whose change is stored at once; a change of the texts waits until a receiver gets them."""
+
 MOST_SHARE = 0.1
 """Of the time, for rounds that somebody wakes, as long as they take under a second: they hold up batches meanwhile."""
 
-Row = Mapping[str, Any]
 Say = Callable[[str], None]
 
 
@@ -181,7 +183,7 @@ class Notifier:
         return found
 
 
-def _worth_keeping(before: Sequence[Row], after: Sequence[Row], due: Due) -> list[Row]:
+def _worth_keeping(before: Sequence[AlertRow], after: Sequence[AlertRow], due: Due) -> list[AlertRow]:
     """`after`, with the texts of `before` where nobody is told: those change with every record."""
     known = {key_of(row): row for row in before}
     told = {key_of(row) for rows in due.values() for row in rows}
@@ -190,5 +192,5 @@ def _worth_keeping(before: Sequence[Row], after: Sequence[Row], due: Due) -> lis
     ]
 
 
-def _is_other(row: Row, known: Row | None) -> bool:
+def _is_other(row: AlertRow, known: AlertRow | None) -> bool:
     return known is None or any(row[name] != known[name] for name in KEPT)

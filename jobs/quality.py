@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from duckdb import DuckDBPyConnection
 
-from dashboards.lake.lake import LocalLake, Row
+from dashboards.lake.lake import LocalLake
 from dashboards.queries.health_store import HealthStore
 from jobs.checks.quality_docs import Looked, escaped, write_docs
 from jobs.checks.quality_rows import Version, batches, engine, lone
@@ -27,6 +27,7 @@ from jobs.processes.terminal import say
 from jobs.tables import small_table
 from jobs.tables.engine import show_files
 from schemas.operations import QUALITY_RESULTS
+from schemas.rows import QualityResultRow
 from schemas.rules import CHECKED, Kind, Rule, rules_of
 from schemas.states import RuleSeverity
 from schemas.tables import Table
@@ -71,10 +72,10 @@ class Quality:
         """Those of the tables that have rules and are there."""
         return [table for table in CHECKED if Version.of(self.warehouse, table) is not None]
 
-    def round(self) -> list[Row]:
+    def round(self) -> list[QualityResultRow]:
         """Check every version that was not, keep the results and tell them; returns them."""
         standing = self._standing()
-        told: list[Row] = []
+        told: list[QualityResultRow] = []
         for table in self.there():
             known = [row for row in standing if row["table_name"] == table.name]
             found = self.check(table, known)
@@ -88,7 +89,9 @@ class Quality:
         """Whether a version that was checked last breaks a rule that makes figures wrong."""
         return any(not row["passed"] and row["severity"] == RuleSeverity.ERROR for row in self._standing())
 
-    def check(self, table: Table, known: Sequence[Row] = (), rules: Sequence[Rule] | None = None) -> list[Row]:
+    def check(
+        self, table: Table, known: Sequence[QualityResultRow] = (), rules: Sequence[Rule] | None = None
+    ) -> list[QualityResultRow]:
         """Rows of `quality_results` for the newest version of a table, by what is `known` of the last one that was
         checked; none where that is this one.
         """
@@ -141,7 +144,9 @@ class Quality:
                     found[rule.name] = missing
         return found
 
-    def _passed(self, table: Table, known: Sequence[Row], rules: Sequence[Rule], version: Version) -> Version | None:
+    def _passed(
+        self, table: Table, known: Sequence[QualityResultRow], rules: Sequence[Rule], version: Version
+    ) -> Version | None:
         """The version of which all rows are known to keep these rules."""
         if not known or _rules(known) != {(rule.name, rule.sentence) for rule in rules}:
             return None
@@ -155,10 +160,11 @@ class Quality:
         looked = version.files - since.files if since else version.files
         show_files(connection, "looked", version.table, sorted(looked))
 
-    def _standing(self) -> list[Row]:
-        return HealthStore(LocalLake(self.warehouse, fresh_seconds=0)).results()
+    def _standing(self) -> list[QualityResultRow]:
+        found = HealthStore(LocalLake(self.warehouse, fresh_seconds=0)).results()
+        return cast("list[QualityResultRow]", found)
 
-    def _tell(self, table: Table, found: Iterable[Row]) -> None:
+    def _tell(self, table: Table, found: Iterable[QualityResultRow]) -> None:
         rows = list(found)
         if not rows:
             return
@@ -171,16 +177,16 @@ class Quality:
             )
 
 
-def _is_checked(version: Version, known: Sequence[Row], rules: Sequence[Rule]) -> bool:
+def _is_checked(version: Version, known: Sequence[QualityResultRow], rules: Sequence[Rule]) -> bool:
     same = (known[0]["table_id"], known[0]["version"]) == (version.table_id, version.version) if known else False
     return same and _rules(known) == {(rule.name, rule.sentence) for rule in rules}
 
 
-def _rules(known: Sequence[Row]) -> set[tuple[str, str]]:
+def _rules(known: Sequence[QualityResultRow]) -> set[tuple[str, str]]:
     return {(row["rule"], row["sentence"]) for row in known}
 
 
-def _results(version: Version, suite: Suite) -> list[dict[str, Any]]:
+def _results(version: Version, suite: Suite) -> list[QualityResultRow]:
     at = time.time_ns() // 1_000_000
     return [
         {

@@ -56,12 +56,22 @@ def instants(table: Table) -> tuple[str, ...]:
 
 
 def stored(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.Table:
-    """Rows of milliseconds as the table stores them."""
+    """Return rows with timestamps in milliseconds as the table stores them.
+
+    Raises:
+        ValueError: a row lacks a column of the table or has another one.
+    """
     return pa.Table.from_struct_array(stored_rows(rows, table))
 
 
 def stored_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.StructArray:
-    """The same as structs."""
+    """Return the same rows as an array of structs.
+
+    Raises:
+        ValueError: a row lacks a column of the table or has another one.
+    """
+    rows = list(rows)
+    _check_columns(rows, table)
     maps = [column.name for column in table.columns if column.type.startswith("MAP")]
     if maps:
         # Arrow takes a map as pairs.
@@ -70,4 +80,13 @@ def stored_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.StructArr
             for row in rows
         ]
     kinds = [field.with_type(_MILLISECONDS.get(field.type, field.type)) for field in row_type(table)]
-    return pa.array(list(rows), pa.struct(kinds)).cast(row_type(table))
+    return pa.array(rows, pa.struct(kinds)).cast(row_type(table))
+
+
+def _check_columns(rows: Iterable[Mapping[str, Any]], table: Table) -> None:
+    """Arrow ignores unknown keys and makes NULL of missing ones, so a misspelt key would go unnoticed."""
+    names = frozenset(table.names)
+    for row in rows:
+        if row.keys() != names:
+            missing, unknown = sorted(names - row.keys()), sorted(row.keys() - names)
+            raise ValueError(f"A row of {table.name} lacks the columns {missing} and has the unknown {unknown}.")

@@ -6,16 +6,22 @@ What maps batches of Arrow to batches of Arrow makes one frame, and one pass ove
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from pipelines.arrow_types import row_type, stored_rows
+from schemas.rows import ReassignmentRows, SilverOfGroup, SilverRows
 from schemas.tables import Table
 
 Row = Mapping[str, Any]
+
+
+def by_table(rows: SilverRows | SilverOfGroup | ReassignmentRows) -> dict[str, list[Row]]:
+    """Return typed rows as a dict that any table's name looks up."""
+    return cast("dict[str, list[Row]]", rows)
 
 
 def ddl(tables: Sequence[Table]) -> str:

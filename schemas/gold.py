@@ -14,18 +14,18 @@ GROUP_HEALTH = Table(
         cluster                   | STRING    | Name the operator gave this Kafka cluster
         group_id                  | STRING    | Group
         hour_at                   | TIMESTAMP | Start of the hour
-        rebalances                | INT       | Rebalances that completed in the hour
-        lost_resource_seconds_min | DOUBLE    | Lower bound of resource-seconds lost in the hour
-        lost_resource_seconds     | DOUBLE    | Best estimate of resource-seconds lost in the hour
-        lost_resource_seconds_max | DOUBLE    | Upper bound of resource-seconds lost in the hour
-        idle_resource_seconds     | DOUBLE    | Resource-seconds nobody was there to lose: the group was empty
-        owned_resource_seconds    | DOUBLE    | Resource-seconds for which somebody had, or should have had, the resource
+        rebalances                | INT NOT NULL | Rebalances that completed in the hour
+        lost_resource_seconds_min | DOUBLE NOT NULL | Lower bound of resource-seconds lost in the hour
+        lost_resource_seconds     | DOUBLE NOT NULL | Best estimate of resource-seconds lost in the hour
+        lost_resource_seconds_max | DOUBLE NOT NULL | Upper bound of resource-seconds lost in the hour
+        idle_resource_seconds     | DOUBLE NOT NULL | Resource-seconds nobody was there to lose: the group was empty
+        owned_resource_seconds    | DOUBLE NOT NULL | Resource-seconds for which somebody had, or should have had, the resource
         availability              | DOUBLE    | 1 - lost / owned; NULL where nothing was owned
-        unstable_ms               | BIGINT    | Time within the hour in which a rebalance was under way
+        unstable_ms               | BIGINT NOT NULL | Time within the hour in which a rebalance was under way
         rebalance_ms_p50          | BIGINT    | Median length of these rebalances; NULL where none is known
         rebalance_ms_p95          | BIGINT    | 95th percentile of their lengths
         rebalance_ms_max          | BIGINT    | Longest of them
-        flapping_members          | INT       | Instances that went at least three times in the hour
+        flapping_members          | INT NOT NULL | Instances that went at least three times in the hour
     """),
 )
 
@@ -40,22 +40,22 @@ ADVICE = Table(
         group_id              | STRING    | Group
         as_of                 | TIMESTAMP | End of the analysed window, from the data's time
         action                | STRING    | schemas.states.AdviceAction
-        is_recommended        | BOOLEAN   | The whole interval lies below what is lost now by what is worth having
-        rank                  | INT       | 1 = saves most among the actions of this window
-        lost_now              | DOUBLE    | Resource-seconds lost in the window, measured
+        is_recommended        | BOOLEAN NOT NULL | The whole interval lies below what is lost now by what is worth having
+        rank                  | INT NOT NULL | 1 = saves most among the actions of this window
+        lost_now              | DOUBLE NOT NULL | Resource-seconds lost in the window, measured
         lost_predicted        | DOUBLE    | Resource-seconds the same churn would cost under the action
         lost_predicted_low    | DOUBLE    | 95 % of the replays lose at least so much
         lost_predicted_high   | DOUBLE    | 95 % of the replays lose at most so much
         saving                | DOUBLE    | lost_now - lost_predicted
         saving_ratio          | DOUBLE    | saving / lost_now; NULL where nothing was lost
-        rebalances_now        | INT       | Rebalances in the window
+        rebalances_now        | INT NOT NULL | Rebalances in the window
         rebalances_predicted  | INT       | Rebalances the same churn would cause under the action
-        settings              | MAP<STRING,STRING> | What to paste, by client library or place
-        preconditions         | ARRAY<STRING> | What must hold, each beginning with met, missing or unknown
-        explanation           | STRING    | Why, in sentences, with what was assumed
-        window_start_at       | TIMESTAMP | Start of the analysed window
-        window_end_at         | TIMESTAMP | End of the analysed window
-        status                | STRING    | schemas.states.AdviceStatus
+        settings              | MAP<STRING,STRING> NOT NULL | What to paste, by client library or place
+        preconditions         | ARRAY<STRING> NOT NULL | What must hold, each beginning with met, missing or unknown
+        explanation           | STRING NOT NULL | Why, in sentences, with what was assumed
+        window_start_at       | TIMESTAMP NOT NULL | Start of the analysed window
+        window_end_at         | TIMESTAMP NOT NULL | End of the analysed window
+        status                | STRING NOT NULL | schemas.states.AdviceStatus
         saving_measured       | DOUBLE    | Resource-seconds saved since it was tried; NULL before
     """),
 )
@@ -71,17 +71,17 @@ DIAGNOSES = Table(
         group_id              | STRING    | Group
         as_of                 | TIMESTAMP | End of the looked-at window, from the data's time
         cause                 | STRING    | schemas.states.DiagnosisCause
-        rank                  | INT       | 1 = cost most, else caused most rebalances
-        rebalances            | INT       | Rebalances in the window that it explains
-        share                 | DOUBLE    | These, of all rebalances of the window
-        lost_resource_seconds | DOUBLE    | Resource-seconds lost in them
-        is_normal             | BOOLEAN   | Expected in a healthy group: deploys, scaling, follow-ups, probing
-        first_at              | TIMESTAMP | First of them
-        last_at               | TIMESTAMP | Last of them
-        instances             | ARRAY<STRING> | Whom it is about: instance ids, client ids and hosts, most often first
-        evidence              | STRING    | observed, bounded or inferred
-        explanation           | STRING    | The cause and what speaks for it, in sentences
-        window_start_at       | TIMESTAMP | Start of the looked-at window
+        rank                  | INT NOT NULL | 1 = cost most, else caused most rebalances
+        rebalances            | INT NOT NULL | Rebalances in the window that it explains
+        share                 | DOUBLE NOT NULL | These, of all rebalances of the window
+        lost_resource_seconds | DOUBLE NOT NULL | Resource-seconds lost in them
+        is_normal             | BOOLEAN NOT NULL | Expected in a healthy group: deploys, scaling, follow-ups, probing
+        first_at              | TIMESTAMP NOT NULL | First of them
+        last_at               | TIMESTAMP NOT NULL | Last of them
+        instances             | ARRAY<STRING> NOT NULL | Whom it is about: instance ids, client ids and hosts, most often first
+        evidence              | STRING NOT NULL | observed, bounded or inferred
+        explanation           | STRING NOT NULL | The cause and what speaks for it, in sentences
+        window_start_at       | TIMESTAMP NOT NULL | Start of the looked-at window
     """),
 )
 
@@ -97,23 +97,23 @@ STORMS = Table(
     columns=columns(f"""
         cluster                   | STRING    | Name the operator gave this Kafka cluster
         storm_id                  | STRING    | Hash of cluster, start and first group
-        scope                     | STRING    | schemas.states.StormScope
-        started_at                | TIMESTAMP | First of the rebalances that nothing planned explains
-        detected_at               | TIMESTAMP | Record time from which on the records show a storm
+        scope                     | STRING NOT NULL | schemas.states.StormScope
+        started_at                | TIMESTAMP NOT NULL | First of the rebalances that nothing planned explains
+        detected_at               | TIMESTAMP NOT NULL | Record time from which on the records show a storm
         ended_at                  | TIMESTAMP | Last of them; NULL while open
-        is_open                   | BOOLEAN   | The cluster's history ends before it had been calm for long enough
-        groups                    | INT       | Groups hit
-        group_ids                 | ARRAY<STRING> | Which, hardest hit first
-        rebalances                | INT       | Rebalances of these groups in its span
-        unexplained_rebalances    | INT       | Those that no deploy, scaling or follow-up explains
-        lost_resource_seconds_min | DOUBLE    | Lower bound of resource-seconds lost in it
-        lost_resource_seconds     | DOUBLE    | Best estimate of resource-seconds lost in it
-        lost_resource_seconds_max | DOUBLE    | Upper bound of resource-seconds lost in it
-        suspected_cause           | STRING    | schemas.states.DiagnosisCause
-        score                     | DOUBLE    | 0 to 1: share of what is unexplained that the suspected cause accounts for
-        differences               | {DIFFERENCES} | What those hit have in common and the rest have not, strongest first; empty = nothing stands out
-        evidence                  | STRING    | observed, bounded or inferred
-        explanation               | STRING    | What happened and why it counts as a storm, in sentences
+        is_open                   | BOOLEAN NOT NULL | The cluster's history ends before it had been calm for long enough
+        groups                    | INT NOT NULL | Groups hit
+        group_ids                 | ARRAY<STRING> NOT NULL | Which, hardest hit first
+        rebalances                | INT NOT NULL | Rebalances of these groups in its span
+        unexplained_rebalances    | INT NOT NULL | Those that no deploy, scaling or follow-up explains
+        lost_resource_seconds_min | DOUBLE NOT NULL | Lower bound of resource-seconds lost in it
+        lost_resource_seconds     | DOUBLE NOT NULL | Best estimate of resource-seconds lost in it
+        lost_resource_seconds_max | DOUBLE NOT NULL | Upper bound of resource-seconds lost in it
+        suspected_cause           | STRING NOT NULL | schemas.states.DiagnosisCause
+        score                     | DOUBLE NOT NULL | 0 to 1: share of what is unexplained that the suspected cause accounts for
+        differences               | {DIFFERENCES} NOT NULL | What those hit have in common and the rest have not, strongest first; empty = nothing stands out
+        evidence                  | STRING NOT NULL | observed, bounded or inferred
+        explanation               | STRING NOT NULL | What happened and why it counts as a storm, in sentences
     """),
 )
 
@@ -144,14 +144,14 @@ ALERTS = Table(
         alert_name    | STRING    | schemas.states.AlertName
         subject       | STRING    | Group, topic-partition or source it is about; '' = the whole cluster
         started_at    | TIMESTAMP | Since when the condition holds, from the data's time
-        severity      | STRING    | schemas.states.AlertSeverity: page or ticket; rises, but does not fall, while the alert holds
-        summary       | STRING    | One line with number and unit
-        description   | STRING    | What, since when, suspected cause, evidence
-        evidence      | STRING    | observed, bounded or inferred
-        dashboard_url | STRING    | Page that shows it
-        raised_at     | TIMESTAMP | When notify saw it first
+        severity      | STRING NOT NULL | schemas.states.AlertSeverity: page or ticket; rises, but does not fall, while the alert holds
+        summary       | STRING NOT NULL | One line with number and unit
+        description   | STRING NOT NULL | What, since when, suspected cause, evidence
+        evidence      | STRING NOT NULL | observed, bounded or inferred
+        dashboard_url | STRING NOT NULL | Page that shows it
+        raised_at     | TIMESTAMP NOT NULL | When notify saw it first
         last_sent_at  | TIMESTAMP | When a receiver took it last; NULL = none did yet
-        sent_to       | ARRAY<STRING> | Receivers that took its last state, by their names in the settings
+        sent_to       | ARRAY<STRING> NOT NULL | Receivers that took its last state, by their names in the settings
         resolved_at   | TIMESTAMP | When it stopped to hold; NULL while it does
         last_error    | STRING    | Why a receiver did not take it, last
     """),

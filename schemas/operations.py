@@ -21,14 +21,14 @@ JOB_RUNS = Table(
         job             | STRING    | Command, such as ingest; the parts of up tell of themselves as well
         run_id          | STRING    | Run
         told_at         | TIMESTAMP | When the job said this
-        started_at      | TIMESTAMP | Start of the run
+        started_at      | TIMESTAMP NOT NULL | Start of the run
         ended_at        | TIMESTAMP | End of the run; NULL while it runs
-        outcome         | STRING    | schemas.states.JobOutcome
+        outcome         | STRING NOT NULL | schemas.states.JobOutcome
         error           | STRING    | Why it failed, in one line; NULL unless it did
         part_of         | STRING    | Job in whose process it ran; NULL where it ran by itself
-        regroup_version | STRING    | Version of Regroup
-        host            | STRING    | Machine it ran on
-        pid             | INT       | Process on that machine
+        regroup_version | STRING NOT NULL | Version of Regroup
+        host            | STRING NOT NULL | Machine it ran on
+        pid             | INT NOT NULL | Process on that machine
     """),
 )
 
@@ -42,14 +42,14 @@ QUALITY_RESULTS = Table(
         table_name    | STRING    | Table that was checked
         checked_at    | TIMESTAMP | When
         rule          | STRING    | Name of the rule in schemas.rules
-        table_id      | STRING    | Delta's id of the table: another one of the same name has another
-        version       | BIGINT    | Version of the table
-        severity      | STRING    | schemas.states.RuleSeverity
-        sentence      | STRING    | What the rule promises
-        passed        | BOOLEAN   | No row that was looked at breaks it
-        rows_checked  | BIGINT    | Rows looked at: of files that came since the version checked before, or all
-        rows_failed   | BIGINT    | Those that break it
-        examples      | ARRAY<STRING> | Keys of the first few of these
+        table_id      | STRING NOT NULL | Delta's id of the table: another one of the same name has another
+        version       | BIGINT NOT NULL | Version of the table
+        severity      | STRING NOT NULL | schemas.states.RuleSeverity
+        sentence      | STRING NOT NULL | What the rule promises
+        passed        | BOOLEAN NOT NULL | No row that was looked at breaks it
+        rows_checked  | BIGINT NOT NULL | Rows looked at: of files that came since the version checked before, or all
+        rows_failed   | BIGINT NOT NULL | Those that break it
+        examples      | ARRAY<STRING> NOT NULL | Keys of the first few of these
     """),
 )
 
@@ -63,9 +63,9 @@ LIMITS_REACHED = Table(
         limit_name | STRING    | Setting (schemas.states.Limit)
         cluster    | STRING    | Name the operator gave this Kafka cluster
         reached_at | TIMESTAMP | When the groups were counted
-        allowed    | BIGINT    | Value of the setting
-        groups     | BIGINT    | Groups that the setting keeps out
-        example    | STRING    | One of their ids, cut
+        allowed    | BIGINT NOT NULL | Value of the setting
+        groups     | BIGINT NOT NULL | Groups that the setting keeps out
+        example    | STRING NOT NULL | One of their ids, cut
     """),
 )
 

@@ -15,20 +15,20 @@ GENERATIONS = Table(
         group_id             | STRING    | Group
         incarnation          | INT       | 0, 1, ...: +1 each time the id starts anew
         generation_id        | INT       | Generation, or group epoch
-        joined_at            | TIMESTAMP | End of the join phase (generation bump); KIP-848: the epoch bump
-        outcome              | STRING    | schemas.states.Outcome: completed, empty, overtaken or open
-        group_type           | STRING    | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
-        group_protocol       | STRING    | schemas.states.GroupProtocol: classic, consumer (KIP-848), streams (KIP-1071) or share (KIP-932)
-        protocol_type        | STRING    | As in the record: consumer, connect, sr, ...
+        joined_at            | TIMESTAMP NOT NULL | End of the join phase (generation bump); KIP-848: the epoch bump
+        outcome              | STRING NOT NULL | schemas.states.Outcome: completed, empty, overtaken or open
+        group_type           | STRING NOT NULL | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
+        group_protocol       | STRING NOT NULL | schemas.states.GroupProtocol: classic, consumer (KIP-848), streams (KIP-1071) or share (KIP-932)
+        protocol_type        | STRING NOT NULL | As in the record: consumer, connect, sr, ...
         assignor             | STRING    | As in the record: range, cooperative-sticky, sessioned, uniform, ...
-        rebalance_mode       | STRING    | schemas.states.RebalanceMode: eager, cooperative, incremental, none or unknown, from what members owned
+        rebalance_mode       | STRING NOT NULL | schemas.states.RebalanceMode: eager, cooperative, incremental, none or unknown, from what members owned
         leader_member_id     | STRING    | Leader as of synced_at; NULL when empty
         coordinator_id       | INT       | Coordinating broker, when a log line or poll tells
-        member_count         | INT       | Members
-        static_member_count  | INT       | Members with a group.instance.id
+        member_count         | INT NOT NULL | Members
+        static_member_count  | INT NOT NULL | Members with a group.instance.id
         prepared_at          | TIMESTAMP | Start of the rebalance; NULL unless a log line or a record states it
-        prepared_at_earliest | TIMESTAMP | It did not start before
-        prepared_at_latest   | TIMESTAMP | It started by then
+        prepared_at_earliest | TIMESTAMP NOT NULL | It did not start before
+        prepared_at_latest   | TIMESTAMP NOT NULL | It started by then
         synced_at            | TIMESTAMP | Leader's assignment stored; KIP-848: target assignment stored; NULL if never
         completed_at         | TIMESTAMP | Group whole again; NULL while open or overtaken
         join_ms              | BIGINT    | joined_at - prepared_at; NULL where an end is not stated
@@ -36,8 +36,8 @@ GENERATIONS = Table(
         rebalance_ms         | BIGINT    | completed_at - prepared_at; NULL where an end is not stated
         rebalance_ms_min     | BIGINT    | Lower bound of the rebalance's length; present once completed
         rebalance_ms_max     | BIGINT    | Upper bound of the rebalance's length; present once completed
-        trigger              | STRING    | Why it began (schemas.states.Trigger)
-        trigger_evidence     | STRING    | observed, bounded or inferred
+        trigger              | STRING NOT NULL | Why it began (schemas.states.Trigger)
+        trigger_evidence     | STRING NOT NULL | observed, bounded or inferred
         trigger_member_id    | STRING    | Member named by the trigger
         trigger_reason       | STRING    | Server's reason text
         client_reason        | STRING    | Client's reason text
@@ -51,11 +51,11 @@ GENERATIONS = Table(
         resources_not_costed | INT       | Resources that the record lists and that were not costed; NULL where every resource was
         missing_partitions   | {RESOURCES} | The lowest assigned partition of each topic that polls say does not exist; NULL where none
         skipped_generations  | INT       | Numbers missing right before this one that never completed
-        is_empty             | BOOLEAN   | The last member went
-        evidence             | STRING    | Grade of the span prepared_at to completed_at
-        log_epoch            | INT       | Life of the source topic
-        source_partition     | INT       | Partition of the record that proves the row
-        source_offset        | BIGINT    | Offset of the record that proves the row
+        is_empty             | BOOLEAN NOT NULL | The last member went
+        evidence             | STRING NOT NULL | Grade of the span prepared_at to completed_at
+        log_epoch            | INT NOT NULL | Life of the source topic
+        source_partition     | INT NOT NULL | Partition of the record that proves the row
+        source_offset        | BIGINT NOT NULL | Offset of the record that proves the row
     """),
 )
 
@@ -71,16 +71,16 @@ GENERATION_MEMBERS = Table(
         incarnation            | INT       | Life of the group id
         generation_id          | INT       | Generation, or group epoch
         member_id              | STRING    | Member
-        valid_from_at          | TIMESTAMP | From when this member id held in the generation
+        valid_from_at          | TIMESTAMP NOT NULL | From when this member id held in the generation
         valid_to_at            | TIMESTAMP | Until when; NULL while it holds
         group_instance_id      | STRING    | group.instance.id of a static member
         client_id              | STRING    | client.id
         client_host            | STRING    | Host the coordinator saw, with its leading slash, or what the setting client_host makes of it
         session_timeout_ms     | INT       | Session timeout
         rebalance_timeout_ms   | INT       | Rebalance timeout (max.poll.interval.ms of a consumer)
-        is_leader              | BOOLEAN   | The member computed the assignment
+        is_leader              | BOOLEAN NOT NULL | The member computed the assignment
         previous_generation_id | INT       | Generation the member came from, as it says; -1 new; NULL where it does not say
-        subscribed_topics      | ARRAY<STRING> | Topics subscribed to
+        subscribed_topics      | ARRAY<STRING> NOT NULL | Topics subscribed to
         owned                  | {RESOURCES} | Brought into the rebalance
         assigned               | {RESOURCES} | Running once it completed
         standby                | {RESOURCES} | Streams: standby tasks; of a classic group warm-up tasks too, which its records do not tell apart
@@ -105,13 +105,13 @@ STALLS = Table(
         stopped_by_offset      | BIGINT    | Offset of the record that shows the resource gone
         name                   | STRING    | Topic, subtopology or connector
         index                  | INT       | Partition or task; -1 = the connector itself
-        stopped_at_earliest    | TIMESTAMP | Processing did not stop before
-        stopped_at_latest      | TIMESTAMP | Processing had stopped by then
+        stopped_at_earliest    | TIMESTAMP NOT NULL | Processing did not stop before
+        stopped_at_latest      | TIMESTAMP NOT NULL | Processing had stopped by then
         resumed_at_earliest    | TIMESTAMP | Nobody had it again before; NULL while nobody has it
         resumed_at_latest      | TIMESTAMP | Somebody had it again by then; NULL while nobody has it
-        generation_id          | INT       | Generation of the record that shows it gone
+        generation_id          | INT NOT NULL | Generation of the record that shows it gone
         resumed_generation_id  | INT       | Generation that gave it to somebody; NULL while nobody has it
-        from_member_id         | STRING    | Who had it
+        from_member_id         | STRING NOT NULL | Who had it
         to_member_id           | STRING    | Who has it now
         stopped_ms_min         | BIGINT    | Lower bound of the window
         stopped_ms             | BIGINT    | Best estimate of the window
@@ -120,9 +120,9 @@ STALLS = Table(
         last_committed_offset  | BIGINT    | Offset of that commit
         first_commit_at        | TIMESTAMP | First commit after the window; of a group whose coordinator assigns, within ten minutes
         first_committed_offset | BIGINT    | Offset of that commit
-        cause                  | STRING    | schemas.states.StallCause
-        evidence               | STRING    | observed, bounded or inferred
-        log_epoch              | INT       | Life of the source topic
+        cause                  | STRING NOT NULL | schemas.states.StallCause
+        evidence               | STRING NOT NULL | observed, bounded or inferred
+        log_epoch              | INT NOT NULL | Life of the source topic
     """),
 )
 
@@ -138,13 +138,13 @@ GROUP_EVENTS = Table(
         event_at          | TIMESTAMP | When it happened
         kind              | STRING    | schemas.states.GroupEventKind
         member_id         | STRING    | Member it is about; '' where none
-        incarnation       | INT       | Life of the group id
+        incarnation       | INT NOT NULL | Life of the group id
         group_instance_id | STRING    | group.instance.id of that member
         client_id         | STRING    | client.id of that member
         client_host       | STRING    | Host of that member, likewise
         generation_id     | INT       | Generation, or epoch, it belongs to
         detail            | STRING    | What the record or line says beyond that
-        evidence          | STRING    | observed, bounded or inferred
+        evidence          | STRING NOT NULL | observed, bounded or inferred
     """),
 )
 
@@ -157,19 +157,19 @@ GROUPS = Table(
     columns=columns("""
         cluster                 | STRING    | Name the operator gave this Kafka cluster
         group_id                | STRING    | Group
-        incarnation             | INT       | Life of the group id
-        group_type              | STRING    | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
+        incarnation             | INT NOT NULL | Life of the group id
+        group_type              | STRING NOT NULL | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
         group_protocol          | STRING    | schemas.states.GroupProtocol; NULL for a group that only commits
         assignor                | STRING    | As in the last generation
-        state                   | STRING    | schemas.states.GroupState, as far as records and log lines tell
+        state                   | STRING NOT NULL | schemas.states.GroupState, as far as records and log lines tell
         state_since_at          | TIMESTAMP | Since when
         generation_id           | INT       | Last generation or epoch; NULL for a group that only commits
         member_count            | INT       | Members
         open_rebalance_since_at | TIMESTAMP | Start of a rebalance that has not completed; NULL where none is known
         first_seen_at           | TIMESTAMP | First record, commit or line of the group
         last_record_at          | TIMESTAMP | Last record or commit of the group
-        is_deleted              | BOOLEAN   | A tombstone removed it
-        evidence                | STRING    | Grade of the state
+        is_deleted              | BOOLEAN NOT NULL | A tombstone removed it
+        evidence                | STRING NOT NULL | Grade of the state
     """),
 )
 
@@ -184,19 +184,19 @@ REBALANCES = Table(
         group_id                  | STRING    | Group
         incarnation               | INT       | Life of the group id
         first_generation_id       | INT       | First generation of the episode
-        started_at_latest         | TIMESTAMP | The episode had begun by then
-        last_generation_id        | INT       | Last generation of the episode
-        started_at_earliest       | TIMESTAMP | The episode did not begin before
+        started_at_latest         | TIMESTAMP NOT NULL | The episode had begun by then
+        last_generation_id        | INT NOT NULL | Last generation of the episode
+        started_at_earliest       | TIMESTAMP NOT NULL | The episode did not begin before
         ended_at                  | TIMESTAMP | Its last generation completed; NULL while open
-        generations               | INT       | Generations that completed in it
-        triggers                  | ARRAY<STRING> | Triggers, in order, without repetition
-        lost_resource_seconds_min | DOUBLE    | Lower bound of resource-seconds lost
-        lost_resource_seconds     | DOUBLE    | Best estimate of resource-seconds lost
-        lost_resource_seconds_max | DOUBLE    | Upper bound of resource-seconds lost
-        idle_resource_seconds     | DOUBLE    | Resource-seconds nobody was there to lose: the group was empty
-        evidence                  | STRING    | observed, bounded or inferred
-        log_epoch                 | INT       | Life of the source topic
-        source_offset             | BIGINT    | Offset of the first generation's record
+        generations               | INT NOT NULL | Generations that completed in it
+        triggers                  | ARRAY<STRING> NOT NULL | Triggers, in order, without repetition
+        lost_resource_seconds_min | DOUBLE NOT NULL | Lower bound of resource-seconds lost
+        lost_resource_seconds     | DOUBLE NOT NULL | Best estimate of resource-seconds lost
+        lost_resource_seconds_max | DOUBLE NOT NULL | Upper bound of resource-seconds lost
+        idle_resource_seconds     | DOUBLE NOT NULL | Resource-seconds nobody was there to lose: the group was empty
+        evidence                  | STRING NOT NULL | observed, bounded or inferred
+        log_epoch                 | INT NOT NULL | Life of the source topic
+        source_offset             | BIGINT NOT NULL | Offset of the first generation's record
         settled_at                | TIMESTAMP | When the first generation had completed
         base_log_epoch            | INT       | Life of the source topic at base_offset
         base_offset               | BIGINT    | First record that a rebuild may go on from: that of the generation before or, with base_state, of the write that began this one; NULL unless every resource had an owner then
@@ -233,11 +233,11 @@ REASSIGNMENTS = Table(
         bytes_per_second      | DOUBLE    | Speed over the last 30 s seen; once ended: over all of it
         eta_at                | TIMESTAMP | Estimated end at that speed; NULL unless it is running and moving
         stalled_since_at      | TIMESTAMP | Since when no byte has arrived, while stalled
-        last_observed_at      | TIMESTAMP | Last poll or line that says anything of it
+        last_observed_at      | TIMESTAMP NOT NULL | Last poll or line that says anything of it
         completed_at          | TIMESTAMP | End, also when it was cancelled or replaced: as logged, else when first seen ended; NULL while it runs
         completed_at_earliest | TIMESTAMP | It did not end before
-        sources               | ARRAY<STRING> | What told of it: poll, broker_log, controller_log
-        evidence              | STRING    | observed (a line states start and end), bounded, or inferred (only metadata hints at it)
+        sources               | ARRAY<STRING> NOT NULL | What told of it: poll, broker_log, controller_log
+        evidence              | STRING NOT NULL | observed (a line states start and end), bounded, or inferred (only metadata hints at it)
     """),
 )
 

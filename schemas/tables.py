@@ -13,6 +13,8 @@ SCHEMA_VERSION = 1
 
 VERSION_PROPERTY = "regroup.schema_version"
 
+PRESENT = " NOT NULL"
+
 RESOURCE = "STRUCT<name: STRING, index: INT>"
 RESOURCES = f"ARRAY<{RESOURCE}>"
 
@@ -24,11 +26,14 @@ def schema_version(properties: Mapping[str, str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` is Spark SQL; a key column is never NULL."""
+    """`type` is Spark SQL. `is_present`: Regroup writes no NULL; Delta enforces that for key columns only, because it
+    cannot add the constraint to a table that exists.
+    """
 
     name: str
     type: str
     comment: str
+    is_present: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,9 @@ class Table:
 
 
 def columns(text: str) -> tuple[Column, ...]:
-    """One column a line: `name | type | comment`."""
-    rows = (line.split("|", 2) for line in text.strip().splitlines() if line.strip())
-    return tuple(Column(name.strip(), kind.strip(), comment.strip()) for name, kind, comment in rows)
+    """One column a line: `name | type | comment` or `name | type NOT NULL | comment`."""
+    rows = (map(str.strip, line.split("|", 2)) for line in text.strip().splitlines() if line.strip())
+    return tuple(
+        Column(name, kind.removesuffix(PRESENT), comment, is_present=kind.endswith(PRESENT))
+        for name, kind, comment in rows
+    )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from deltalake import DeltaTable
 
@@ -15,18 +15,18 @@ from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from pipelines.gold.alerts.incidents import GIVEN_UP_MS, key_of
 from schemas.gold import ALERTS
+from schemas.rows import AlertRow
 
 MOST = 100_000
-Row = Mapping[str, Any]
 
 
-def current(lake: Lake, now_ms: int, oldest_ms: int) -> list[dict[str, Any]]:
+def current(lake: Lake, now_ms: int, oldest_ms: int) -> list[AlertRow]:
     """Open rows, rows resolved lately, and those since `oldest_ms`, which may come to hold again."""
     since = {"resolved": moment(now_ms - GIVEN_UP_MS), "started": moment(oldest_ms)}
-    return lake.query(alert_queries.ALERTS, [ALERTS.name], MOST, since).rows
+    return cast("list[AlertRow]", lake.query(alert_queries.ALERTS, [ALERTS.name], MOST, since).rows)
 
 
-def save(warehouse: Path, before: Sequence[Row], after: Sequence[Row]) -> None:
+def save(warehouse: Path, before: Sequence[AlertRow], after: Sequence[AlertRow]) -> None:
     """Turn the rows `before` into `after`, in one commit, or none where they are the same. No row ever goes."""
     known = {key_of(row): row for row in before}
     changed = [row for row in after if known.get(key_of(row)) != row]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jobs.alerting.http_post import NotTakenError, post
 from jobs.config.receivers import Alertmanager
 from pipelines.gold.alerts.messages import labels, stamp, texts
+from schemas.rows import AlertRow
 
-Row = Mapping[str, Any]
 RESENDS_MISSED = 4
 SHORTEST_MS = 5 * 60_000
 
 
 def send(
-    receiver: Alertmanager, rows: Sequence[Row], now_ms: int, resend_ms: int, runbook: Callable[[Row], str]
+    receiver: Alertmanager, rows: Sequence[AlertRow], now_ms: int, resend_ms: int, runbook: Callable[[AlertRow], str]
 ) -> dict[int, str | None]:
     """Send the rows in one request; returns, by position, None or why they were not taken.
 
@@ -32,7 +32,7 @@ def send(
     return dict.fromkeys(range(len(rows)), error)
 
 
-def _message(row: Row, ends_ms: int, runbook_url: str) -> dict[str, Any]:
+def _message(row: AlertRow, ends_ms: int, runbook_url: str) -> dict[str, Any]:
     ends = ends_ms if row["resolved_at"] is None else row["resolved_at"]
     return {
         "labels": labels(row),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from jobs.config.errors import one_line
+from schemas.rows import AlertRow
 
-Row = Mapping[str, Any]
 Errors = Mapping[int, str | None]
 """Position of a row → None if the receiver took it, else why not. Rows that were not tried are missing."""
 
@@ -16,9 +15,9 @@ Errors = Mapping[int, str | None]
 class Courier:
     """Has at most one batch of rows under way, so nothing piles up before a receiver that hangs."""
 
-    def __init__(self, tell: Callable[[Sequence[Row]], Errors]) -> None:
+    def __init__(self, tell: Callable[[Sequence[AlertRow]], Errors]) -> None:
         self._tell = tell
-        self._sent: Sequence[Row] = ()
+        self._sent: Sequence[AlertRow] = ()
         self._errors: Errors = {}
         self._thread: threading.Thread | None = None
 
@@ -27,14 +26,14 @@ class Courier:
         """Whether a batch was given whose outcome was not collected yet."""
         return self._thread is not None
 
-    def give(self, rows: Sequence[Row]) -> None:
+    def give(self, rows: Sequence[AlertRow]) -> None:
         """Begin to send the rows; call it only while `is_busy` is false."""
         self._sent = rows
         # A daemon: the end of the process does not wait for a receiver either.
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
-    def collected(self, within_s: float = 0.0) -> tuple[Sequence[Row], Errors] | None:
+    def collected(self, within_s: float = 0.0) -> tuple[Sequence[AlertRow], Errors] | None:
         """Return the rows that were given with their outcome; None while they are still being sent."""
         if self._thread is None:
             return None

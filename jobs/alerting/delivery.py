@@ -17,13 +17,13 @@ from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.incidents import is_due, told
 from pipelines.gold.alerts.messages import identity, labels
+from schemas.rows import AlertRow
 
 PATIENCE_S = 2.0
 """So long a round waits for outcomes, from all receivers together; an evaluation is due every 10 s."""
 AT_LAST_S = webhook.BATCH_S + TIMEOUT_S + 1
 """After so long every receiver has answered or failed, unless its name is still being looked up."""
-Row = Mapping[str, Any]
-Due = Mapping[str, Sequence[Row]]
+Due = Mapping[str, Sequence[AlertRow]]
 """Receiver's name → the rows that it has to be told."""
 
 
@@ -43,7 +43,7 @@ class Delivery:
     def resend_ms(self) -> int:
         return round(self.settings.resend_seconds * 1000)
 
-    def due(self, rows: Sequence[Row], now_ms: int) -> Due:
+    def due(self, rows: Sequence[AlertRow], now_ms: int) -> Due:
         """What each receiver has to be told now; nothing while what it was given before is still under way."""
         holding = {_label(row) for row in rows if row["resolved_at"] is None}
         # The end of an earlier incident, told late, would end the one that holds: they have the same labels.
@@ -57,7 +57,7 @@ class Delivery:
         }
         return {name: [] if name in self._couriers else rows for name, rows in found.items()}
 
-    def send(self, rows: Sequence[Row], due: Due, now_ms: int) -> list[dict[str, Any]]:
+    def send(self, rows: Sequence[AlertRow], due: Due, now_ms: int) -> list[AlertRow]:
         """Tell each receiver what is due to it; returns the rows with the outcomes that came within `patience_s`.
 
         Later outcomes come with `heard`.
@@ -68,7 +68,7 @@ class Delivery:
                 self._couriers[name].give(due[name])
         return self.heard(rows, now_ms, self.patience_s)
 
-    def heard(self, rows: Sequence[Row], now_ms: int, within_s: float = 0.0) -> list[dict[str, Any]]:
+    def heard(self, rows: Sequence[AlertRow], now_ms: int, within_s: float = 0.0) -> list[AlertRow]:
         """Return the rows with the outcomes that are there by now, each for the state of the row that was sent."""
         outcomes: dict[Any, dict[str, str | None]] = {}
         until = time.monotonic() + within_s
@@ -95,7 +95,7 @@ class Delivery:
         every: list[Alertmanager | Webhook] = [*self.settings.alertmanagers, *self.settings.webhooks]
         return {each.name: each for each in every}
 
-    def _tell(self, receiver: Alertmanager | Webhook, now_ms: int, rows: Sequence[Row]) -> dict[int, str | None]:
+    def _tell(self, receiver: Alertmanager | Webhook, now_ms: int, rows: Sequence[AlertRow]) -> dict[int, str | None]:
         runbook = partial(runbook_url, self.settings)
         if isinstance(receiver, Alertmanager):
             return alertmanager.send(receiver, rows, now_ms, self.resend_ms, runbook)
@@ -114,5 +114,5 @@ class Delivery:
             self.say(f"{name} takes alerts again.")
 
 
-def _label(row: Row) -> tuple[str, ...]:
+def _label(row: AlertRow) -> tuple[str, ...]:
     return tuple(labels(row).values())

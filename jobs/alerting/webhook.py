@@ -10,21 +10,23 @@ from __future__ import annotations
 import hmac
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from jobs.alerting.http_post import NotTakenError, post
 from jobs.config.receivers import Webhook
 from pipelines.gold.alerts.messages import identity, labels, stamp, texts
+from schemas.rows import AlertRow
 
-Row = Mapping[str, Any]
 TIMESTAMP, SIGNATURE = "X-Regroup-Timestamp", "X-Regroup-Signature"
 VERSION = 1
 BATCH_S = 30.0
 """A hook that takes seconds for each of a hundred alerts gets them in several batches."""
 
 
-def send(hook: Webhook, rows: Sequence[Row], now_ms: int, runbook: Callable[[Row], str]) -> dict[int, str | None]:
+def send(
+    hook: Webhook, rows: Sequence[AlertRow], now_ms: int, runbook: Callable[[AlertRow], str]
+) -> dict[int, str | None]:
     """Send each row; returns, by position, None or why it was not taken.
 
     After a failure the rest is not tried; rows beyond `BATCH_S` are left out of what is returned, and remain due.
@@ -51,7 +53,7 @@ def signed(key: bytes, body: bytes, at_s: int) -> dict[str, str]:
     return {TIMESTAMP: str(at_s), SIGNATURE: f"sha256={digest}"}
 
 
-def _message(row: Row, runbook_url: str) -> dict[str, Any]:
+def _message(row: AlertRow, runbook_url: str) -> dict[str, Any]:
     resolved = row["resolved_at"]
     return {
         "version": VERSION,

@@ -20,11 +20,12 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from jobs.config.errors import ERROR_LENGTH, UserError, one_line, wrapped
 from jobs.tables import small_table
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS
+from schemas.rows import JobRunRow
 from schemas.states import JobOutcome
 from schemas.visible import visible_text
 
@@ -173,7 +174,7 @@ class Runs:
         return visible_text(text.split("\n", 1)[0][:ERROR_LENGTH])
 
 
-def _row(word: _Word, told_at: int) -> dict[str, Any]:
+def _row(word: _Word, told_at: int) -> JobRunRow:
     run, outcome, error = word
     return {
         "job": run.job,

@@ -1,6 +1,6 @@
 """Documents from the source: `python -m jobs.setup.reference`.
 
-It writes docs/tables.md, docs/states.md and docs/settings.md.
+It writes docs/tables.md, docs/states.md, docs/settings.md and schemas/rows.py.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dashboards.lake.databricks_warehouse import Warehouse
 from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.settings import TABLES as SECTIONS
 from jobs.config.settings import Cluster, LogFile, Settings
+from jobs.setup.row_types import rows_module
 from pipelines.event_sources import EventSource
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
@@ -26,6 +27,7 @@ from schemas.states import Vocabulary
 from schemas.tables import SCHEMA_VERSION, Table
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+ROWS = DOCS.parent / "schemas" / "rows.py"
 LAYERS: Mapping[str, tuple[Iterable[Table], str]] = {
     "Bronze": (BRONZE, "What was read, append only. Made by `ingest`, `poll` and `replay`."),
     "Silver": ((*SILVER, *REASSIGNMENT_TABLES), "Each group's history and each reassignment's. Made by `build`."),
@@ -221,6 +223,7 @@ def main() -> int:
     (DOCS / "tables.md").write_text(tables_document(), encoding="utf-8")
     (DOCS / "states.md").write_text(states_document(), encoding="utf-8")
     (DOCS / "settings.md").write_text(settings_document(), encoding="utf-8")
+    ROWS.write_text(rows_module(), encoding="utf-8")
     return 0
 
 

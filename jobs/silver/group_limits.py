@@ -20,6 +20,7 @@ from pipelines.limits import Limits
 from pipelines.long_names import shortened
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.operations import LIMITS_REACHED
+from schemas.rows import LimitReachedRow
 from schemas.silver import GROUPS
 from schemas.states import Limit
 
@@ -123,7 +124,7 @@ class GroupLimits:
         groups = zip(touched["cluster"].to_pylist(), touched["group_id"].to_pylist(), strict=True)
         return touched.filter(pa.array([group[1] is None or group in kept for group in groups], pa.bool_()))
 
-    def _row(self, at: int, cluster: str, is_long: bool, groups: int, example: str) -> dict[str, Any]:  # noqa: FBT001 - a row
+    def _row(self, at: int, cluster: str, is_long: bool, groups: int, example: str) -> LimitReachedRow:  # noqa: FBT001 - a row
         return {
             "cluster": cluster,
             "limit_name": Limit.MAX_NAME_BYTES if is_long else Limit.MAX_GROUPS,

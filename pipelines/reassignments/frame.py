@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from pipelines.arrow_types import instants
 from pipelines.reassignments.rows import KINDS, reassignment_rows
 from pipelines.reassignments.statements import RULES_MS
-from pipelines.rows_of_tables import ddl, stored_batches
+from pipelines.rows_of_tables import by_table, ddl, stored_batches
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
 from schemas.silver import REASSIGNMENT_TABLES
 from schemas.tables import Table
@@ -116,4 +116,4 @@ def _rebuild(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         of_cluster = list(found)
         observations = [row["seen"] | {"body": json.loads(row["seen"]["body"])} for row in of_cluster if row["seen"]]
         lines = [row["line"] for row in of_cluster if row["line"]]
-        yield from stored_batches(reassignment_rows(cluster, observations, lines), REASSIGNMENT_TABLES)
+        yield from stored_batches(by_table(reassignment_rows(cluster, observations, lines)), REASSIGNMENT_TABLES)

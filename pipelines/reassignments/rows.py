@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from pipelines.reassignments.moves import Move, moves
 from pipelines.reassignments.progress import (
@@ -20,19 +20,18 @@ from pipelines.reassignments.progress import (
     stalled_since,
 )
 from pipelines.reassignments.statements import Brokers, Polled, standings, statements
-from schemas.silver import REASSIGNMENT_SAMPLES, REASSIGNMENTS
+from schemas.rows import ReassignmentRow, ReassignmentRows, ReassignmentSampleRow
 from schemas.states import ReassignmentState
 
 Row = dict[str, Any]
-Rows = dict[str, list[Row]]
 Key = tuple[str, int]
 
 KINDS = ("reassignments", "topic", "log_dirs")
 """Kinds of `admin_observations` that tell of reassignments. A failed call tells nothing: bounds widen by themselves."""
 
 
-def reassignment_rows(cluster: str, observations: Iterable[Row], events: Iterable[Row]) -> Rows:
-    """Rows by table name, in no order that the input has; the same input in any order and number gives the same.
+def reassignment_rows(cluster: str, observations: Iterable[Row], events: Iterable[Row]) -> ReassignmentRows:
+    """Return the rows of both tables; the same input in any order, any number of times, gives the same rows.
 
     Args:
         cluster: its name.
@@ -44,13 +43,12 @@ def reassignment_rows(cluster: str, observations: Iterable[Row], events: Iterabl
     for event in events:
         if event["topic"] is not None and event["partition"] is not None:
             lines[event["topic"], event["partition"]].append(event)
-    out: Rows = {REASSIGNMENTS.name: [], REASSIGNMENT_SAMPLES.name: []}
+    out: ReassignmentRows = {"reassignments": [], "reassignment_samples": []}
     for key in sorted(seen.moving() | _moving(lines)):
         for move, following in _with_next(_moves(seen, key, lines[key])):
-            row, taken = _row(seen, key, lines[key], move, following)
-            place = {"cluster": cluster, "topic": key[0], "partition": key[1]}
-            out[REASSIGNMENTS.name].append(place | row)
-            out[REASSIGNMENT_SAMPLES.name] += [place | each for each in _sample_rows(taken)]
+            row, taken = _row(cluster, seen, key, lines[key], move, following)
+            out["reassignments"].append(row)
+            out["reassignment_samples"] += _sample_rows(cluster, key, taken)
     return out
 
 
@@ -134,14 +132,20 @@ def _with_next(found: Sequence[Move]) -> list[tuple[Move, Move | None]]:
     return [(move, found[at + 1] if at + 1 < len(found) else None) for at, move in enumerate(found)]
 
 
-def _row(seen: _Seen, key: Key, lines: Sequence[Row], move: Move, following: Move | None) -> tuple[Row, list[Sample]]:
+def _row(
+    cluster: str, seen: _Seen, key: Key, lines: Sequence[Row], move: Move, following: Move | None
+) -> tuple[ReassignmentRow, list[Sample]]:
     polled = seen.of_partition(key)
     standing = Standings(standings(polled, lines))
     adding, removing = _difference(move)
     listed = [at for at, entry in polled.lists if entry is not None]
     taken = samples(move, adding, listed, seen.sizes_of(key), standing) if adding and not _at_once(move) else []
     last = _last(standing, move, following)
-    row = {
+    progress = _progress(move, adding, taken)
+    row: ReassignmentRow = {
+        "cluster": cluster,
+        "topic": key[0],
+        "partition": key[1],
         "started_at": move.started_at,
         "started_at_earliest": move.started_at_earliest,
         "original_replicas": _listed(move.original),
@@ -159,8 +163,27 @@ def _row(seen: _Seen, key: Key, lines: Sequence[Row], move: Move, following: Mov
         "completed_at_earliest": move.ended_at_earliest,
         "sources": sorted(source.name.lower() for source in move.sources),
         "evidence": move.evidence.value,
+        "state": progress.state.value if progress.state else None,
+        "bytes_total": progress.total,
+        "bytes_done": progress.done,
+        "progress": progress.share,
+        "bytes_per_second": progress.pace,
+        "eta_at": progress.eta_at,
+        "stalled_since_at": progress.stalled_since,
     }
-    return row | _progress(move, adding, taken), taken
+    return row, taken
+
+
+class _Progress(NamedTuple):
+    """Sizes in bytes, `share` of 1, `pace` in bytes a second, times in milliseconds; None where unknown."""
+
+    state: ReassignmentState | None
+    total: int | None
+    done: int | None
+    share: float | None
+    pace: float | None
+    eta_at: int | None
+    stalled_since: int | None
 
 
 def _at_once(move: Move) -> bool:
@@ -187,7 +210,7 @@ def _last(standing: Standings, move: Move, following: Move | None) -> Any:
     return after[0] if after else standing.at(move.ended_at)
 
 
-def _progress(move: Move, adding: Brokers, taken: Sequence[Sample]) -> Row:
+def _progress(move: Move, adding: Brokers, taken: Sequence[Sample]) -> _Progress:
     sized = [s for s in taken if s.total is not None]
     total = sized[-1].total if sized else None if adding else 0
     done = sized[-1].done if sized else None if adding else 0
@@ -203,22 +226,17 @@ def _progress(move: Move, adding: Brokers, taken: Sequence[Sample]) -> Row:
     eta = None
     if state == ReassignmentState.RUNNING and pace and pace > 0 and total is not None and done is not None:
         eta = sized[-1].at + round((total - done) * 1000 / pace)
-    return {
-        "state": state.value if state else None,
-        "bytes_total": total,
-        "bytes_done": done,
-        "progress": fraction,
-        "bytes_per_second": pace,
-        "eta_at": eta,
-        "stalled_since_at": since,
-    }
+    return _Progress(state, total, done, fraction, pace, eta, since)
 
 
-def _sample_rows(taken: Sequence[Sample]) -> list[Row]:
-    out = []
+def _sample_rows(cluster: str, key: Key, taken: Sequence[Sample]) -> list[ReassignmentSampleRow]:
+    out: list[ReassignmentSampleRow] = []
     for before, each in zip([None, *taken], taken, strict=False):
         out.append(
             {
+                "cluster": cluster,
+                "topic": key[0],
+                "partition": key[1],
                 "observed_at": each.at,
                 "bytes_done": each.done,
                 "bytes_total": each.total,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any
 
 from pipelines.silver.episodes import settled
 from pipelines.silver.generation_rows import generation_row, moved
@@ -19,6 +18,7 @@ from pipelines.silver.stalls import stalls
 from pipelines.silver.stops import Told, work_by_member
 from pipelines.silver.timeline import Timeline
 from pipelines.silver.triggers import Cause, cause
+from schemas.rows import GenerationOfGroup, GroupEventOfGroup
 from schemas.states import Evidence, GroupEventKind, RebalanceMode, Trigger
 
 
@@ -63,7 +63,7 @@ def _converted(timeline: Timeline, phase: Phase) -> Base | None:
     )
 
 
-def _lifecycle(phase: Phase, found: Lives, lines: Lines) -> Iterator[dict[str, Any]]:
+def _lifecycle(phase: Phase, found: Lives, lines: Lines) -> Iterator[GroupEventOfGroup]:
     first = phase.records[0] if phase.records else None
     if phase.is_taken_over and first is not None and first.at is not None:
         found = replace(found, created=[(i, r) for i, r in found.created if r.position != first.position])
@@ -85,7 +85,7 @@ def _of_generation(timeline: Timeline, phase: Phase, told: Told, following: Gene
     out["group_events"] += of_generation(g, story, done)
 
 
-def _after_conversion(row: dict[str, Any], before: frozenset[str], g: Generation) -> None:
+def _after_conversion(row: GenerationOfGroup, before: frozenset[str], g: Generation) -> None:
     """The last member of the other protocol left, which is why the group was converted and rebalanced."""
     row["joined_member_ids"] = sorted(g.members.keys() - before)
     row["left_member_ids"] = sorted(before - g.members.keys())

@@ -6,11 +6,12 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Position, Record
 from pipelines.silver.stalls import Stall
+from schemas.rows import GenerationOfGroup, RebalanceOfGroup
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 
@@ -26,8 +27,8 @@ class Foothold(NamedTuple):
 
 
 def episodes(
-    generations: list[dict[str, Any]], windows: list[Stall], quiet_ms: int, bases: Mapping[Position, Foothold]
-) -> list[dict[str, Any]]:
+    generations: list[GenerationOfGroup], windows: list[Stall], quiet_ms: int, bases: Mapping[Position, Foothold]
+) -> list[RebalanceOfGroup]:
     """One episode ends when no new rebalance begins within `quiet_ms` after one completed.
 
     One that was overtaken before it completed goes on. A start that is only bounded counts at its latest, the end of
@@ -37,7 +38,7 @@ def episodes(
     by_generation: dict[tuple[int, int], list[Stall]] = defaultdict(list)
     for window in windows:
         by_generation[window.incarnation, window.generation].append(window)
-    out: list[list[dict[str, Any]]] = []
+    out: list[list[GenerationOfGroup]] = []
     for row in generations:
         start = row["prepared_at"] if row["prepared_at"] is not None else row["prepared_at_latest"]
         last = out[-1][-1] if out else None
@@ -50,11 +51,16 @@ def episodes(
             out[-1].append(row)
         else:
             out.append([row])
-    return [_row(rows, by_generation) | _base(rows[0], bases) for rows in out]
+    return [_row(rows, by_generation, bases) for rows in out]
 
 
-def _row(rows: list[dict[str, Any]], by_generation: dict[tuple[int, int], list[Stall]]) -> dict[str, Any]:
+def _row(
+    rows: list[GenerationOfGroup],
+    by_generation: dict[tuple[int, int], list[Stall]],
+    bases: Mapping[Position, Foothold],
+) -> RebalanceOfGroup:
     first, last = rows[0], rows[-1]
+    base = bases.get((first["log_epoch"], first["source_offset"]))
     windows = [w for row in rows for w in by_generation[row["incarnation"], row["generation_id"]]]
     lost = [ms for w in windows if w.is_lost and (ms := w.milliseconds)]
     idle = [ms[1] for w in windows if w.cause == StallCause.NO_MEMBER and (ms := w.milliseconds)]
@@ -74,15 +80,8 @@ def _row(rows: list[dict[str, Any]], by_generation: dict[tuple[int, int], list[S
         "lost_resource_seconds_max": sum(ms[2] for ms in lost) / 1000,
         "idle_resource_seconds": sum(idle) / 1000,
         "evidence": worst,
-    }
-
-
-def _base(first: dict[str, Any], bases: Mapping[Position, Foothold]) -> dict[str, Any]:
-    position = first["log_epoch"], first["source_offset"]
-    base = bases.get(position)
-    return {
-        "log_epoch": position[0],
-        "source_offset": position[1],
+        "log_epoch": first["log_epoch"],
+        "source_offset": first["source_offset"],
         "settled_at": first["completed_at"],
         "base_log_epoch": base.position[0] if base else None,
         "base_offset": base.position[1] if base else None,

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from pipelines.arrow_types import stored
 from pipelines.limits import NAME_BYTES
 from pipelines.long_names import cut, parsed, shortened
-from pipelines.rows_of_tables import ddl, stored_batches
+from pipelines.rows_of_tables import by_table, ddl, stored_batches
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.generations import Base
 from pipelines.silver.history import History
@@ -113,12 +113,12 @@ def silver_of_few(
         for row in rows:
             if row["group_id"] is not None:
                 groups[row["cluster"], row["group_id"]][name].append(row)
-    out: dict[str, list[Row]] = {table.name: [] for table in SILVER}
+    out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in SILVER}
     for group in groups.keys() | stated.keys():
         cluster, group_id = group
         known = _history(cluster, group_id, groups[group], polled, name_bytes)
         base = _base(stated[group]) if group in stated else None
-        for name, found in silver_rows(known, quiet_ms, base, hosts).items():
+        for name, found in by_table(silver_rows(known, quiet_ms, base, hosts)).items():
             out[name] += found
     return {table: stored(out[table.name], table) for table in SILVER}
 
@@ -153,13 +153,13 @@ def _rebuild(
     quiet_ms: int, hosts: ClientHosts, polled: Polled, name_bytes: int, given: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in given for row in batch.to_pylist())
-    out: dict[str, list[Row]] = {table.name: [] for table in SILVER}
+    out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in SILVER}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
         history = {name: [row[name] for row in mine if row[name] is not None] for name in INPUTS}
         base = next((row["base"] for row in mine if row.get("base") is not None), None)
         known = _history(cluster, group_id, history, polled, name_bytes)
-        for name, found in silver_rows(known, quiet_ms, base and _base(base), hosts).items():
+        for name, found in by_table(silver_rows(known, quiet_ms, base and _base(base), hosts)).items():
             out[name] += found
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:
             yield from stored_batches(out, SILVER)

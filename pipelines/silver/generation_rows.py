@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Resource
 from pipelines.silver.lines import Story
 from pipelines.silver.stops import Work
 from pipelines.silver.triggers import Cause
 from schemas.coordinator_log import EventKind
+from schemas.rows import GenerationOfGroup, ResourceRow
 from schemas.states import Evidence, GroupProtocol, GroupType, NotCosted, Outcome
 
 APART_MS = 10_000
@@ -29,8 +28,8 @@ def group_type(g: Generation) -> GroupType:
     return TYPES.get(g.protocol_type, GroupType.OTHER)
 
 
-def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work], moved: int) -> dict[str, Any]:
-    """One row of `generations`, without cluster and group_id."""
+def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work], moved: int) -> GenerationOfGroup:
+    """Return the row of `generations`."""
     previous = g.previous
     before = previous.final_members if previous else {}
     start, earliest, latest = prepared(g, story)
@@ -76,7 +75,7 @@ def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work
         "resources_moved": None if g.is_closed else moved,
         "not_costed": _not_costed(g),
         "resources_not_costed": _resources_not_costed(g),
-        "missing_partitions": [{"name": t, "index": p[0]} for t, p in sorted(g.missing.items())] or None,
+        "missing_partitions": [ResourceRow(name=t, index=p[0]) for t, p in sorted(g.missing.items())] or None,
         "skipped_generations": _skipped(g, story),
         "is_empty": g.is_empty,
         "evidence": Evidence.BOUNDED if start is None else Evidence.OBSERVED,

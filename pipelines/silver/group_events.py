@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
 
 from pipelines.silver import registry, streams
 from pipelines.silver.generations import Generation, Lives, Member, Replacement
@@ -13,6 +12,7 @@ from pipelines.silver.lines import Story
 from pipelines.silver.modern.epochs import Seat
 from pipelines.silver.stops import Work, departure
 from schemas.coordinator_log import EventKind
+from schemas.rows import GroupEventOfGroup
 from schemas.states import Evidence, GroupEventKind, RebalanceMode
 
 DEPARTURES = {
@@ -42,7 +42,7 @@ def event_row(
     member_id: str = "",
     generation: int | None = None,
     detail: str | None = None,
-) -> dict[str, Any]:
+) -> GroupEventOfGroup:
     return {
         "event_at": at,
         "kind": kind,
@@ -57,7 +57,7 @@ def event_row(
     }
 
 
-def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Iterator[dict[str, Any]]:
+def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Iterator[GroupEventOfGroup]:
     """`created` and `dead` from records; what belongs to no generation from lines: fencing, moves of the coordinator,
     rebalances that failed, among them those `unfinished` ones that no generation followed yet.
     """
@@ -72,7 +72,7 @@ def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Ite
         yield _never_synced(event, lives.generations[-1].incarnation, Evidence.INFERRED)
 
 
-def lifecycle_lines(events: list[Event], lives: list[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+def lifecycle_lines(events: list[Event], lives: list[tuple[int, int]]) -> Iterator[GroupEventOfGroup]:
     """What belongs to no generation; `lives` are begin and incarnation of each."""
     for event in events:
         kind = ANYTIME.get(EventKind(event.kind))
@@ -101,7 +101,7 @@ def _said(event: Event) -> str | None:
     return reason
 
 
-def _never_synced(line: Event, incarnation: int, evidence: Evidence = Evidence.OBSERVED) -> dict[str, Any]:
+def _never_synced(line: Event, incarnation: int, evidence: Evidence = Evidence.OBSERVED) -> GroupEventOfGroup:
     number: int = line["generation_id"]
     return event_row(
         line.at,
@@ -113,7 +113,7 @@ def _never_synced(line: Event, incarnation: int, evidence: Evidence = Evidence.O
     )
 
 
-def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterator[dict[str, Any]]:
+def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterator[GroupEventOfGroup]:
     """Arrivals and departures that this generation shows, failed attempts before it, and what changed in the group."""
     previous = g.previous
     before = previous.final_members if previous else {}
@@ -137,13 +137,13 @@ def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterato
     yield from returns(g)
 
 
-def returns(g: Generation) -> Iterator[dict[str, Any]]:
+def returns(g: Generation) -> Iterator[GroupEventOfGroup]:
     """Static members that came back within the generation."""
     for change in g.replacements:
         yield _returned(g, change)
 
 
-def _arrival(g: Generation, story: Story, member: Member) -> dict[str, Any]:
+def _arrival(g: Generation, story: Story, member: Member) -> GroupEventOfGroup:
     line = story.arrived.get(member.member_id)
     started_it = story.preparing is not None and story.preparing["member_id"] == member.member_id
     line = line or (story.preparing if started_it else None)
@@ -158,7 +158,7 @@ def _arrival(g: Generation, story: Story, member: Member) -> dict[str, Any]:
     )
 
 
-def _departure(g: Generation, story: Story, member: Member, done: Work | None) -> dict[str, Any]:
+def _departure(g: Generation, story: Story, member: Member, done: Work | None) -> GroupEventOfGroup:
     gone = departure(member, story)
     if gone.line is None:
         return event_row(
@@ -192,13 +192,13 @@ def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None
     return "; ".join(filter(None, (detail, f"{waiting} connectors and tasks wait for it until {until}")))
 
 
-def _failed(g: Generation, story: Story) -> Iterator[dict[str, Any]]:
+def _failed(g: Generation, story: Story) -> Iterator[GroupEventOfGroup]:
     """Numbers between two records: attempts whose join phase ended and whose leader never synced."""
     for line in story.attempts:
         yield _never_synced(line, g.incarnation)
 
 
-def _refused(g: Generation) -> Iterator[dict[str, Any]]:
+def _refused(g: Generation) -> Iterator[GroupEventOfGroup]:
     """What the leader's assignment states as an error instead of handing out work."""
     told = {m.tasks.error for m in g.members.values() if m.tasks is not None}
     elections = {m.elected.error for m in g.members.values() if m.elected is not None}
@@ -215,7 +215,7 @@ def _refused(g: Generation) -> Iterator[dict[str, Any]]:
     )
 
 
-def _elected(g: Generation, previous: Generation | None) -> Iterator[dict[str, Any]]:
+def _elected(g: Generation, previous: Generation | None) -> Iterator[GroupEventOfGroup]:
     """The registry that its group elected, which is not the leader of the Kafka group."""
     now, before = _election(g), _election(previous)
     if now is None or (before is not None and before.member_id == now.member_id):
@@ -236,7 +236,7 @@ def _election(g: Generation | None) -> registry.Elected | None:
     return next((m.elected for m in g.members.values() if m.elected is not None), None) if g else None
 
 
-def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> Iterator[dict[str, Any]]:
+def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> Iterator[GroupEventOfGroup]:
     is_led = g.mode != RebalanceMode.NONE
     if is_led and g.leader != previous.leader and g.leader not in {c.member.member_id for c in previous.replacements}:
         yield event_row(
@@ -270,7 +270,7 @@ def _changes(g: Generation, previous: Generation, before: dict[str, Member]) -> 
             )
 
 
-def _returned(g: Generation, change: Replacement) -> dict[str, Any]:
+def _returned(g: Generation, change: Replacement) -> GroupEventOfGroup:
     return event_row(
         change.record.at if change.record.at is not None else g.synced_at,
         GroupEventKind.STATIC_RETURNED,

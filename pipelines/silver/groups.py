@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 from pipelines.silver.generation_rows import group_type
 from pipelines.silver.generations import Base, Generation, Lives
 from pipelines.silver.history import Event, History
 from schemas.coordinator_log import EventKind
+from schemas.rows import GroupOfGroup
 from schemas.states import Evidence, GroupProtocol, GroupState, GroupType
 
 OTHER_PROTOCOLS = {
@@ -17,39 +18,66 @@ OTHER_PROTOCOLS = {
 }
 
 
-def group_row(history: History, lives: Lives, base: Base | None) -> list[dict[str, Any]]:
-    """At most one row: a group known from log lines alone has none."""
+class LastState(NamedTuple):
+    """What the group's protocol tells of its state; `opened_at` is the start of a rebalance that has not completed."""
+
+    state: GroupState
+    since_at: int | None
+    evidence: Evidence
+    opened_at: int | None
+
+
+def group_row(history: History, lives: Lives, base: Base | None) -> list[GroupOfGroup]:
+    """Return at most one row: a group known from log lines alone has none."""
     if not history.records and history.commits.span() is None:
         return []
     last = lives.generations[-1] if lives.generations else None
-    state, since, evidence, opened = _state(history, last)
     kind, protocol = _kind(history, last)
-    return row_of(
-        history,
-        base,
-        incarnation=lives.incarnation,
-        group_type=kind,
-        group_protocol=protocol,
-        assignor=last.assignor if last else None,
-        state=state,
-        state_since_at=since,
-        generation_id=last.number if last else None,
-        member_count=len(last.final_members) if last else None,
-        open_rebalance_since_at=opened,
-        evidence=evidence,
-    )
+    return [
+        row_of(
+            history,
+            base,
+            _state(history, last),
+            incarnation=lives.incarnation,
+            group_type=kind,
+            group_protocol=protocol,
+            assignor=last.assignor if last else None,
+            generation_id=last.number if last else None,
+            member_count=len(last.final_members) if last else None,
+        )
+    ]
 
 
-def row_of(history: History, base: Base | None, *, state: GroupState, **known: Any) -> list[dict[str, Any]]:
-    """`known` are the columns that the group's protocol tells."""
+def row_of(
+    history: History,
+    base: Base | None,
+    last: LastState,
+    *,
+    incarnation: int,
+    group_type: GroupType,
+    group_protocol: GroupProtocol | None,
+    assignor: str | None,
+    generation_id: int | None,
+    member_count: int | None,
+) -> GroupOfGroup:
+    """Return the row of `groups`: what the group's protocol tells, with the first and last times of its history."""
     times = [r.at for r in history.records if r.at is not None] + list(history.commits.span() or ())
     seen = [*times, *(e.at for e in history.events)]
-    row = {
+    return {
+        "incarnation": incarnation,
+        "group_type": group_type,
+        "group_protocol": group_protocol,
+        "assignor": assignor,
+        "state": last.state,
+        "state_since_at": last.since_at,
+        "generation_id": generation_id,
+        "member_count": member_count,
+        "open_rebalance_since_at": last.opened_at,
         "first_seen_at": base.first_seen_at if base else min(seen, default=None),
         "last_record_at": max(times, default=None),
-        "is_deleted": state == GroupState.DEAD,
+        "is_deleted": last.state == GroupState.DEAD,
+        "evidence": last.evidence,
     }
-    return [known | {"state": state} | row]
 
 
 def _kind(history: History, last: Generation | None) -> tuple[GroupType, GroupProtocol | None]:
@@ -64,15 +92,14 @@ def _kind(history: History, last: Generation | None) -> tuple[GroupType, GroupPr
     return group_type(last), GroupProtocol.CLASSIC
 
 
-def _state(history: History, last: Generation | None) -> tuple[GroupState, int | None, Evidence, int | None]:
-    """State, since when, how that is known, and the start of a rebalance that has not completed."""
+def _state(history: History, last: Generation | None) -> LastState:
     newest = next((r for r in reversed(history.records) if r.kind == "GroupMetadata"), None)
     if any(r.kind != "GroupMetadata" for r in history.records[-1:]):
-        return GroupState.UNKNOWN, None, Evidence.INFERRED, None
+        return LastState(GroupState.UNKNOWN, None, Evidence.INFERRED, None)
     if newest is None:
-        return GroupState.EMPTY, None, Evidence.INFERRED, None
+        return LastState(GroupState.EMPTY, None, Evidence.INFERRED, None)
     if newest.value is None:
-        return GroupState.DEAD, newest.at, Evidence.OBSERVED, None
+        return LastState(GroupState.DEAD, newest.at, Evidence.OBSERVED, None)
     number = newest.value["generation"]
     done = last.synced_at if last is not None and last.number == number else newest.at
     opened = _opened(history.events, number, done)
@@ -82,10 +109,12 @@ def _state(history: History, last: Generation | None) -> tuple[GroupState, int |
             for e in history.events
         )
         state = GroupState.COMPLETING_REBALANCE if joined else GroupState.PREPARING_REBALANCE
-        return state, opened.at, Evidence.OBSERVED, opened.at
+        return LastState(state, opened.at, Evidence.OBSERVED, opened.at)
     if last is None or last.is_empty or last.number != number:
-        return GroupState.EMPTY, newest.at if last is None else last.joined_at, Evidence.OBSERVED, None
-    return GroupState.STABLE, last.synced_at, Evidence.OBSERVED if history.events else Evidence.BOUNDED, None
+        since = newest.at if last is None else last.joined_at
+        return LastState(GroupState.EMPTY, since, Evidence.OBSERVED, None)
+    evidence = Evidence.OBSERVED if history.events else Evidence.BOUNDED
+    return LastState(GroupState.STABLE, last.synced_at, evidence, None)
 
 
 def _opened(events: list[Event], number: int, done: int | None) -> Event | None:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pipelines.silver.generation_rows import prepared
 from pipelines.silver.generations import Generation, Member
 from pipelines.silver.history import Resource
 from pipelines.silver.lines import Story
 from pipelines.silver.stops import Work
+from schemas.rows import GenerationMemberOfGroup, ResourceRow
 
 
-def member_rows(g: Generation, story: Story, done: dict[str, Work], until: int | None) -> list[dict[str, Any]]:
+def member_rows(g: Generation, story: Story, done: dict[str, Work], until: int | None) -> list[GenerationMemberOfGroup]:
     """Rows of `generation_members`; a static replacement ends one member id and begins another."""
-    rows, starts = [], dict.fromkeys(g.members, g.synced_at)
+    starts = dict.fromkeys(g.members, g.synced_at)
     ends: dict[str, int | None] = dict.fromkeys(g.members, until)
     members: list[tuple[Member, frozenset[Resource]]] = [(m, m.assigned) for m in g.members.values()]
     assigned = {m.member_id: m.assigned for m in g.members.values()}
@@ -24,26 +23,27 @@ def member_rows(g: Generation, story: Story, done: dict[str, Work], until: int |
         assigned[change.member.member_id] = assigned[change.old]
         members.append((change.member, assigned[change.old]))
     _, begun, _ = prepared(g, story)
+    rows = []
     for member, given in members:
         in_join = member.member_id in g.members
         came = _rejoined(member.member_id, g, story, done, begun) if in_join else (None, None)
-        rows.append(
-            _member_row(g, member, given)
-            | {
-                "valid_from_at": starts[member.member_id],
-                "valid_to_at": ends[member.member_id],
-                "rejoined_at_earliest": came[0],
-                "rejoined_at_latest": came[1],
-            }
-        )
+        rows.append(_member_row(g, member, given, (starts[member.member_id], ends[member.member_id]), came))
     return rows
 
 
-def _member_row(g: Generation, member: Member, given: frozenset[Resource]) -> dict[str, Any]:
+def _member_row(
+    g: Generation,
+    member: Member,
+    given: frozenset[Resource],
+    valid: tuple[int, int | None],
+    rejoined: tuple[int, int] | tuple[None, None],
+) -> GenerationMemberOfGroup:
     return {
         "incarnation": g.incarnation,
         "generation_id": g.number,
         "member_id": member.member_id,
+        "valid_from_at": valid[0],
+        "valid_to_at": valid[1],
         "group_instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "client_host": member.client_host,
@@ -55,11 +55,17 @@ def _member_row(g: Generation, member: Member, given: frozenset[Resource]) -> di
         "owned": None if member.owned is None else resources(member.owned),
         "assigned": None if g.is_closed else resources(given),
         "standby": resources(member.tasks.standby) if member.tasks is not None else None,
+        # A record of a classic group does not tell warm-up tasks from standby tasks.
+        "warmup": None,
         "connect_delay_ms": member.worker.delay_ms if member.worker is not None else None,
+        "rejoined_at_earliest": rejoined[0],
+        "rejoined_at_latest": rejoined[1],
+        "reconciled_at": None,
     }
 
 
-def resources(of: frozenset[Resource]) -> list[dict[str, Any]]:
+def resources(of: frozenset[Resource]) -> list[ResourceRow]:
+    """Return resources in the order of their names and numbers."""
     return [{"name": name, "index": index} for name, index in sorted(of)]
 
 

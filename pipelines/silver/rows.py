@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import cast
 
+from pipelines.rows_of_tables import by_table
 from pipelines.silver.classic_rows import add_classic
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.episodes import episodes
@@ -14,15 +15,14 @@ from pipelines.silver.modern.rows import add_modern
 from pipelines.silver.phases import phases
 from pipelines.silver.stalls import Stall
 from pipelines.silver.timeline import Timeline
+from schemas.rows import SilverOfGroup, SilverRows, StallOfGroup
 from schemas.states import GroupProtocol
 
-Rows = dict[str, list[dict[str, Any]]]
 KEPT = ClientHosts()
 
 
-def silver_rows(history: History, quiet_ms: int, base: Base | None = None, hosts: ClientHosts = KEPT) -> Rows:
-    """Table name → rows, each with its key columns; instants are milliseconds since the epoch, clients' addresses what
-    `hosts` makes of them.
+def silver_rows(history: History, quiet_ms: int, base: Base | None = None, hosts: ClientHosts = KEPT) -> SilverRows:
+    """Return the rows of every silver table; `hosts` decides what becomes of clients' addresses.
 
     With a `base` the history begins at its record, and only the rows of later generations come out (of `group_events`
     those after its completion): the same that the whole history gives, provided that no resource was without an owner
@@ -46,13 +46,15 @@ def silver_rows(history: History, quiet_ms: int, base: Base | None = None, hosts
     bases = timeline.bases if len(parts) == 1 else {}
     out["rebalances"] += episodes(out["generations"], windows, quiet_ms, bases)
     out["group_events"] = list({(e["event_at"], e["kind"], e["member_id"]): e for e in out["group_events"]}.values())
-    for rows in out.values():
-        for row in rows:
-            row["cluster"], row["group_id"] = history.cluster, history.group_id
-    return out
+    return _with_group(out, history)
 
 
-def _stall_row(stall: Stall) -> dict[str, Any]:
+def _with_group(of_group: SilverOfGroup, history: History) -> SilverRows:
+    group = {"cluster": history.cluster, "group_id": history.group_id}
+    return cast("SilverRows", {name: [group | dict(row) for row in rows] for name, rows in by_table(of_group).items()})
+
+
+def _stall_row(stall: Stall) -> StallOfGroup:
     low, estimate, high = stall.milliseconds or (None, None, None)
     last, first = stall.last_commit, stall.first_commit
     return {

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from pipelines.silver.episodes import Foothold
 from pipelines.silver.generations import Base
 from pipelines.silver.history import History, Position, Resource
 from pipelines.silver.stalls import Ownership
 from pipelines.silver.workers import WorkerLog
-from schemas.silver import SILVER
+from schemas.rows import SilverOfGroup
 
 
 @dataclass(slots=True, kw_only=True)
@@ -25,7 +24,7 @@ class Timeline:
     base: Base | None
     quiet_ms: int
     ownership: Ownership
-    out: dict[str, list[dict[str, Any]]]
+    out: SilverOfGroup
     incarnation: int = 0
     number: int | None = None
     is_alive: bool = False
@@ -42,6 +41,13 @@ class Timeline:
             base=base,
             quiet_ms=quiet_ms,
             ownership=Ownership(history.commits, WorkerLog(history.worker_lines)),
-            out={table.name: [] for table in SILVER},
+            out={
+                "generations": [],
+                "generation_members": [],
+                "stalls": [],
+                "group_events": [],
+                "groups": [],
+                "rebalances": [],
+            },
             incarnation=base.incarnation if base else 0,
         )

@@ -11,6 +11,7 @@ from bench.simulated_group import Instance, Simulated
 from pipelines.arrow_types import stored
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.tables import Table
+from tests.whole_rows import whole
 
 START = 1_780_000_000_000
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000
@@ -42,7 +43,7 @@ def tables(groups: list[Simulated], *, since: int = 0, until: int = 1 << 60) -> 
 
 
 def table_of(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
-    return stored([row | {"cluster": CLUSTER} for row in rows], table)
+    return stored([whole(row | {"cluster": CLUSTER}, table) for row in rows], table)
 
 
 def groups_table(groups: list[Simulated], until: int) -> pa.Table:

@@ -19,6 +19,7 @@ from pipelines.arrow_types import stored
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from tests.gold.simulated import CLUSTER, DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
+from tests.whole_rows import whole
 
 
 def stormy() -> list[Any]:
@@ -125,7 +126,9 @@ def test_what_was_announced_of_those_hit_alone_tells_them_from_the_rest(kept) ->
     ]
     kept.goes_on_until(START + 3 * HOUR)
     kept.update()
-    write_deltalake(table_path(kept.folder, MARKS), stored(({"cluster": CLUSTER} | mark for mark in marks), MARKS))
+    write_deltalake(
+        table_path(kept.folder, MARKS), stored([whole({"cluster": CLUSTER} | mark, MARKS) for mark in marks], MARKS)
+    )
     _, fleet = kept.update()
     by_attribute = {d["attribute"]: d for d in fleet["differences"]}
     assert (by_attribute["mark"]["value"], by_attribute["mark"]["share"]) == ("v2.31", 1.0)

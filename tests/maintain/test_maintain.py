@@ -43,6 +43,7 @@ from tests.maintain.conftest import (
     silver_again,
     texts,
 )
+from tests.whole_rows import whole
 
 NEVER = {"keep_commits_days": 0, "keep_bronze_days": 0}
 OLD_DAYS = 100
@@ -261,7 +262,9 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
     old, late = [earlier(part) for part in parts], parts.pop()
     make(spark, warehouse, [*old, *parts])
     newest, settings = newest_ms(warehouse), Settings(warehouse=warehouse, quiet_ms=QUIET_MS)
-    small_table.append(warehouse, JOB_RUNS, [{"job": "j", "run_id": "r", "told_at": at} for at in (1, newest)])
+    small_table.append(
+        warehouse, JOB_RUNS, [whole({"job": "j", "run_id": "r", "told_at": at}, JOB_RUNS) for at in (1, newest)]
+    )
     said = maintained(spark, warehouse, now_ms=newest + DAY_MS, keep_commits_days=90, keep_bronze_days=90)
     assert 3 == len([line for line in said if "older than 90 days deleted" in line]), said
     assert 1 == len(rows(warehouse, JOB_RUNS))

@@ -13,6 +13,7 @@ from jobs.checks.quality_suite import Suite, example_of
 from pipelines.arrow_types import stored
 from schemas.rules import CHECKED, Kind, Rule, rules_of
 from schemas.tables import Table
+from tests.whole_rows import whole
 
 Row = dict[str, Any]
 MANY = 10_000
@@ -75,7 +76,8 @@ def _others(given: Made, rule: Rule) -> pa.Table:
     """What a reference leads to, for all rows but those that are to lead nowhere."""
     other = next(table for table in CHECKED if table.name == rule.other)
     kept = [row for row in given.rows if row not in given.breaking[rule.name]]
-    return stored([dict(zip(rule.other_columns, (row[c] for c in rule.columns), strict=True)) for row in kept], other)
+    keys = [dict(zip(rule.other_columns, (row[c] for c in rule.columns), strict=True)) for row in kept]
+    return stored([whole(key, other) for key in keys], other)
 
 
 def _changes(table: Table, rule: Rule) -> Iterator[Row]:

@@ -23,11 +23,13 @@ from jobs.tables.conflicts import turn
 from schemas.operations import JOB_RUNS
 from schemas.states import JobOutcome
 from tests.waiting import wait_until
+from tests.whole_rows import whole
 
 RUNNING = """
 import sys, time
 from pathlib import Path
 from jobs.processes.runs import Runs
+from tests.whole_rows import whole
 
 with Runs(warehouse=Path(sys.argv[1]), job="build", say=print) as runs, runs.until_terminated():
     print("running", flush=True)
@@ -157,7 +159,7 @@ def test_only_the_first_end_counts(there) -> None:
 
 
 def test_many_runs_do_not_become_many_files(there) -> None:
-    row = {"job": "notify", "started_at": 1, "outcome": "running", "told_at": 1}
+    row = whole({"job": "notify", "started_at": 1, "outcome": "running", "told_at": 1}, JOB_RUNS)
     for number in range(small_table.MOST_FILES + 2):
         small_table.append(there, JOB_RUNS, [row | {"run_id": str(number)}])
     table = DeltaTable(str(there / JOB_RUNS.name))
@@ -167,7 +169,7 @@ def test_many_runs_do_not_become_many_files(there) -> None:
 
 def test_who_compacts_waits_for_another_who_does(there) -> None:
     """Both would win, and each run would be there twice."""
-    row = {"job": "notify", "started_at": 1, "outcome": "running", "told_at": 1}
+    row = whole({"job": "notify", "started_at": 1, "outcome": "running", "told_at": 1}, JOB_RUNS)
     path = str(there / JOB_RUNS.name)
     for number in range(small_table.MOST_FILES):
         small_table.append(there, JOB_RUNS, [row | {"run_id": str(number)}])

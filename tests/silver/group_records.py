@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from pipelines.silver.history import History
-from pipelines.silver.rows import Rows, silver_rows
+from pipelines.silver.rows import silver_rows
+from schemas.rows import SilverRows
 
 T1, T2 = "topicAAAAAAAAAAAAAAAAA1", "topicBBBBBBBBBBBBBBBBB2"
 Body = tuple[str, str | None, dict[str, Any] | None, dict[str, Any]]
@@ -150,7 +151,7 @@ class Script:
         self.events.append(row | more)
         return self
 
-    def rows(self) -> Rows:
+    def rows(self) -> SilverRows:
         return silver_rows(self.history(), 10_000)
 
     def history(self) -> History:

@@ -10,7 +10,8 @@ from zoneinfo import ZoneInfo
 from pipelines.coordinator_events import Event, parse_line
 from pipelines.log_layouts import layout
 from pipelines.silver.history import History
-from pipelines.silver.rows import Rows, silver_rows
+from pipelines.silver.rows import silver_rows
+from schemas.rows import SilverRows
 
 START = 1_795_246_000_000
 GROUP = "orders"
@@ -135,5 +136,5 @@ def history(records: Sequence[Record], lines: Sequence[Line] = ()) -> History:
     return History.of("kafka", GROUP, rows, [], lines)
 
 
-def rows(records: Sequence[Record], lines: Sequence[Line] = ()) -> Rows:
+def rows(records: Sequence[Record], lines: Sequence[Line] = ()) -> SilverRows:
     return silver_rows(history(records, lines), 10_000)

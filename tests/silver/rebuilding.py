@@ -14,8 +14,9 @@ from jobs.replay import Batch, Capture, bronze_of, split
 from pipelines.arrow_types import instants
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.history import History
-from pipelines.silver.rows import KEPT, Rows, silver_rows
+from pipelines.silver.rows import KEPT, silver_rows
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
+from schemas.rows import SilverRows
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
@@ -71,8 +72,8 @@ def _milliseconds(row: dict[str, Any], times: tuple[str, ...]) -> dict[str, Any]
     return row
 
 
-def silver_of(given: list[Batch], name: str, hosts: ClientHosts = KEPT) -> Rows:
-    out: Rows = defaultdict(list)
+def silver_of(given: list[Batch], name: str, hosts: ClientHosts = KEPT) -> SilverRows:
+    out: SilverRows = defaultdict(list)
     for history in histories(given, Capture(CAPTURES / name).meta):
         for table, rows in silver_rows(history, 10_000, hosts=hosts).items():
             out[table] += rows

@@ -11,7 +11,8 @@ import pytest
 from jobs.replay import Capture
 from pipelines.gold.rows import Terms, broker, gold_rows
 from pipelines.silver.client_hosts import TOKEN, ClientHosts, HostPolicy
-from pipelines.silver.rows import Rows, silver_rows
+from pipelines.silver.rows import silver_rows
+from schemas.rows import SilverRows
 from tests.silver.rebuilding import CAPTURES, batches, histories, silver_of, with_duplicates
 from tests.silver.test_determinism import comparable
 
@@ -21,7 +22,7 @@ NAMES = ("share_registry", "connect", "streams", "migration", "eager_churn")
 RECORDED = ("127.0.0.1", "localhost")
 
 
-def told(rows: Rows) -> str:
+def told(rows: SilverRows) -> str:
     """All there is to read in silver, and in the gold made of it."""
     out, of_group = [repr(rows)], defaultdict(lambda: defaultdict(list))
     for table, found in rows.items():

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.silver.rows import Rows
+from schemas.rows import SilverRows
 from tests.silver.group_records import (
     Script,
     classic,
@@ -27,11 +27,11 @@ CLASSIC_MEMBER = {
 
 
 @pytest.fixture(scope="module")
-def recorded() -> Rows:
+def recorded() -> SilverRows:
     return silver_of(batches("migration"), "migration")
 
 
-def numbers(rows: Rows, group: str = "g") -> list[tuple[int, int, str]]:
+def numbers(rows: SilverRows, group: str = "g") -> list[tuple[int, int, str]]:
     return [
         (g["incarnation"], g["generation_id"], g["group_protocol"].value)
         for g in rows["generations"]
@@ -39,7 +39,7 @@ def numbers(rows: Rows, group: str = "g") -> list[tuple[int, int, str]]:
     ]
 
 
-def kinds(rows: Rows, *of: str, group: str = "g") -> list[tuple[str, int | None]]:
+def kinds(rows: SilverRows, *of: str, group: str = "g") -> list[tuple[str, int | None]]:
     found = [e for e in rows["group_events"] if e["group_id"] == group and e["kind"] in of]
     return [(e["kind"].value, e["generation_id"]) for e in sorted(found, key=lambda e: e["event_at"])]
 

@@ -9,7 +9,8 @@ import pytest
 
 from jobs.replay import Capture
 from pipelines.silver.history import History, Record
-from pipelines.silver.rows import Rows, silver_rows
+from pipelines.silver.rows import silver_rows
+from schemas.rows import SilverRows
 from tests.silver.rebuilding import CAPTURES, batches, histories
 
 NAMES = ("rolling_restart", "migration")
@@ -20,7 +21,7 @@ def recorded(request) -> list[History]:
     return histories(batches(request.param), Capture(CAPTURES / request.param).meta)
 
 
-def rebuilt(history: History, records: list[Record]) -> Rows:
+def rebuilt(history: History, records: list[Record]) -> SilverRows:
     return silver_rows(dataclasses.replace(history, records=records), 10_000)
 
 
@@ -31,7 +32,7 @@ def compacted(records: list[Record], upto: int) -> list[Record]:
     return [r for i, r in enumerate(records) if i >= upto or r.position in kept]
 
 
-def stops(rows: Rows) -> set[tuple[int, str, int]]:
+def stops(rows: SilverRows) -> set[tuple[int, str, int]]:
     return {(s["stopped_by_offset"], s["name"], s["index"]) for s in rows["stalls"]}
 
 

@@ -87,6 +87,7 @@ def run(now: int, job: str, outcome: str, *, began: float, told: float, run_id: 
     return {
         "job": job, "run_id": run_id, "told_at": at, "started_at": now - int(began * MINUTE), "outcome": outcome,
         "ended_at": None if outcome == "running" else at, "error": error, "regroup_version": "0.1.0", "host": "h",
+        "part_of": None, "pid": 1,
     }  # fmt: skip
 
 

@@ -32,6 +32,7 @@ from schemas.tables import schema_version
 from tests.jobs.conftest import CLUSTER, differing, silver
 from tests.silver.rebuilding import CAPTURES
 from tests.ui.reading import words
+from tests.whole_rows import whole
 
 GROUP = "payments-eager"
 NOW = 1_795_312_800_000
@@ -118,9 +119,9 @@ def test_the_pages_and_doctor_name_a_newer_warehouse(newer) -> None:
 def test_a_small_table_of_an_earlier_version_gains_columns_and_version(warehouse, monkeypatch) -> None:
     earlier = replace(JOB_RUNS, columns=JOB_RUNS.columns[:-2])
     row = {"job": "build", "run_id": "1", "told_at": 1, "started_at": 1}
-    small_table.append(warehouse, earlier, [row])
+    small_table.append(warehouse, earlier, [whole(row, earlier)])
     monkeypatch.setattr("jobs.tables.create_tables.SCHEMA_VERSION", 2)
-    small_table.append(warehouse, JOB_RUNS, [row | {"run_id": "2", "pid": 7}])
+    small_table.append(warehouse, JOB_RUNS, [whole(row | {"run_id": "2", "pid": 7}, JOB_RUNS)])
     found = DeltaTable(table_path(warehouse, JOB_RUNS))
     assert sorted(found.to_pyarrow_table()["pid"].to_pylist(), key=str) == [7, None]
     assert schema_version(found.metadata().configuration) == 2

@@ -7,13 +7,12 @@ there gets it again, whatever happened in between.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 from pipelines.gold.alerts.alert import Alert
 from pipelines.gold.alerts.rules import Verdict
+from schemas.rows import AlertRow
 from schemas.states import AlertName, AlertSeverity
 
-Row = dict[str, Any]
 RESOLVED_FOR_MS = 5 * 60_000
 """An Alertmanager is told of a resolved alert for so long, as Prometheus does."""
 
@@ -22,13 +21,13 @@ GIVEN_UP_MS = 24 * 3_600_000
 
 
 def carried(
-    rows: Iterable[Mapping[str, Any]], verdicts: Sequence[Verdict], now_ms: int, link: Callable[[Alert], str]
-) -> list[Row]:
+    rows: Iterable[AlertRow], verdicts: Sequence[Verdict], now_ms: int, link: Callable[[Alert], str]
+) -> list[AlertRow]:
     """The rows as they are after the verdicts: open ones go on, get another severity or end, new ones are added.
 
     Clusters without a verdict stay as they are. What holds again since the same instant opens its row again.
     """
-    table = {key_of(row): dict(row) for row in rows}
+    table = {key_of(row): row.copy() for row in rows}
     holding = {(v.cluster, a.name, a.subject): a for v in verdicts for a in v.alerts}
     unknown = {(v.cluster, name) for v in verdicts for name in v.unknown}
     judged = {v.cluster for v in verdicts}
@@ -39,29 +38,30 @@ def carried(
         if alert is not None:
             _go_on(row, alert)
         elif (row["cluster"], row["alert_name"]) not in unknown:
-            row.update(resolved_at=now_ms, sent_to=[], last_error=None)
+            row["resolved_at"], row["sent_to"], row["last_error"] = now_ms, [], None
     for alert in holding.values():
         row = _raised(alert, now_ms, link)
         again = table.get(key_of(row))
         if again is not None:
             # The same incident: its history and its link stay.
-            row |= {name: again[name] for name in ("raised_at", "dashboard_url", "last_sent_at")}
+            row["raised_at"], row["last_sent_at"] = again["raised_at"], again["last_sent_at"]
+            row["dashboard_url"] = again["dashboard_url"]
         table[key_of(row)] = row
     return list(table.values())
 
 
-def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The table's key."""
+def key_of(row: AlertRow) -> tuple[str, str, str, int]:
+    """Return the row's key in the table."""
     return row["cluster"], row["alert_name"], row["subject"], row["started_at"]
 
 
-def _go_on(row: Row, alert: Alert) -> None:
-    row.update(summary=alert.summary, description=alert.description, evidence=alert.evidence)
+def _go_on(row: AlertRow, alert: Alert) -> None:
+    row["summary"], row["description"], row["evidence"] = alert.summary, alert.description, alert.evidence
     if alert.severity is AlertSeverity.PAGE and row["severity"] != AlertSeverity.PAGE:
-        row.update(severity=AlertSeverity.PAGE, sent_to=[])
+        row["severity"], row["sent_to"] = AlertSeverity.PAGE, []
 
 
-def _raised(alert: Alert, now_ms: int, link: Callable[[Alert], str]) -> Row:
+def _raised(alert: Alert, now_ms: int, link: Callable[[Alert], str]) -> AlertRow:
     return {
         "cluster": alert.cluster,
         "alert_name": alert.name,
@@ -80,20 +80,20 @@ def _raised(alert: Alert, now_ms: int, link: Callable[[Alert], str]) -> Row:
     }
 
 
-def is_due(row: Mapping[str, Any], receiver: str, now_ms: int, resend_ms: int | None) -> bool:
+def is_due(row: AlertRow, receiver: str, now_ms: int, resend_ms: int | None) -> bool:
     """Whether the receiver has to be told (again). `resend_ms` None: it is told each state once."""
     resolved = row["resolved_at"]
     if receiver not in row["sent_to"]:
         return resolved is None or now_ms - resolved <= GIVEN_UP_MS
     if resend_ms is None or (resolved is not None and now_ms - resolved > RESOLVED_FOR_MS):
         return False
-    return bool(now_ms - row["last_sent_at"] >= resend_ms)
+    return row["last_sent_at"] is None or now_ms - row["last_sent_at"] >= resend_ms
 
 
-def told(row: Mapping[str, Any], outcomes: Mapping[str, str | None], now_ms: int) -> Row:
+def told(row: AlertRow, outcomes: Mapping[str, str | None], now_ms: int) -> AlertRow:
     """The row after it was sent: receiver → None where it took it, else why not."""
     if not outcomes:
-        return dict(row)
+        return row.copy()
     took = {name for name, error in outcomes.items() if error is None}
     failed = {name: error for name, error in outcomes.items() if error is not None}
     sent_to = sorted((set(row["sent_to"]) | took) - failed.keys())

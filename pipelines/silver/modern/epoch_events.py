@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from pipelines.silver.group_events import event_row
 from pipelines.silver.modern.epochs import Course, Happening, What
 from pipelines.silver.modern.exits import Exit
 from pipelines.silver.modern.hand_overs import Exits
+from schemas.rows import GroupEventOfGroup
 from schemas.states import Evidence, GroupEventKind, Trigger
 
 KINDS = {
@@ -31,7 +31,7 @@ EXITS = {
 }
 
 
-def epoch_events(course: Course, exits: Exits) -> Iterator[dict[str, Any]]:
+def epoch_events(course: Course, exits: Exits) -> Iterator[GroupEventOfGroup]:
     for happening in course.happenings:
         seat, position = happening.seat, happening.record.position
         if happening.record.at is None:
@@ -44,7 +44,7 @@ def epoch_events(course: Course, exits: Exits) -> Iterator[dict[str, Any]]:
             yield _row(happening, KINDS[happening.what], Evidence.OBSERVED, _detail(happening))
 
 
-def _gone(happening: Happening, found: Exit | None) -> dict[str, Any]:
+def _gone(happening: Happening, found: Exit | None) -> GroupEventOfGroup:
     if found is None or (found.line is None and found.trigger == Trigger.UNKNOWN):
         detail = "gone by then; whether it left or was expelled is not recorded"
         return _row(happening, GroupEventKind.LEFT, Evidence.INFERRED, detail)
@@ -71,7 +71,7 @@ def _detail(happening: Happening) -> str | None:
     return None
 
 
-def _row(happening: Happening, kind: GroupEventKind, evidence: Evidence, detail: str | None) -> dict[str, Any]:
+def _row(happening: Happening, kind: GroupEventKind, evidence: Evidence, detail: str | None) -> GroupEventOfGroup:
     return event_row(
         happening.record.at or 0,
         kind,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
 from pipelines.silver.history import Event, Resource
 from pipelines.silver.member_rows import resources
@@ -12,6 +11,7 @@ from pipelines.silver.modern.epochs import FIRST_EPOCHS, NOTHING, Epoch, Given, 
 from pipelines.silver.phases import NEAR_MS
 from pipelines.silver.triggers import Cause
 from schemas.coordinator_log import EventKind
+from schemas.rows import GenerationMemberOfGroup, GenerationOfGroup
 from schemas.states import Evidence, GroupProtocol, GroupType, Outcome, RebalanceMode
 
 TYPES = {
@@ -23,8 +23,8 @@ TYPES = {
 
 def epoch_row(
     epoch: Epoch, protocol: GroupProtocol, why: Cause, lines: EpochLines, moved: int | None
-) -> dict[str, Any]:
-    """One row of `generations`; the bump is stated by its record, so it is the start as well."""
+) -> GenerationOfGroup:
+    """Return the row of `generations`; the bump is stated by its record, so it is the start as well."""
     at, completed = epoch.joined_at, epoch.completed_at
     length = None if completed is None else completed - at
     slowest, waited = _slowest(epoch)
@@ -66,6 +66,9 @@ def epoch_row(
         "left_member_ids": sorted(epoch.before.keys() - seats.keys()) if previous else None,
         "resources_assigned": None if epoch.target is None and not epoch.is_empty else _count(epoch),
         "resources_moved": moved,
+        "not_costed": None,
+        "resources_not_costed": None,
+        "missing_partitions": None,
         # Each epoch is a record: a number that is missing was compacted away.
         "skipped_generations": 0 if _follows(epoch) else None,
         "is_empty": epoch.is_empty,
@@ -116,12 +119,12 @@ def _slowest(epoch: Epoch) -> tuple[str | None, int | None]:
     return reached[0][1], reached[0][0] - max(reached[1][0], epoch.synced_at or 0)
 
 
-def member_rows(epoch: Epoch, until: int | None) -> list[dict[str, Any]]:
+def member_rows(epoch: Epoch, until: int | None) -> list[GenerationMemberOfGroup]:
     """Rows of `generation_members`."""
     return [_member_row(epoch, seat, until) for _, seat in sorted(epoch.seats.items())]
 
 
-def _member_row(epoch: Epoch, seat: Seat, until: int | None) -> dict[str, Any]:
+def _member_row(epoch: Epoch, seat: Seat, until: int | None) -> GenerationMemberOfGroup:
     member_id = seat.member_id
     stood = epoch.owned.get(member_id)
     given = (epoch.target or {}).get(member_id, Given()) if epoch.target is not None else None
@@ -145,6 +148,9 @@ def _member_row(epoch: Epoch, seat: Seat, until: int | None) -> dict[str, Any]:
         "assigned": None if given is None else resources(given.active),
         "standby": None if given is None else resources(given.standby),
         "warmup": None if given is None else resources(given.warmup),
+        "connect_delay_ms": None,
+        "rejoined_at_earliest": None,
+        "rejoined_at_latest": None,
         "reconciled_at": epoch.reconciled.get(member_id) if epoch.synced_at is not None else None,
     }
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from itertools import zip_longest
-from typing import Any
 
 from pipelines.silver.episodes import cuts
 from pipelines.silver.group_events import lifecycle_lines
-from pipelines.silver.groups import row_of
+from pipelines.silver.groups import LastState, row_of
 from pipelines.silver.modern.course import walked
 from pipelines.silver.modern.epoch_events import epoch_events
 from pipelines.silver.modern.epoch_rows import TYPES, EpochLines, assignor, epoch_row, member_rows, moved, rename
@@ -22,6 +21,7 @@ from pipelines.silver.modern.topics import TopicNames
 from pipelines.silver.phases import Phase
 from pipelines.silver.stalls import END
 from pipelines.silver.timeline import Timeline
+from schemas.rows import GroupOfGroup
 from schemas.states import Evidence, GroupProtocol
 
 
@@ -85,23 +85,22 @@ def _incarnations(course: Course) -> list[tuple[int, int]]:
     return [(e.joined_at, e.incarnation) for e in course.epochs]
 
 
-def _group(timeline: Timeline, phase: Phase, course: Course) -> list[dict[str, Any]]:
+def _group(timeline: Timeline, phase: Phase, course: Course) -> list[GroupOfGroup]:
     last = _living(course)
     opened = _opened(course) if last is not None else None
-    return row_of(
-        timeline.history,
-        timeline.base,
-        incarnation=course.incarnation,
-        group_type=TYPES[phase.protocol],
-        group_protocol=phase.protocol,
-        assignor=assignor(last.seats.values()) if last else None,
-        state=course.state,
-        state_since_at=course.state_since,
-        generation_id=course.epochs[-1].number if course.epochs else None,
-        member_count=len(course.members) if course.epochs else None,
-        open_rebalance_since_at=opened,
-        evidence=Evidence.OBSERVED,
-    )
+    return [
+        row_of(
+            timeline.history,
+            timeline.base,
+            LastState(course.state, course.state_since, Evidence.OBSERVED, opened),
+            incarnation=course.incarnation,
+            group_type=TYPES[phase.protocol],
+            group_protocol=phase.protocol,
+            assignor=assignor(last.seats.values()) if last else None,
+            generation_id=course.epochs[-1].number if course.epochs else None,
+            member_count=len(course.members) if course.epochs else None,
+        )
+    ]
 
 
 def _living(course: Course) -> Epoch | None:
