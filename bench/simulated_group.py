@@ -238,6 +238,7 @@ class Simulated:
                     self.kind, "cooperative"
                 ),
                 "trigger": trigger,
+                "trigger_member_id": None,
                 "trigger_evidence": "observed" if self.is_logged else "inferred",
                 "is_empty": not members,
                 "member_count": len(members),

@@ -36,7 +36,7 @@ from jobs.tables.conflicts import insist
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
 from schemas.bronze import QUARANTINE
-from schemas.gold import DIFFERENCES
+from schemas.gold import BY_GROUP, DIFFERENCES
 from schemas.tables import Table
 
 NOT_BEFORE, NOT_AFTER = r"(?<![A-Za-z0-9_-]|[A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"
@@ -44,6 +44,9 @@ NOT_BEFORE, NOT_AFTER = r"(?<![A-Za-z0-9_-]|[A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|
 
 SIDES = ("before", "after")
 PASSES = 4
+
+FIELDS = {DIFFERENCES: "value", BY_GROUP: "group_id"}
+"""Of columns of lists of structs, the field that may hold a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,9 +281,10 @@ def _told(table: Table, name: Name) -> dict[str, tuple[Column, Column]]:
                 )
             case "BINARY":
                 found[column.name] = (_in_bytes(old, name), _bytes_instead(old, name))
-            case kind if kind == DIFFERENCES:
-                values = F.transform(old, lambda each: each["value"])
-                changed = F.transform(old, lambda each: each.withField("value", instead(each["value"])))
+            case kind if kind in FIELDS:
+                field = FIELDS[kind]
+                values = F.transform(old, lambda each, field=field: each[field])
+                changed = F.transform(old, lambda each, field=field: each.withField(field, instead(each[field])))
                 found[column.name] = (is_among(values), changed)
     no = F.lit(False)  # noqa: FBT003 - a literal
     return {column: (F.coalesce(holds, no), value) for column, (holds, value) in found.items()}

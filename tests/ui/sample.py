@@ -18,8 +18,9 @@ from uuid import NAMESPACE_URL, uuid5
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from pipelines.arrow_types import TYPES as STORED
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import DIFFERENCES, MARKS, STORMS
+from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, MARKS, STORMS
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
@@ -45,6 +46,8 @@ TYPES = {
             ]
         )
     ),
+    BY_GROUP: STORED[BY_GROUP],
+    CAUSES: STORED[CAUSES],
     "BINARY": pa.binary(),
     RESOURCES: pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())])),
 }
