@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -282,12 +282,17 @@ def _told(table: Table, name: Name) -> dict[str, tuple[Column, Column]]:
             case "BINARY":
                 found[column.name] = (_in_bytes(old, name), _bytes_instead(old, name))
             case kind if kind in FIELDS:
-                field = FIELDS[kind]
-                values = F.transform(old, lambda each, field=field: each[field])
-                changed = F.transform(old, lambda each, field=field: each.withField(field, instead(each[field])))
-                found[column.name] = (is_among(values), changed)
+                found[column.name] = (is_among(_fields(old, FIELDS[kind])), _fields_instead(old, FIELDS[kind], instead))
     no = F.lit(False)  # noqa: FBT003 - a literal
     return {column: (F.coalesce(holds, no), value) for column, (holds, value) in found.items()}
+
+
+def _fields(structs: Column, field: str) -> Column:
+    return F.transform(structs, lambda each: each[field])
+
+
+def _fields_instead(structs: Column, field: str, instead: Callable[[Column], Column]) -> Column:
+    return F.transform(structs, lambda each: each.withField(field, instead(each[field])))
 
 
 def _in_bytes(raw: Column, name: Name) -> Column:

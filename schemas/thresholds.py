@@ -28,8 +28,12 @@ LOOP = 3
 
 PAUSED_MS = 3_500
 """A process that only paused hears at its next heartbeat, after 3 s by default, that it was dropped, and joins again at
-once; a new process has to start first.
+once; a new process has to start first. One return within this is taken for that of the same process: with 5 s, recorded
+processes that were killed and started again would be, too.
 """
+
+PAUSED_LOOP_MS = 5_000
+"""The same for the median of several returns in a row, which one fast start does not decide: 3 s and two requests."""
 
 REPLACED_MS = 10 * MINUTE_MS
 """A rolling update that starts the new process first is through with each pair by then."""

@@ -52,7 +52,7 @@ SELECT * FROM near WHERE place <= $most AND (place <= 2 OR resources <= {REPLAYE
 
 OF_TABLE = {
     GENERATIONS: "SELECT {columns} FROM generations JOIN chosen USING (group_id, incarnation, generation_id) "
-    "WHERE cluster = $cluster",
+    "WHERE cluster = $cluster AND epoch_ms(joined_at) <= $end",
     GENERATION_MEMBERS: "SELECT {columns} FROM generation_members "
     "JOIN chosen USING (group_id, incarnation, generation_id) "
     "WHERE cluster = $cluster AND epoch_ms(valid_from_at) <= $end",

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.gold.instance_tracker import Instance, Membership, instances
+from pipelines.gold.instance_tracker import Instance, Membership, instances, is_same_process
 from pipelines.gold.memberships import GONE, how_by_trigger, is_recorded, stopped_at
 from schemas.states import Evidence, GroupEventKind
-from schemas.thresholds import PAUSED_MS, RESTART_MS, SCALED_MS
+from schemas.thresholds import RESTART_MS, SCALED_MS
 
 Row = Mapping[str, Any]
 Happening = tuple[Row, Row | None]
@@ -44,19 +44,8 @@ class Turn:
 
     @property
     def is_itself(self) -> bool:
-        """It is the process that was dropped, not the next one, as far as that can be told: a member of the consumer
-        protocol keeps its id; of the classic protocol it is back at once, where it was.
-        """
-        one, before = self.membership, self.before
-        if before is None or before.gone_at is None:
-            return False
-        is_there = (one.client_id, one.client_host, one.group_instance_id) == (
-            before.client_id,
-            before.client_host,
-            before.group_instance_id,
-        )
-        is_soon = 0 <= one.arrived_at - before.gone_at <= PAUSED_MS
-        return one.member_id == before.member_id or (is_there and is_soon)
+        """It is the process that was dropped before, not the next one."""
+        return self.before is not None and is_same_process(self.before, self.membership)
 
     @property
     def is_scaled(self) -> bool:

@@ -13,6 +13,7 @@ from heapq import heappop, heappush
 
 from pipelines.gold.instance_names import NAMES, Name
 from schemas.states import Evidence, GroupEventKind
+from schemas.thresholds import PAUSED_MS
 
 Number = tuple[int, int]
 """Incarnation and generation id: generations in order, over all incarnations of the group id."""
@@ -57,6 +58,17 @@ class Membership:
     def held_ms(self) -> int:
         """From its assignment until the coordinator dropped it."""
         return max(0, (self.gone_at or self.settled_at) - self.settled_at)
+
+
+def is_same_process(before: Membership, following: Membership) -> bool:
+    """Whether a process that was dropped is back itself, and not its next one, as far as that can be told: a member of
+    the consumer protocol keeps its id; of the classic protocol it is back at once, where it was.
+    """
+    if before.gone_at is None:
+        return False
+    names = [(one.client_id, one.client_host, one.group_instance_id) for one in (before, following)]
+    is_soon = 0 <= following.arrived_at - before.gone_at <= PAUSED_MS
+    return before.member_id == following.member_id or (names[0] == names[1] and is_soon)
 
 
 @dataclass(slots=True, kw_only=True)

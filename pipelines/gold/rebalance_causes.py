@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pipelines.gold.diagnosis.causes import cause_of, context
 from pipelines.gold.diagnosis.diagnosis import overtaken
-from pipelines.gold.memberships import Number, Silver, number
+from pipelines.gold.instance_tracker import Number
+from pipelines.gold.memberships import Silver, number
 from schemas.states import DiagnosisCause
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median, median_low
 
-from pipelines.gold.instance_tracker import Instance, Membership
+from pipelines.gold.instance_tracker import Instance, Membership, is_same_process
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind
-from schemas.thresholds import LOOP, PAUSED_MS, POLL_SLACK_MS, REPLACED_MS, RESTART_MS, SHORT_LIFE_MS
+from schemas.thresholds import LOOP, PAUSED_LOOP_MS, POLL_SLACK_MS, REPLACED_MS, RESTART_MS, SHORT_LIFE_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,12 @@ class Departure:
     @property
     def at(self) -> int:
         return self.membership.gone_at or self.membership.settled_at
+
+    @property
+    def is_only_paused(self) -> bool:
+        """Its session expired, and the same process came back."""
+        is_expiry = self.membership.how == GroupEventKind.SESSION_EXPIRED
+        return is_expiry and self.back is not None and is_same_process(self.membership, self.back)
 
     @property
     def away_ms(self) -> int | None:
@@ -140,7 +146,7 @@ def _of_loop(loop: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
     expired = [d for d in known if d.membership.how == GroupEventKind.SESSION_EXPIRED]
     # A process that was paused is back as soon as it was expelled; one that died is back before that, or has to start.
     paused = [d for d in expired if d.away_ms is not None and d.away_ms >= 0]
-    is_paused = 2 * len(paused) > len(known) and median(away) <= PAUSED_MS
+    is_paused = 2 * len(paused) > len(known) and median(away) <= PAUSED_LOOP_MS
     if not is_paused:
         yield from ((id(d), DiagnosisCause.CRASH_LOOP) for d in known)
 
@@ -189,6 +195,9 @@ def _is_deploy(round_: Sequence[Departure], instances: Sequence[Instance], *, le
     if all(d.membership.how == GroupEventKind.LEFT for d in round_):
         return 3 * len(round_) >= 2 * present
     # Of those that never said that they leave, all must have gone, in a steady beat: accidents do not go round.
+    # Processes that come back themselves were not restarted.
+    if 2 * sum(d.is_only_paused for d in round_) > len(round_):
+        return False
     return len(round_) >= max(LOOP if leaves_on_close else 2, present) and _is_steady(round_)
 
 

@@ -11,7 +11,7 @@ from pipelines.gold.diagnosis.causes import never_leaves
 from pipelines.gold.diagnosis.departures import Departure, lasts_a_poll
 from pipelines.gold.wording import many, middle, period, spell, times, upper, who
 from schemas.states import Evidence, GroupEventKind, Trigger
-from schemas.thresholds import PAUSED_MS, SHORT_SESSION_MS, TOGETHER_MS
+from schemas.thresholds import PAUSED_LOOP_MS, SHORT_SESSION_MS, TOGETHER_MS
 
 
 def poll_timeout(case: Case) -> str:
@@ -87,7 +87,7 @@ def _one_by_one(gone: Sequence[Departure]) -> str:
     if early:
         often = upper(of(early, len(gone)))
         parts.append(f"{often} the next process joined before the session ended: it had died and was started again.")
-    if late and median(late) <= PAUSED_MS:
+    if late and median(late) <= PAUSED_LOOP_MS:
         parts.append(
             f"Back {middle(late)} after it was dropped: a process that paused (garbage collection, CPU, a frozen "
             "host), or a new one that needs that long."

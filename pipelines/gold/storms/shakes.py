@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pipelines.gold.event_memberships import Turn, Turns, turns
-from pipelines.gold.memberships import GONE, Number, number
+from pipelines.gold.instance_tracker import Number
+from pipelines.gold.memberships import GONE, number
 from pipelines.gold.storms.departure_counts import DepartureCounts
 from pipelines.gold.storms.newcomers import Newcomers
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, GroupType, RebalanceMode, Trigger
@@ -256,7 +257,7 @@ def _is_failover(group: _Group, g: Row, *, is_smaller: bool) -> bool:
     """A rebalance right after another broker took the group over; sessions are of unknown length here."""
     if group.loaded_at is None or g["trigger"] == Trigger.FIRST_MEMBER:
         return False
-    began = g["prepared_at"] if g["prepared_at"] is not None else g["joined_at"]
+    began: int = g["prepared_at"] if g["prepared_at"] is not None else g["joined_at"]
     return 0 <= began - group.loaded_at <= failover_ms(DEFAULT_SESSION_MS if is_smaller else 0)
 
 
