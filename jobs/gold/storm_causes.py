@@ -26,7 +26,7 @@ JUDGED = 100
 FEWEST = 40
 """Generations of each group, where many groups are diagnosed."""
 
-AT_ONCE = 20
+AT_ONCE = 50
 """Groups, the rows of which are Python's values at a time."""
 
 BEFORE_MS = 7 * DAY_MS
@@ -36,9 +36,24 @@ AFTER_MS = WINDOW_MS
 """A storm is over when so long a time was calm: what comes later does not change the causes of its rebalances."""
 
 TIMES = {GENERATIONS: "joined_at", GENERATION_MEMBERS: "valid_from_at", GROUP_EVENTS: "event_at"}
+COLUMNS = {
+    GENERATIONS: (
+        "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "completed_at", "group_type",
+        "group_protocol", "rebalance_mode", "assignor", "trigger", "trigger_evidence", "trigger_member_id",
+        "joined_member_ids", "left_member_ids", "slowest_member_id", "slowest_waited_ms",
+    ),
+    GENERATION_MEMBERS: (
+        "group_id", "incarnation", "generation_id", "member_id", "valid_from_at", "group_instance_id", "client_id",
+        "client_host", "session_timeout_ms", "rebalance_timeout_ms", "subscribed_topics", "assigned",
+    ),
+    GROUP_EVENTS: (
+        "group_id", "incarnation", "generation_id", "event_at", "kind", "member_id", "detail", "evidence",
+    ),
+}  # fmt: skip
+"""What a diagnosis reads of each table."""
 
 CHOSEN = f"""
-CREATE TEMP TABLE chosen AS
+CREATE TEMP TABLE whole AS
 WITH near AS (
     SELECT group_id, incarnation, generation_id, epoch_ms(joined_at) AS joined_ms,
            row_number() OVER newest AS place, sum(coalesce(resources_assigned, 0)) OVER newest AS resources
@@ -71,8 +86,9 @@ def voices(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> list[
     with connect() as engine:
         for table, time in TIMES.items():
             show(engine, table.name, warehouse, table, since=(time, storm.started_at - BEFORE_MS))
+        _choose(engine, storm, groups)
         for first in range(0, len(groups), AT_ONCE):
-            found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE], most=max(FEWEST, MOST // len(groups)))
+            found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE])
     out = []
     for shake in storm.shakes:
         if shake.group_id in found:
@@ -83,12 +99,17 @@ def voices(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> list[
     return out
 
 
-def _diagnosed(
-    engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str], *, most: int
-) -> dict[str, RebalanceCauses]:
-    asked: dict[str, Any] = {"cluster": storm.cluster, "end": storm.last_at + AFTER_MS}
+def _choose(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) -> None:
+    """The generations to read as the table `whole`."""
+    asked = {"cluster": storm.cluster, "begin": storm.started_at - BEFORE_MS, "end": storm.last_at + AFTER_MS}
+    engine.execute(CHOSEN, asked | {"groups": groups, "most": max(FEWEST, MOST // len(groups))})
+
+
+def _diagnosed(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) -> dict[str, RebalanceCauses]:
+    asked = {"cluster": storm.cluster, "end": storm.last_at + AFTER_MS}
     engine.execute("DROP TABLE IF EXISTS chosen")
-    engine.execute(CHOSEN, asked | {"groups": groups, "begin": storm.started_at - BEFORE_MS, "most": most})
+    sql = "CREATE TEMP TABLE chosen AS SELECT * FROM whole WHERE group_id IN (SELECT unnest($groups))"
+    engine.execute(sql, {"groups": groups})
     silver: Mapping[str, dict[str, list[dict[str, Any]]]] = {group: defaultdict(list) for group in groups}
     for table, sql in OF_TABLE.items():
         for row in _rows(engine, table, sql, asked):
@@ -97,7 +118,7 @@ def _diagnosed(
 
 
 def _rows(engine: DuckDBPyConnection, table: Table, sql: str, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    columns = quoted(table.names)
+    columns = quoted(COLUMNS[table])
     answer = engine.sql(sql.format(columns=columns), params=dict(asked)).to_arrow_table()
     rows: list[dict[str, Any]] = milliseconds(answer).to_pylist()
     return rows
