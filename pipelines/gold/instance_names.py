@@ -14,8 +14,8 @@ from typing import Protocol
 POD = re.compile(r"^(?P<deployment>.+?)-[a-z0-9]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}(?P<rest>\b.*)$")
 """Names of a Deployment's pods: a hash of the template, then five letters without vowels (apimachinery's `rand`)."""
 
-MADE_UP = re.compile(r"(?=[0-9a-f]*\d)[0-9a-f]{8}")
-"""Part of a UUID or a hash: the client id is another one after a restart."""
+MADE_UP = re.compile(r"(?=[a-f]{0,7}\d)[0-9a-f]{8}")
+"""Part of a UUID or a hash: the client id is another one after a restart. Linear in the length of the id."""
 
 Name = tuple[str, ...]
 
@@ -68,6 +68,11 @@ def _by_host(one: Named) -> Name | None:
 def _by_pod(one: Named) -> Name | None:
     match = POD.match(one.client_id)
     return (match["deployment"], match["rest"]) if match else None
+
+
+def names_of(one: Named) -> list[tuple[int, Name]]:
+    """Return the names of a membership with their ranks, best first."""
+    return [(rank, name) for rank, of in enumerate(NAMES) if (name := of(one)) is not None]
 
 
 NAMES: tuple[Callable[[Named], Name | None], ...] = (

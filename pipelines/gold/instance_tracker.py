@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from pipelines.gold.instance_names import NAMES, Name
+from pipelines.gold.instance_names import Name, names_of
 from schemas.states import Evidence, GroupEventKind
 from schemas.thresholds import PAUSED_MS
 
@@ -100,14 +100,15 @@ def instances(memberships: Iterable[Membership], *, within_ms: int | None = None
     found: list[Instance] = []
     waiting = _Waiting(within_ms)
     for one in sorted(memberships, key=lambda x: (x.arrived_at, x.client_id, x.member_id)):
-        chosen = waiting.for_membership(one)
+        names = names_of(one)
+        chosen = waiting.for_membership(one, names)
         if chosen is None:
             chosen = Instance(number=len(found))
             found.append(chosen)
         elif chosen.memberships[-1].client_id != one.client_id:
             chosen.is_renamed = True
         chosen.memberships.append(one)
-        waiting.add(chosen)
+        waiting.add(chosen, names)
     _label(found)
     return found
 
@@ -151,20 +152,17 @@ class _Waiting:
         self._all: dict[tuple[int, Name], _Queue] = {}
         self._by_id: dict[tuple[int, Name, str | None], _Queue] = {}
 
-    def for_membership(self, one: Membership) -> Instance | None:
+    def for_membership(self, one: Membership, names: Sequence[tuple[int, Name]]) -> Instance | None:
         """Return the instance that goes on with this membership, by its best name; the one that stopped last if
         several may.
 
         A dynamic member may come back static, but two different instance ids are two instances.
         """
-        for place, name in enumerate(NAMES):
-            wanted = name(one)
-            if wanted is None:
-                continue
+        for named in names:
             if one.group_instance_id is None:
-                queues = [self._all.get((place, wanted))]
+                queues = [self._all.get(named)]
             else:
-                queues = [self._by_id.get((place, wanted, own)) for own in (None, one.group_instance_id)]
+                queues = [self._by_id.get((*named, own)) for own in (None, one.group_instance_id)]
             chosen = [entry for queue in queues if queue and (entry := queue.latest(one.arrived_at, self._found))]
             if chosen and self._is_recent(min(chosen), one.arrived_at):
                 return self._found[min(chosen)[1]]
@@ -174,8 +172,8 @@ class _Waiting:
         gone_at = self._found[entry[1]].memberships[-1].gone_at
         return self._within_ms is None or gone_at is None or at - gone_at < self._within_ms
 
-    def add(self, instance: Instance) -> None:
-        """Take in an instance with a new last membership."""
+    def add(self, instance: Instance, names: Sequence[tuple[int, Name]]) -> None:
+        """Take in an instance with a new last membership, which has these names."""
         if instance.number == len(self._found):
             self._found.append(instance)
         last = instance.memberships[-1]
@@ -184,8 +182,6 @@ class _Waiting:
         # A killed process may be back before the coordinator has noticed its death.
         free_at = min(last.stopped_at, last.gone_at or last.stopped_at)
         entry = (free_at, -last.stopped_at, instance.number, len(instance.memberships))
-        for place, name in enumerate(NAMES):
-            if (wanted := name(last)) is not None:
-                heappush(self._all.setdefault((place, wanted), _Queue()).pending, entry)
-                own = (place, wanted, last.group_instance_id)
-                heappush(self._by_id.setdefault(own, _Queue()).pending, entry)
+        for named in names:
+            heappush(self._all.setdefault(named, _Queue()).pending, entry)
+            heappush(self._by_id.setdefault((*named, last.group_instance_id), _Queue()).pending, entry)

@@ -75,3 +75,10 @@ def test_a_thousand_fresh_client_ids_take_time_in_proportion() -> None:
 
     # What is quadratic takes six seconds for 4,000.
     assert seconds(4_000) < 1.5
+
+
+def test_long_client_ids_take_time_in_proportion() -> None:
+    began = time.thread_time()
+    assert len(instances([life("a" * 32_000, 1, 2), life("a" * 31_999, 3)])) == 2
+    # What is quadratic takes seconds.
+    assert time.thread_time() - began < 0.5
