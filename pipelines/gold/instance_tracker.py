@@ -149,8 +149,8 @@ class _Waiting:
     def __init__(self, within_ms: int | None) -> None:
         self._found: list[Instance] = []
         self._within_ms = within_ms
-        self._all: dict[tuple[int, Name], _Queue] = {}
-        self._by_id: dict[tuple[int, Name, str | None], _Queue] = {}
+        self._all: defaultdict[tuple[int, Name], _Queue] = defaultdict(_Queue)
+        self._by_id: defaultdict[tuple[int, Name, str | None], _Queue] = defaultdict(_Queue)
 
     def for_membership(self, one: Membership, names: Sequence[tuple[int, Name]]) -> Instance | None:
         """Return the instance that goes on with this membership, by its best name; the one that stopped last if
@@ -183,5 +183,5 @@ class _Waiting:
         free_at = min(last.stopped_at, last.gone_at or last.stopped_at)
         entry = (free_at, -last.stopped_at, instance.number, len(instance.memberships))
         for named in names:
-            heappush(self._all.setdefault(named, _Queue()).pending, entry)
-            heappush(self._by_id.setdefault((*named, last.group_instance_id), _Queue()).pending, entry)
+            heappush(self._all[named].pending, entry)
+            heappush(self._by_id[(*named, last.group_instance_id)].pending, entry)
