@@ -32,8 +32,8 @@ class Instance:
 @dataclass(kw_only=True)
 class Simulated:
     """`kind` is one of KINDS; `is_logged`: the coordinator's log is there; `is_java`: clients state reasons;
-    `is_polite`: a stopped process leaves. What happens is scheduled with the other methods, in any order of time, and
-    played by `rows`.
+    `is_polite`: a stopped process leaves; `with_members`: `members` has rows of `generation_members`,
+    too. What happens is scheduled with the other methods, in any order of time, and played by `rows`.
     """
 
     group_id: str
@@ -45,12 +45,14 @@ class Simulated:
     is_polite: bool = True
     partition: int = 0
     coordinator_id: int = 1
+    with_members: bool = False
 
     def __post_init__(self) -> None:
         self._agenda: list[tuple[int, int, str, tuple[Any, ...]]] = []
         self._order = itertools.count()
         self.generations: list[Row] = []
         self.events: list[Row] = []
+        self.members: list[Row] = []
         self._number = 0
         self._births = itertools.count()
         self._open_until: int | None = None
@@ -134,6 +136,7 @@ class Simulated:
         instance.members = [member]
         self._clients[member] = self._clients[old]
         self._event(at, "static_returned", member, detail=f"replaced {old}", now=True)
+        self._listed([member], at, self.generations[-1]["generation_id"])
 
     def _stop(self, at: int, index: int, is_killed: bool) -> None:  # noqa: FBT001 - of a schedule
         instance = self.instances[index]
@@ -238,6 +241,7 @@ class Simulated:
                     self.kind, "cooperative"
                 ),
                 "trigger": trigger,
+                "trigger_member_id": None,
                 "trigger_evidence": "observed" if self.is_logged else "inferred",
                 "is_empty": not members,
                 "member_count": len(members),
@@ -246,9 +250,35 @@ class Simulated:
                 "source_partition": self.partition,
             }
         )
+        self.generations[-1] |= {
+            "joined_member_ids": [e["member_id"] for e in events if e["kind"] == "joined"],
+            "left_member_ids": [e["member_id"] for e in events if e["kind"] != "joined"],
+        }
+        self._listed(members, at + 5, self._number)
         self._number, self._skipped = self._number + self._skipped, 0
         if self.kind in ("cooperative", "streams") and trigger == "member_joined" and len(members) > 1:
             self.do(at + int(self.rng.uniform(100, 3_000)), "again", "cooperative_followup")
+
+    def _listed(self, members: list[str], at: int, generation: int) -> None:
+        """Rows of `generation_members`."""
+        if not self.with_members:
+            return
+        for member in members:
+            client, host, static = self._clients[member]
+            self.members.append(
+                {
+                    "group_id": self.group_id,
+                    "incarnation": 0,
+                    "generation_id": generation,
+                    "member_id": member,
+                    "group_instance_id": static,
+                    "client_id": client,
+                    "client_host": host,
+                    "session_timeout_ms": None if self.kind == "kip848" else SESSION_MS,
+                    "rebalance_timeout_ms": 300_000,
+                    "valid_from_at": at,
+                }
+            )
 
     @staticmethod
     def _from_records(trigger: str, events: list[Row]) -> str:

@@ -38,22 +38,25 @@ class Warehouse:
         self.folder, self.groups = folder, [group.group_id for group in cluster.groups]
         self.generations: list[tuple[int, dict[str, Any]]] = []
         self.events: list[tuple[int, dict[str, Any]]] = []
+        self.members: list[tuple[int, dict[str, Any]]] = []
         for group in cluster.groups:
+            group.with_members = True
             generations, events = group.rows()
+            self.members += [(m["valid_from_at"], m) for m in group.members]
             known = {g["generation_id"]: g["joined_at"] for g in generations}
             self.generations += [(g["joined_at"], g) for g in generations]
             self.events += [(max(e["event_at"], known.get(e["generation_id"], 0)), e) for e in events]
-        for table in (GENERATION_MEMBERS, STALLS):
-            write_deltalake(table_path(folder, table), table_of(table, []))
+        write_deltalake(table_path(folder, STALLS), table_of(STALLS, []))
         write_deltalake(table_path(folder, STORMS), stored([], STORMS))
 
     def write(self, since: int, until: int) -> int:
         """Append what was known by then and not before; returns how many rows."""
         count = 0
-        for table, rows in ((GENERATIONS, self.generations), (GROUP_EVENTS, self.events)):
+        tables = {GENERATIONS: self.generations, GROUP_EVENTS: self.events, GENERATION_MEMBERS: self.members}
+        for table, rows in tables.items():
             mine = [row for at, row in rows if since <= at < until]
             write_deltalake(table_path(self.folder, table), table_of(table, mine), mode="append")
-            count += len(mine)
+            count += len(mine) if table is not GENERATION_MEMBERS else 0
         known = [{"group_id": g, "first_seen_at": START - HOUR, "last_record_at": until} for g in self.groups]
         write_deltalake(table_path(self.folder, GROUPS), table_of(GROUPS, known), mode="overwrite")
         return count

@@ -143,8 +143,8 @@ def main() -> None:
     for label in figures.missed:
         print(f"missed: {label.kind} of {len(label.groups)} groups, {sorted(label.groups)[:3]}")
     for storm in figures.false:
-        causes = ", ".join(sorted({s.cause.value for s in storm.shakes}))
-        print(f"false: {storm.scope.value} of {sorted(storm.group_ids)[:5]}, {len(storm.shakes)} shakes, {causes}")
+        who = ", ".join(sorted({s.who for s in storm.shakes})[:5])
+        print(f"false: {storm.scope.value} of {sorted(storm.group_ids)[:5]}, {len(storm.shakes)} shakes, {who}")
 
 
 if __name__ == "__main__":

@@ -39,13 +39,13 @@ from pipelines.gold.advice.advice import Worth
 from pipelines.gold.announced import MARK_MS
 from pipelines.gold.frame import gold
 from pipelines.gold.groups import INPUTS, TIMES, Group, Known
-from pipelines.gold.health import HOUR_MS
 from pipelines.gold.rows import Terms
 from pipelines.rows_of_tables import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.gold import DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
 from schemas.silver import GENERATIONS, GROUPS
 from schemas.tables import Table
+from schemas.thresholds import HOUR_MS
 
 EVERYTHING = 0
 Scope = dict[Group, int]

@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -36,7 +36,7 @@ from jobs.tables.conflicts import insist
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
 from schemas.bronze import QUARANTINE
-from schemas.gold import DIFFERENCES
+from schemas.gold import BY_GROUP, DIFFERENCES
 from schemas.tables import Table
 
 NOT_BEFORE, NOT_AFTER = r"(?<![A-Za-z0-9_-]|[A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"
@@ -44,6 +44,9 @@ NOT_BEFORE, NOT_AFTER = r"(?<![A-Za-z0-9_-]|[A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|
 
 SIDES = ("before", "after")
 PASSES = 4
+
+FIELDS = {DIFFERENCES: "value", BY_GROUP: "group_id"}
+"""Of columns of lists of structs, the field that may hold a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,12 +281,18 @@ def _told(table: Table, name: Name) -> dict[str, tuple[Column, Column]]:
                 )
             case "BINARY":
                 found[column.name] = (_in_bytes(old, name), _bytes_instead(old, name))
-            case kind if kind == DIFFERENCES:
-                values = F.transform(old, lambda each: each["value"])
-                changed = F.transform(old, lambda each: each.withField("value", instead(each["value"])))
-                found[column.name] = (is_among(values), changed)
+            case kind if kind in FIELDS:
+                found[column.name] = (is_among(_fields(old, FIELDS[kind])), _fields_instead(old, FIELDS[kind], instead))
     no = F.lit(False)  # noqa: FBT003 - a literal
     return {column: (F.coalesce(holds, no), value) for column, (holds, value) in found.items()}
+
+
+def _fields(structs: Column, field: str) -> Column:
+    return F.transform(structs, lambda each: each[field])
+
+
+def _fields_instead(structs: Column, field: str, instead: Callable[[Column], Column]) -> Column:
+    return F.transform(structs, lambda each: each.withField(field, instead(each[field])))
 
 
 def _in_bytes(raw: Column, name: Name) -> Column:

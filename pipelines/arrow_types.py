@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from schemas.gold import DIFFERENCES
+from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES
 from schemas.tables import RESOURCES, Table
 
 _DIFFERENCE = pa.struct(
@@ -17,6 +17,16 @@ _DIFFERENCE = pa.struct(
         ("share", pa.float64()),
         ("baseline", pa.float64()),
         ("lift", pa.float64()),
+    ]
+)
+_CAUSE = pa.struct([("cause", pa.string()), ("rebalances", pa.int32()), ("groups", pa.int32())])
+_OF_GROUP = pa.struct(
+    [
+        ("group_id", pa.string()),
+        ("rebalances", pa.int32()),
+        ("lost_resource_seconds_min", pa.float64()),
+        ("lost_resource_seconds", pa.float64()),
+        ("lost_resource_seconds_max", pa.float64()),
     ]
 )
 _RESOURCE = pa.struct([("name", pa.string()), ("index", pa.int32())])
@@ -34,6 +44,8 @@ TYPES: dict[str, pa.DataType] = {
     "MAP<STRING,STRING>": pa.map_(pa.string(), pa.string()),
     RESOURCES: pa.list_(_RESOURCE),
     DIFFERENCES: pa.list_(_DIFFERENCE),
+    CAUSES: pa.list_(_CAUSE),
+    BY_GROUP: pa.list_(_OF_GROUP),
 }
 
 _MILLISECONDS = {TYPES["TIMESTAMP"]: pa.timestamp("ms", tz="UTC")}

@@ -88,6 +88,14 @@ DIAGNOSES = Table(
 DIFFERENCES = "ARRAY<STRUCT<attribute: STRING, value: STRING, share: DOUBLE, baseline: DOUBLE, lift: DOUBLE>>"
 """`share` of those hit, `baseline` of the rest, `lift` = share / baseline."""
 
+CAUSES = "ARRAY<STRUCT<cause: STRING, rebalances: INT, groups: INT>>"
+"""`cause`: schemas.states.DiagnosisCause."""
+
+BY_GROUP = (
+    "ARRAY<STRUCT<group_id: STRING, rebalances: INT, lost_resource_seconds_min: DOUBLE, lost_resource_seconds: DOUBLE, "
+    "lost_resource_seconds_max: DOUBLE>>"
+)
+
 STORMS = Table(
     name="storms",
     layer="gold",
@@ -103,14 +111,16 @@ STORMS = Table(
         ended_at                  | TIMESTAMP | Last of them; NULL while open
         is_open                   | BOOLEAN NOT NULL | The cluster's history ends before it had been calm for long enough
         groups                    | INT NOT NULL | Groups hit
-        group_ids                 | ARRAY<STRING> NOT NULL | Which, hardest hit first
+        group_ids                 | ARRAY<STRING> NOT NULL | Which, hardest hit first: by what they lost
         rebalances                | INT NOT NULL | Rebalances of these groups in its span
         unexplained_rebalances    | INT NOT NULL | Those that no deploy, scaling or follow-up explains
         lost_resource_seconds_min | DOUBLE NOT NULL | Lower bound of resource-seconds lost in it
         lost_resource_seconds     | DOUBLE NOT NULL | Best estimate of resource-seconds lost in it
         lost_resource_seconds_max | DOUBLE NOT NULL | Upper bound of resource-seconds lost in it
-        suspected_cause           | STRING NOT NULL | schemas.states.DiagnosisCause
-        score                     | DOUBLE NOT NULL | 0 to 1: share of what is unexplained that the suspected cause accounts for
+        suspected_cause           | STRING    | schemas.states.DiagnosisCause; NULL = no rebalance of it has a diagnosis
+        score                     | DOUBLE NOT NULL | 0 to 1: share of its unexplained rebalances (scope fleet: of its groups) that have this cause
+        causes                    | {CAUSES} | How its unexplained rebalances spread over the causes of their diagnoses, most first; of many groups, those hardest hit
+        by_group                  | {BY_GROUP} | What each group lost in it, hardest hit first; the sums are those of the storm
         differences               | {DIFFERENCES} NOT NULL | What those hit have in common and the rest have not, strongest first; empty = nothing stands out
         evidence                  | STRING NOT NULL | observed, bounded or inferred
         explanation               | STRING NOT NULL | What happened and why it counts as a storm, in sentences

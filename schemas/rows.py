@@ -27,6 +27,24 @@ class DifferenceRow(TypedDict):
     lift: float
 
 
+class CauseRow(TypedDict):
+    """How many rebalances and groups of a storm have a cause."""
+
+    cause: str
+    rebalances: int
+    groups: int
+
+
+class GroupLossRow(TypedDict):
+    """What a group lost in a storm."""
+
+    group_id: str
+    rebalances: int
+    lost_resource_seconds_min: float
+    lost_resource_seconds: float
+    lost_resource_seconds_max: float
+
+
 class CoordinatorRecordRow(TypedDict):
     """A row of `coordinator_records`."""
 
@@ -501,8 +519,10 @@ class StormRow(TypedDict):
     lost_resource_seconds_min: float
     lost_resource_seconds: float
     lost_resource_seconds_max: float
-    suspected_cause: str
+    suspected_cause: str | None
     score: float
+    causes: list[CauseRow] | None
+    by_group: list[GroupLossRow] | None
     differences: list[DifferenceRow]
     evidence: str
     explanation: str

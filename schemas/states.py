@@ -256,6 +256,12 @@ class DiagnosisCause(Vocabulary):
     UNKNOWN = "unknown", "none of these; the explanation says what is excluded"
 
 
+NORMAL_CAUSES = frozenset(
+    {DiagnosisCause.DEPLOY, DiagnosisCause.SCALING, DiagnosisCause.FOLLOW_UPS, DiagnosisCause.PROBING}
+)
+"""Expected in a healthy group."""
+
+
 class StormScope(Vocabulary):
     """What a storm shakes."""
 

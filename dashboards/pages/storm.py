@@ -15,9 +15,9 @@ from dashboards.views import sentences
 from dashboards.views.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
 from dashboards.views.marks import NEAR_MS, after
 from dashboards.views.ranges import drawn, part
+from dashboards.views.storm_hits import causes_panel, groups_panel, rebalance_href
 from schemas.states import DiagnosisCause, StormScope
 
-GROUPS_LISTED = 100
 TABLE_ROWS = 200
 
 
@@ -38,8 +38,9 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         html.P(_capital(told(row, until)) + after(marks, row["started_at"], row["started_at"]), className="sentence"),
         _timeline(state, row, made, marks, drawn(state, view), until),
         html.Div([_cause(row), _cost(row, until)], className="columns"),
+        *filter(None, [causes_panel(row)]),
         _differences(row),
-        _groups(state, row, made.rows, view),
+        groups_panel(state, row, made.rows, view),
         html.Section([html.H2("Marks nearby"), marks_table(marks)], className="panel"),
     ]
 
@@ -109,7 +110,7 @@ def _unknown(store: Store, state: State) -> Component:
 
 def _timeline(state: State, row: Row, made: Rows, marks: list[Row], view: Window, until: int) -> Component:
     groups = list(row["group_ids"] or ())
-    hrefs = {key(g): _rebalance(state, row, g) for g in made.rows}
+    hrefs = {key(g): rebalance_href(state, row, g) for g in made.rows}
     figure = storm_figure(row, groups, made.rows, hrefs, view, until)
     flagged(figure, marks, first=view.start, last=view.end)
     notes = f" The {GROUPS_SHOWN} hardest hit of {len(groups)} groups are drawn." if len(groups) > GROUPS_SHOWN else ""
@@ -133,10 +134,14 @@ def _cause(row: Row) -> Component:
         return html.Section([html.H2("Cause"), html.P(HIDDEN, className="summary")], className="panel")
     pairs: list[tuple[str, Cell]] = [
         ("Suspected cause", html.Span([sentences.cause(row["suspected_cause"]), " ", evidence_mark(row["evidence"])])),
-        ("Score", f"{row['score'] or 0:.2f}: its share of what nothing planned explains"),
+        ("Score", f"{row['score'] or 0:.2f}: its share of {_voices(row)}, by their diagnoses"),
         ("Why it counts as a storm", visible(row["explanation"], 2_000)),
     ]
     return html.Section([html.H2("Cause"), facts(pairs)], className="panel")
+
+
+def _voices(row: Row) -> str:
+    return "the unexplained rebalances" if row["scope"] == StormScope.GROUP else "the groups, as it began in each"
 
 
 def _cost(row: Row, until: int) -> Component:
@@ -183,35 +188,3 @@ def _differences(row: Row) -> Component:
     )
     body = [table(("Attribute", "Value", f"Among {those}", f"Among {rest}", "Lift"), rows)] if found else []
     return html.Section([html.H2("What is different"), html.P(text, className="summary"), *body], className="panel")
-
-
-def _groups(state: State, row: Row, made: list[Row], view: Window) -> Component:
-    groups = list(row["group_ids"] or ())
-    inside = [g for g in made if row["started_at"] <= g["joined_at"] < view.end - NEAR_MS + 1]
-    rows: list[list[Cell]] = []
-    for group in groups[:GROUPS_LISTED]:
-        mine = [g for g in inside if g["group_id"] == group]
-        worst = max(mine, key=lambda g: g["lost"], default=None)
-        to = "" if row["is_open"] else view.end
-        href = state.href("group", cluster=row["cluster"], group=group, from_=view.start, to=to)
-        rows.append(
-            [
-                dcc.Link(visible(group, 80), href=href),
-                f"{len(mine):,}",
-                amount(sum(g["lost"] for g in mine)),
-                ABSENT
-                if worst is None
-                else dcc.Link(f"{sentences.term(worst)} {worst['generation_id']}", href=_rebalance(state, row, worst)),
-            ]
-        )
-    more = f" The {GROUPS_LISTED} hardest hit are listed." if len(groups) > GROUPS_LISTED else ""
-    body = table(("Group", "Rebalances in the storm", "Lost", "Costliest"), rows)
-    text = f"{count(len(groups), 'group')}, hardest hit first; each leads to its page, 15 min around the storm.{more}"
-    return html.Section([html.H2("Groups"), html.P(text, className="summary"), body], className="panel")
-
-
-def _rebalance(state: State, row: Row, g: Row) -> str:
-    return state.href(
-        "rebalance", cluster=row["cluster"], group=g["group_id"], incarnation=g["incarnation"],
-        generation=g["generation_id"], from_="", to="",
-    )  # fmt: skip

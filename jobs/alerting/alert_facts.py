@@ -19,8 +19,8 @@ from jobs.tables.delta_io import table_path
 from pipelines.gold.alerts.alert import Facts, Limits
 from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_ms
 from pipelines.gold.alerts.sight import Asked, Read, sight
-from pipelines.gold.health import HOUR_MS
 from schemas.bronze import OFFSET_COMMITS
+from schemas.thresholds import HOUR_MS
 
 MOST = 100_000
 """Rows of one answer; more groups than that in trouble at once are one trouble."""

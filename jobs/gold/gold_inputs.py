@@ -14,10 +14,11 @@ from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, quoted, show, show_files
 from jobs.tables.silver_rows import datafiles
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
-from pipelines.gold.rows import DAY_MS, Terms
+from pipelines.gold.rows import Terms
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
+from schemas.thresholds import DAY_MS
 
 PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
 """Gold's rows are those of a day by this instant."""

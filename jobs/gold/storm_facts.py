@@ -1,4 +1,4 @@
-"""What a storm cost and how those hit differ, read from silver."""
+"""What a storm cost, the causes of its rebalances and how those hit differ, read from silver."""
 
 from __future__ import annotations
 
@@ -9,29 +9,34 @@ from typing import Any
 
 from dashboards.lake.lake import milliseconds
 from dashboards.queries.gold_store import moment
+from jobs.gold.storm_causes import voices
 from jobs.tables.engine import connect, show
 from pipelines.gold.announced import before
 from pipelines.gold.storms.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
-from pipelines.gold.storms.places import HOUR_MS
-from pipelines.gold.storms.storm_cost import COST, Cost
+from pipelines.gold.storms.storm_cost import COST, Cost, GroupCost
+from pipelines.gold.storms.storm_rows import Facts
 from pipelines.gold.storms.storms import Storm
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS
 from schemas.states import StormScope
 from schemas.tables import Table
+from schemas.thresholds import HOUR_MS
 
 IN_FORCE = ("group_id", "assignor", "rebalance_mode", "group_protocol")
 MEMBER = ("group_id", "incarnation", "generation_id", "member_id", "valid_from_at", "group_instance_id", "client_id",
           "client_host", "subscribed_topics")  # fmt: skip
 
 
-def facts(warehouse: Path, storm: Storm, marks: Sequence[Mapping[str, Any]] = ()) -> tuple[Cost, list[Difference]]:
+def facts(warehouse: Path, storm: Storm, marks: Sequence[Mapping[str, Any]] = ()) -> Facts:
     """Read the rows of the storm's groups; of a fleet storm those in force for all other groups too. `marks` are the
     cluster's.
     """
-    spent = _cost(warehouse, storm)
-    if storm.scope == StormScope.GROUP:
-        return spent, _within(warehouse, storm)
-    return spent, _among_groups(warehouse, storm, marks)
+    cost = _cost(warehouse, storm)
+    is_alone = storm.scope == StormScope.GROUP
+    return Facts(
+        cost=cost,
+        voices=voices(warehouse, storm, [group.group_id for group in cost.groups]),
+        differences=_within(warehouse, storm) if is_alone else _among_groups(warehouse, storm, marks),
+    )
 
 
 def _cost(warehouse: Path, storm: Storm) -> Cost:
@@ -41,13 +46,13 @@ def _cost(warehouse: Path, storm: Storm) -> Cost:
     with connect() as engine:
         for table, time in times.items():
             show(engine, table.name, warehouse, table, since=(time, begin - HOUR_MS))
-        [(rebalances, lost_min, lost, lost_max, under_way)] = engine.sql(COST, params=asked).fetchall()
+        found = engine.sql(COST, params=asked).fetchall()
     return Cost(
-        rebalances=rebalances,
-        lost_min=lost_min / 1000,
-        lost=lost / 1000,
-        lost_max=lost_max / 1000,
-        unstable=under_way / max(1, end - begin) / len(storm.group_ids),
+        groups=[
+            GroupCost(group_id=g, rebalances=n, lost_min=low, lost=lost, lost_max=high, under_way=under_way)
+            for g, n, low, lost, high, under_way in found
+        ],
+        length_ms=end - begin,
     )
 
 

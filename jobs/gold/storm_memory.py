@@ -17,9 +17,9 @@ import pyarrow.parquet as pq
 
 from jobs.tables.changed_rows import Stand
 from pipelines.gold.storms.shakes import Shake
-from schemas.states import DiagnosisCause, Evidence
+from schemas.states import Evidence
 
-VERSION = 2
+VERSION = 3
 """+1 with each change in what counts as a shake or is remembered of one."""
 
 TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
@@ -91,7 +91,6 @@ class Memory:
 def shakes_of(table: pa.Table) -> list[Shake]:
     columns = {field.name: table[field.name].to_pylist() for field in fields(Shake)}
     # By value: to call an enumeration takes longer than all the rest, and there may be a hundred thousand.
-    causes, evidences = {str(each): each for each in DiagnosisCause}, {str(each): each for each in Evidence}
-    columns["cause"] = [causes[cause] for cause in columns["cause"]]
+    evidences = {str(each): each for each in Evidence}
     columns["evidence"] = [evidences[evidence] for evidence in columns["evidence"]]
     return [Shake(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]

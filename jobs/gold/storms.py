@@ -26,18 +26,18 @@ from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import among, rows, stored_rows
 from pipelines.arrow_types import stored
 from pipelines.gold.storms.lasting import Looked
-from pipelines.gold.storms.places import HOUR_MS
 from pipelines.gold.storms.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
 from pipelines.gold.storms.storm_rows import is_told, storm_row, told_again
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
+from schemas.thresholds import HOUR_MS
 
 TIMES = {GENERATIONS: "joined_at", GROUP_EVENTS: "event_at"}
 COLUMNS = {
     GENERATIONS: (
-        "cluster", "group_id", "incarnation", "generation_id", "joined_at", "synced_at", "group_type", "group_protocol",
-        "rebalance_mode", "trigger", "trigger_evidence", "is_empty", "member_count", "skipped_generations",
-        "coordinator_id",
+        "cluster", "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "synced_at", "group_type",
+        "group_protocol", "rebalance_mode", "trigger", "trigger_evidence", "trigger_member_id", "is_empty",
+        "member_count", "skipped_generations", "coordinator_id",
     ),
     GROUP_EVENTS: (
         "cluster", "group_id", "event_at", "kind", "member_id", "incarnation", "group_instance_id", "client_id",
@@ -208,5 +208,5 @@ def _look(
         if row is not None and is_same and is_told(storm, row, marks):
             out.append(told_again(storm, row, until))
         else:
-            out.append(storm_row(storm, until, *facts(warehouse, storm, marks), marks))
+            out.append(storm_row(storm, until, facts(warehouse, storm, marks), marks))
     return looked, out

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemas.bronze import BRONZE
-from schemas.gold import DIFFERENCES, GOLD
+from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Column, Table
@@ -37,6 +37,24 @@ class DifferenceRow(TypedDict):
     share: float
     baseline: float
     lift: float
+
+
+class CauseRow(TypedDict):
+    """How many rebalances and groups of a storm have a cause."""
+
+    cause: str
+    rebalances: int
+    groups: int
+
+
+class GroupLossRow(TypedDict):
+    """What a group lost in a storm."""
+
+    group_id: str
+    rebalances: int
+    lost_resource_seconds_min: float
+    lost_resource_seconds: float
+    lost_resource_seconds_max: float
 '''
 
 TYPES = {
@@ -52,6 +70,8 @@ TYPES = {
     "MAP<STRING,STRING>": "dict[str, str]",
     RESOURCES: "list[ResourceRow]",
     DIFFERENCES: "list[DifferenceRow]",
+    CAUSES: "list[CauseRow]",
+    BY_GROUP: "list[GroupLossRow]",
 }
 GROUP_KEY = ("cluster", "group_id")
 ROWS_BY_TABLE = (

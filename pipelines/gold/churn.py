@@ -10,23 +10,13 @@ import itertools
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from pipelines.gold.instances import Instance, Life, instances
+from pipelines.gold.instance_tracker import Instance, Membership, Number, instances
+from pipelines.gold.memberships import CAME, GONE, Row, Silver, number
 from schemas.states import Evidence, GroupEventKind, GroupType, StallCause, Trigger
 
-Row = Mapping[str, Any]
-Silver = Mapping[str, Sequence[Row]]
 Resource = tuple[str, int]
-Number = tuple[int, int]
 
-GONE = (
-    GroupEventKind.LEFT,
-    GroupEventKind.SESSION_EXPIRED,
-    GroupEventKind.POLL_TIMEOUT,
-    GroupEventKind.FENCED,
-)
-CAME = (GroupEventKind.JOINED, GroupEventKind.STATIC_RETURNED)
 DISTURBING = (
     Trigger.LEADER_REJOINED,
     Trigger.METADATA_CHANGED,
@@ -70,12 +60,7 @@ class Churn:
     rebalances: int
 
     def topics(self, instance: int) -> frozenset[str]:
-        return frozenset(self.instances[instance].lives[-1].topics)
-
-
-def number(row: Row) -> Number:
-    """Generations in order, over all lives of the group id."""
-    return row["incarnation"], row["generation_id"]
+        return frozenset(self.instances[instance].memberships[-1].topics)
 
 
 def churn(silver: Silver, quiet_ms: int) -> Churn | None:
@@ -90,11 +75,11 @@ def churn(silver: Silver, quiet_ms: int) -> Churn | None:
     base = _started(generations, quiet_ms)
     later = generations[base + 1 :]
     start = generations[base]["completed_at"] or generations[base]["joined_at"]
-    found = instances(lives(silver))
+    found = instances(memberships(silver))
     outages = tuple(o for o in _outages(found, silver) if o.stopped_at > start)
     if not later and not outages:
         return None
-    of_member = {life.member_id: i.number for i in found for life in i.lives}
+    of_member = {one.member_id: i.number for i in found for one in i.memberships}
     first: dict[int, set[Resource]] = defaultdict(set)
     for row in silver["generation_members"]:
         if number(row) == number(generations[base]) and row["valid_from_at"] <= start:
@@ -107,7 +92,7 @@ def churn(silver: Silver, quiet_ms: int) -> Churn | None:
         end_ms=max(start, *known_instants(silver, later)),
         instances=tuple(found),
         first={i: frozenset(r) for i, r in sorted(first.items())},
-        arrivals=tuple((i.lives[0].arrived_at, i.number) for i in found if i.lives[0].arrived_at > start),
+        arrivals=tuple((i.memberships[0].arrived_at, i.number) for i in found if i.memberships[0].arrived_at > start),
         outages=outages,
         disturbances=tuple(g["prepared_at"] or g["joined_at"] for g in later if _disturbs(g)),
         resources=tuple(everything),
@@ -167,28 +152,30 @@ def _outages(found: Sequence[Instance], silver: Silver) -> list[Outage]:
         (s["from_member_id"], stopped_at(s)): (s["stopped_at_earliest"], s["stopped_at_latest"])
         for s in silver["stalls"]
     }
-    pairs = ((i, *each) for i in found for each in zip(i.lives, [*i.lives[1:], None], strict=True))
-    for instance, life, following in pairs:
-        if life.stopped_at is None or life.gone_at is None or life.how is None:
+    pairs = ((i, *each) for i in found for each in zip(i.memberships, [*i.memberships[1:], None], strict=True))
+    for instance, membership, following in pairs:
+        if membership.stopped_at is None or membership.gone_at is None or membership.how is None:
             continue
         back = following.arrived_at if following else None
-        earliest, latest = bounds.get((life.member_id, life.stopped_at), (life.stopped_at, life.stopped_at))
+        earliest, latest = bounds.get(
+            (membership.member_id, membership.stopped_at), (membership.stopped_at, membership.stopped_at)
+        )
         out.append(
             Outage(
                 instance=instance.number,
-                stopped_at=life.stopped_at,
-                gone_at=life.gone_at,
+                stopped_at=membership.stopped_at,
+                gone_at=membership.gone_at,
                 back_at=back,
-                how=life.how,
-                held=last.get(life.member_id, 0),
-                early_ms=max(0, life.stopped_at - earliest),
-                late_ms=max(0, min(latest, life.gone_at) - life.stopped_at),
+                how=membership.how,
+                held=last.get(membership.member_id, 0),
+                early_ms=max(0, membership.stopped_at - earliest),
+                late_ms=max(0, min(latest, membership.gone_at) - membership.stopped_at),
             )
         )
     return out
 
 
-def lives(silver: Silver) -> list[Life]:
+def memberships(silver: Silver) -> list[Membership]:
     """Every member id of the group's silver rows, from its join to its end."""
     generations = sorted(silver["generations"], key=number)
     rows: dict[str, list[Row]] = defaultdict(list)
@@ -221,7 +208,7 @@ def lives(silver: Silver) -> list[Life]:
         topics = (
             tasks or tuple(mine[-1]["subscribed_topics"] or ()) or tuple(sorted({n for n, _ in _resources(mine[-1])}))
         )
-        out.append(_life(mine[-1], topics, arrived, stop, end, how))
+        out.append(_membership(mine[-1], topics, arrived, stop, end, how))
     return out
 
 
@@ -232,10 +219,10 @@ def _subtopologies(silver: Silver) -> tuple[str, ...]:
     return tuple(sorted({name for row in silver["generation_members"] for name, _ in _resources(row)}))
 
 
-def _life(
+def _membership(
     row: Row, topics: tuple[str, ...], arrived: int, stop: int | None, end: int | None, how: GroupEventKind | None
-) -> Life:
-    return Life(
+) -> Membership:
+    return Membership(
         member_id=row["member_id"],
         group_instance_id=row["group_instance_id"],
         client_id=row["client_id"] or "",

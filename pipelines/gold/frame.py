@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from pipelines.gold.groups import INPUTS, TIMES, Known, gold_of
-from pipelines.gold.rows import DAY_MS, Terms
+from pipelines.gold.rows import Terms
 from pipelines.rows_of_tables import ddl, stored_batches
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
+from schemas.thresholds import DAY_MS
 
 ROWS_PER_BATCH = 2_000
 

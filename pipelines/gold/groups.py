@@ -9,10 +9,11 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.arrow_types import stored
-from pipelines.gold.rows import DAY_MS, Rows, Terms, broker, gold_rows
+from pipelines.gold.rows import Rows, Terms, broker, gold_rows
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
 from schemas.tables import Table
+from schemas.thresholds import DAY_MS
 
 INPUTS = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS)
 TIMES = {

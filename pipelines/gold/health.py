@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 from typing import Any
 
-from pipelines.gold.churn import CAME, GONE, Resource, Row, Silver, is_lost, lives, number
-from pipelines.gold.instances import instances
+from pipelines.gold.churn import Resource, is_lost
+from pipelines.gold.memberships import CAME, GONE, Row, Silver, number, tracked
 from schemas.states import StallCause
+from schemas.thresholds import HOUR_MS, LOOP
 
-HOUR_MS = 3_600_000
-FLAPS = 3
 """An instance that goes so often within an hour flaps; a deploy restarts it once, or twice where it is rolled back."""
 
 Span = tuple[int, int]
@@ -113,7 +112,7 @@ def _running(g: Row) -> int:
 
 def _changes(silver: Silver) -> list[tuple[int, int, bool]]:
     """(instance, time, whether it went) of every coming and going."""
-    of_member = {life.member_id: i.number for i in instances(lives(silver)) for life in i.lives}
+    of_member = {one.member_id: i.number for i in tracked(silver) for one in i.memberships}
     return sorted(
         (of_member[e["member_id"]], e["event_at"], e["kind"] in GONE)
         for e in silver["group_events"]
@@ -122,7 +121,7 @@ def _changes(silver: Silver) -> list[tuple[int, int, bool]]:
 
 
 def _flapping(departures: Sequence[int]) -> int:
-    return sum(count >= FLAPS for count in Counter(departures).values())
+    return sum(count >= LOOP for count in Counter(departures).values())
 
 
 def _estimate(stall: Row) -> Span | None:

@@ -8,14 +8,14 @@ from typing import Any
 
 from pipelines.gold.advice.advice import Worth, advice_rows
 from pipelines.gold.advice.latencies import Broker
-from pipelines.gold.churn import Row, Silver, number
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
-from pipelines.gold.health import HOUR_MS, health_rows
+from pipelines.gold.health import health_rows
+from pipelines.gold.memberships import Row, Silver, number
 from pipelines.gold.window import window
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
 from schemas.tables import Table
+from schemas.thresholds import DAY_MS
 
-DAY_MS = 24 * HOUR_MS
 REPLAYED = 40_000
 """Generations x resources that a window may hold."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pipelines.gold.churn import Silver, number
+from pipelines.gold.memberships import Silver, number
 
 
 def window(silver: Silver, start_ms: int, end_ms: int) -> Silver:

@@ -23,7 +23,7 @@ def group(name: str = "orders", kind: str = "eager", size: int = 4, **more: Any)
     rng = Random(name)
     given = more.pop("instance", {})
     instances = [Instance(name=f"{name}-{index}", host=f"/10.0.0.{index}", **given) for index in range(size)]
-    found = Simulated(group_id=name, kind=kind, rng=rng, instances=instances, **more)
+    found = Simulated(group_id=name, kind=kind, rng=rng, instances=instances, with_members=True, **more)
     for index in range(size):
         found.do(START - HOUR + index * SECOND, "start", index)
     return found
@@ -36,6 +36,7 @@ def tables(groups: list[Simulated], *, since: int = 0, until: int = 1 << 60) -> 
         generations, events = found.rows()
         known = {g["generation_id"]: g["joined_at"] for g in generations}
         rows[GENERATIONS] += [g for g in generations if since <= g["joined_at"] < until]
+        rows[GENERATION_MEMBERS] += [m for m in found.members if since <= m["valid_from_at"] < until]
         rows[GROUP_EVENTS] += [
             e for e in events if since <= max(e["event_at"], known.get(e["generation_id"], 0)) < until
         ]

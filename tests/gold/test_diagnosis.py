@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.gold.churn import number
 from pipelines.gold.diagnosis.causes import cause_of, context
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.diagnosis.explaining import SAID
+from pipelines.gold.memberships import number
 from schemas.states import DiagnosisCause, Trigger
 from tests.gold.histories import START, EagerGroup
 from tests.silver.rebuilding import batches, silver_of

@@ -11,8 +11,8 @@ from jobs.gold.storm_facts import facts
 from jobs.tables.delta_io import table_path
 from pipelines.gold.storms.shakes import Shake
 from pipelines.gold.storms.storms import Storm
-from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS
-from schemas.states import DiagnosisCause, StallCause, StormScope
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
+from schemas.states import StallCause, StormScope
 from tests.gold.simulated import CLUSTER, MINUTE, SECOND, START, table_of
 
 HIT, SPARED = ("a", "b", "c"), "other"
@@ -85,15 +85,16 @@ def by_hand(generations, stalls, begin: int, end: int) -> tuple[int, float, floa
 @pytest.mark.parametrize("seed", range(3))
 def test_the_sum_is_what_the_rows_say(tmp_path, seed) -> None:
     generations, stalls = history(Random(seed))
-    for table, rows in {GENERATIONS: generations, STALLS: stalls, GENERATION_MEMBERS: []}.items():
+    empty = {GENERATION_MEMBERS: [], GROUP_EVENTS: []}
+    for table, rows in ({GENERATIONS: generations, STALLS: stalls} | empty).items():
         write_deltalake(table_path(tmp_path, table), table_of(table, rows))
     begin, end = START - 20 * MINUTE, START + 10 * MINUTE
-    shakes = [Shake(group_id=g, at=begin, known_at=begin, cause=DiagnosisCause.UNKNOWN) for g in HIT]
+    shakes = [Shake(group_id=g, at=begin, known_at=begin) for g in HIT]
     storm = Storm(
         cluster=CLUSTER, scope=StormScope.GROUP, shakes=shakes, detected_at=begin, last_at=end, needed=3,
         window_ms=MINUTE, expected_per_day=1.0, group_ids=set(HIT), first_group=HIT[0],
     )  # fmt: skip
-    cost, _ = facts(tmp_path, storm)
+    cost = facts(tmp_path, storm).cost
     expected = by_hand(generations, stalls, begin, end)
     assert expected[0] > 0
     assert (cost.rebalances, cost.lost, cost.lost_max) == expected[:3]

@@ -20,7 +20,7 @@ from jobs.gold.storms import memory_path
 from jobs.tables import small_table
 from jobs.tables.delta_io import table_path
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import ADVICE, ALERTS, GROUP_TABLES
+from schemas.gold import ADVICE, ALERTS, GROUP_TABLES, STORMS
 from schemas.operations import QUALITY_RESULTS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
 from tests.jobs.conftest import differing, silver
@@ -53,6 +53,9 @@ def told(recorded) -> tuple[Path, str]:
     stuck = about | {"alert_name": "stuck", "subject": group}
     storm = about | {"alert_name": "storm", "subject": "", "summary": f"{group} and other-group"}
     small_table.append(recorded, ALERTS, [stuck, storm])
+    hit = [{"group_id": g, "rebalances": 2, "lost_resource_seconds": 1.5} for g in (group, "other-group")]
+    both = {"cluster": CLUSTER, "storm_id": "s", "started_at": 1, "group_ids": [group, "other-group"], "by_group": hit}
+    write_deltalake(table_path(recorded, STORMS), arrow(STORMS, [both]), mode="append")
     rule = {"table_name": "t", "checked_at": 1, "rule": "r"}
     small_table.append(recorded, QUALITY_RESULTS, [rule | {"examples": [f"kafka, {group}, 0", "kafka, other, 0"]}])
     place = {"cluster": CLUSTER, "source": "__consumer_offsets", "log_epoch": 0, "source_partition": 0}
@@ -80,6 +83,9 @@ def test_a_group_is_in_no_file_any_more_and_the_rows_of_others_stay(spark, told)
     (storm,) = rows(warehouse, ALERTS)
     assert storm["summary"].startswith("~")
     assert storm["summary"].endswith(" and other-group")
+    (both,) = rows(warehouse, STORMS)
+    assert [each["group_id"] for each in both["by_group"]] == both["group_ids"], "what is left of the name is one mark"
+    assert both["by_group"][1] == {**both["by_group"][0], "group_id": "other-group"}
     done = {found["table"]: found for found in receipt["tables"]}
     for table in (COORDINATOR_RECORDS, OFFSET_COMMITS, GENERATIONS, GROUPS):
         assert done[table.name]["rows_deleted"] > 0

@@ -18,8 +18,9 @@ from uuid import NAMESPACE_URL, uuid5
 import pyarrow as pa
 from deltalake import write_deltalake
 
+from pipelines.arrow_types import TYPES as STORED
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import DIFFERENCES, MARKS, STORMS
+from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, MARKS, STORMS
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
@@ -45,6 +46,8 @@ TYPES = {
             ]
         )
     ),
+    BY_GROUP: STORED[BY_GROUP],
+    CAUSES: STORED[CAUSES],
     "BINARY": pa.binary(),
     RESOURCES: pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())])),
 }
@@ -398,18 +401,27 @@ def announced(now: int) -> Rows:
     }  # fmt: skip
 
 
+def _hit(group: str, rebalances: int, lost: float) -> dict[str, Any]:
+    lengths = dict.fromkeys(("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max"), lost)
+    return {"group_id": group, "rebalances": rebalances} | lengths
+
+
 def storms(now: int) -> Rows:
     """Two groups that shook together after a deploy, and one group that still does, of which nothing stands out."""
     began = now - 28 * 60_000
     together = {
         "cluster": CLUSTER, "storm_id": "together", "scope": "fleet", "started_at": began, "detected_at": began + 45_000,
-        "ended_at": began + 3 * 60_000, "is_open": False, "groups": 2, "group_ids": ["billing-worker", "imports-joiner"],
+        "ended_at": began + 3 * 60_000, "is_open": False, "groups": 2, "group_ids": ["imports-joiner", "billing-worker"],
         "rebalances": 4, "unexplained_rebalances": 3, "lost_resource_seconds_min": 700.5, "lost_resource_seconds": 835.2,
         "lost_resource_seconds_max": 901.0, "suspected_cause": "session_expiry", "score": 0.75,
         "differences": [
             {"attribute": "client_host", "value": "/10.0.4.13", "share": 1.0, "baseline": 0.125, "lift": 8.0},
             {"attribute": "assignor", "value": "range", "share": 1.0, "baseline": 0.0, "lift": 1e6},
         ],
+        "causes": [
+            {"cause": "session_expiry", "rebalances": 2, "groups": 2}, {"cause": "deploy", "rebalances": 1, "groups": 1},
+        ],
+        "by_group": [_hit("imports-joiner", 1, 600.0), _hit("billing-worker", 3, 235.2)],
         "evidence": "observed", "explanation": "Two groups lost members within seconds of each other.",
     }  # fmt: skip
     alone = together | {
@@ -417,6 +429,7 @@ def storms(now: int) -> Rows:
         "ended_at": None, "is_open": True, "groups": 1, "group_ids": ["billing-worker"], "rebalances": 2,
         "unexplained_rebalances": 2, "lost_resource_seconds_min": 80.0, "lost_resource_seconds": 90.0,
         "lost_resource_seconds_max": 130.0, "suspected_cause": "unknown", "score": 0.0, "differences": [],
+        "causes": [], "by_group": [_hit("billing-worker", 2, 90.0)],
         "evidence": "inferred", "explanation": "It rebalanced far more often than it used to.",
     }  # fmt: skip
     return {"storms": [together, alone]}

@@ -66,6 +66,29 @@ def test_a_storm_says_whom_it_hit_what_differs_and_what_it_followed(store, now) 
     assert "/rebalance?cluster=prod-eu&group=billing-worker&incarnation=0&generation=5" in links(page)
 
 
+def test_the_figures_of_its_groups_add_up_to_those_of_the_storm_hardest_hit_first(store, now) -> None:
+    text = shown(store, "?storm=together", now)
+    assert text.index("imports-joiner | 1 | 600 |") < text.index("billing-worker | 3 | 235 |")
+    assert "All 2 groups | 4 | 835 |" in text
+    row = store.storm("together")
+    assert row["rebalances"] == sum(each["rebalances"] for each in row["by_group"])
+    assert row["lost_resource_seconds"] == sum(each["lost_resource_seconds"] for each in row["by_group"])
+
+
+def test_a_storm_says_how_it_spreads_over_causes_and_groups(store, now) -> None:
+    text = shown(store, "?storm=together", now)
+    assert "members that went silent (session timeout) | 2 | 2" in text
+    assert "deploys and restarts | 1 | 1" in text
+
+
+def test_groups_without_stored_figures_are_sorted_by_what_their_rebalances_lost(store, now, monkeypatch) -> None:
+    row = store.storm("together") | {"by_group": None, "causes": None}
+    monkeypatch.setattr(store, "storm", lambda _: row)
+    text = shown(store, "?storm=together", now)
+    assert "All 2 groups" not in text
+    assert text.index("billing-worker |") < text.index("imports-joiner |")
+
+
 def test_nothing_that_stands_out_is_said_and_an_open_storm_has_no_end(store, now) -> None:
     text = shown(store, "?storm=alone", now)
     assert "Nothing stands out" in text

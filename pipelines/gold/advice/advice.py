@@ -13,7 +13,8 @@ from pipelines.gold.advice.options import Group, Option, options
 from pipelines.gold.advice.prediction import Prediction, is_replayable
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.advice.tried import in_force, told, trial
-from pipelines.gold.churn import Churn, Row, Silver, churn, number
+from pipelines.gold.churn import Churn, churn
+from pipelines.gold.memberships import Row, Silver, number
 from pipelines.gold.window import window
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
 

@@ -87,7 +87,7 @@ class ClassicReplay(Replay[_Member]):
         self._agenda.at(max(at, gone), "gone", who, member.life)
 
     def _session(self, instance: int) -> int:
-        return self._churn.instances[instance].lives[-1].session_timeout_ms
+        return self._churn.instances[instance].memberships[-1].session_timeout_ms
 
     def _gone(self, at: int, who: int, life: int) -> None:
         member = self._members.get(who)
@@ -142,7 +142,7 @@ class ClassicReplay(Replay[_Member]):
             if who in joined:
                 member.joined_at = member.heartbeat_at = at
         longest = max(
-            (self._churn.instances[w // LIVES].lives[-1].rebalance_timeout_ms for w in self._members), default=0
+            (self._churn.instances[w // LIVES].memberships[-1].rebalance_timeout_ms for w in self._members), default=0
         )
         if longest:
             self._agenda.at(at + longest, "timeout", tag=self._round)

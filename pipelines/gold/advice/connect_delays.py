@@ -13,7 +13,8 @@ from statistics import median
 from pipelines.gold.advice.options import Option
 from pipelines.gold.advice.pasting import connect_delay
 from pipelines.gold.advice.prediction import MODEL_ERROR, Prediction
-from pipelines.gold.churn import Churn, Silver, is_lost, number
+from pipelines.gold.churn import Churn, is_lost
+from pipelines.gold.memberships import Silver, number
 from schemas.states import AdviceAction, StallCause, Trigger
 
 DELAYS_MS = (5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 180_000, 300_000, 600_000)

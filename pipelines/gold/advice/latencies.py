@@ -12,7 +12,9 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from pipelines.gold.churn import Churn, Number, Outage, Silver, number, stopped_at
+from pipelines.gold.churn import Churn, Outage, stopped_at
+from pipelines.gold.instance_tracker import Number
+from pipelines.gold.memberships import Silver, number
 from schemas.states import GroupEventKind, GroupProtocol, RebalanceMode, Trigger
 
 HEARTBEAT_MS = 3_000

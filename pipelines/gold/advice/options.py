@@ -66,7 +66,7 @@ class Group:
 
     @property
     def session_ms(self) -> int:
-        return max((i.lives[-1].session_timeout_ms for i in self.churn.instances), default=0)
+        return max((i.memberships[-1].session_timeout_ms for i in self.churn.instances), default=0)
 
 
 def options(group: Group) -> list[Option]:

@@ -134,8 +134,8 @@ def preconditions(action: AdviceAction, churn: Churn, latencies: Latencies) -> l
 
 def _nameable(churn: Churn) -> list[Condition]:
     """Each instance needs a name that is its own and survives a restart."""
-    names = [i.lives[-1].client_id for i in churn.instances if i.lives[-1].gone_at is None] or [
-        i.lives[-1].client_id for i in churn.instances
+    names = [i.memberships[-1].client_id for i in churn.instances if i.memberships[-1].gone_at is None] or [
+        i.memberships[-1].client_id for i in churn.instances
     ]
     renamed = [i.name for i in churn.instances if i.is_renamed]
     if renamed:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from pipelines.gold.advice.replay import Policy
-from pipelines.gold.churn import Churn, Row, Silver, churn, number
+from pipelines.gold.churn import Churn, churn
+from pipelines.gold.memberships import Row, Silver, number
 from pipelines.gold.window import window
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, RebalanceMode
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.announced import is_deployed
-from pipelines.gold.churn import Number, Row, number
 from pipelines.gold.diagnosis.causes import Arrival, Context, Found
 from pipelines.gold.diagnosis.departures import Departure
+from pipelines.gold.instance_tracker import Number
+from pipelines.gold.memberships import Row, number
 from schemas.states import DiagnosisCause
-
-CONVERGED = 2
-"""Cooperative rebalances settle within two follow-ups (KIP-429); more is no longer normal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +30,7 @@ class Case:
         """Those of this cause that these rebalances show or, being returns, end; in order of time."""
         ended = [a.after for a in self.arrivals() if a.after is not None]
         shown = [d for n in self.numbers for d in self.known.departures.get(n, ()) if d.cause == self.cause]
-        return sorted({id(d.stay): d for d in (*shown, *ended)}.values(), key=lambda d: (d.at, d.place.name))
+        return sorted({id(d.membership): d for d in (*shown, *ended)}.values(), key=lambda d: (d.at, d.instance.label))
 
     def arrivals(self) -> list[Arrival]:
         mine = (a for n in self.numbers for a in self.known.arrivals.get(n, ()))
@@ -40,9 +38,11 @@ class Case:
 
     def size(self, at: int) -> int:
         """How many instances were in the group then, not counting those that came in the place of others."""
-        new = {a.place.instance.number for a in self.arrivals() if a.after is None}
+        new = {a.instance.number for a in self.arrivals() if a.after is None}
         return sum(
-            any(s.was_there(at) for s in place.stays) for place in self.known.places if place.instance.number not in new
+            any(s.was_there(at) for s in instance.memberships)
+            for instance in self.known.instances
+            if instance.number not in new
         )
 
     @property

@@ -12,20 +12,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeVar
 
-from pipelines.gold.churn import Number, Row, Silver, number
 from pipelines.gold.diagnosis.departures import Departure, arrivals_of_replacements, departures
 from pipelines.gold.diagnosis.patterns import changed, flapping, slow, switching
-from pipelines.gold.diagnosis.stays import Place, Stay, places
-from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupProtocol, GroupType, Trigger
-
-NORMAL = frozenset({DiagnosisCause.DEPLOY, DiagnosisCause.SCALING, DiagnosisCause.FOLLOW_UPS, DiagnosisCause.PROBING})
-"""Expected in a healthy group."""
-
-FAILOVER_MS = 30_000
-"""Members find a new coordinator and join it, if they have to, within a few request timeouts."""
-
-RESOLVED_MS = 10_000
-"""What the coordinator takes to match a pattern with all topics, and then some."""
+from pipelines.gold.instance_tracker import Instance, Membership, Number
+from pipelines.gold.memberships import Row, Silver, number, tracked
+from schemas.states import NORMAL_CAUSES, DiagnosisCause, Evidence, GroupEventKind, GroupProtocol, GroupType, Trigger
+from schemas.thresholds import FAILOVER_MS, PATTERN_MS, failover_ms
 
 STORING = "the assignment could not be stored"
 
@@ -76,7 +68,7 @@ class Found:
     """Why a rebalance happened, and how that is known.
 
     `cause` is what to look into; `set_off_by` is what began the rebalance. They differ for a slow joiner: a deploy that
-    one member makes long. `instances` are the names of those it is about, as `stays` tells them apart.
+    one member makes long. `instances` are the names of those it is about, as `instance_tracker` tells them apart.
     """
 
     cause: DiagnosisCause
@@ -87,15 +79,15 @@ class Found:
     @property
     def is_planned(self) -> bool:
         """Set off by what a healthy group does, too: a deploy, scaling, a follow-up, probing."""
-        return self.set_off_by in NORMAL
+        return self.set_off_by in NORMAL_CAUSES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """A stay's begin; `after` is the departure that it ends, None for an instance that was never seen before."""
+    """The begin of a membership; `after` is the departure that it follows, None for an instance not seen before."""
 
-    place: Place
-    stay: Stay
+    instance: Instance
+    membership: Membership
     after: Departure | None
     cause: DiagnosisCause
     evidence: Evidence
@@ -108,17 +100,19 @@ C = TypeVar("C", Departure, Arrival)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
     """What a group's rows tell of all its rebalances together. By generation: who went and came with it, the generation
-    before, whom everybody waited for, and whether what there is to consume changed.
+    before, whom everybody waited for, and whether what there is to consume changed. `returns`: departures of static
+    members that came back without a rebalance.
     """
 
-    places: Sequence[Place]
+    instances: Sequence[Instance]
     departures: Mapping[Number, Sequence[Departure]]
     arrivals: Mapping[Number, Sequence[Arrival]]
     previous: Mapping[Number, Row]
-    slow: Mapping[Number, Place]
+    slow: Mapping[Number, Instance]
     changed: frozenset[Number]
     flapping: frozenset[Number]
     switching: frozenset[Number]
+    returns: Sequence[Departure]
     moved_at: Sequence[int]
     not_stored_at: Sequence[int]
 
@@ -127,7 +121,7 @@ class Context:
 
     def name(self, member_id: str | None) -> str | None:
         """What the member's instance is called."""
-        mine = (p.name for p in self.places if any(s.life.member_id == member_id for s in p.stays))
+        mine = (p.label for p in self.instances if any(s.member_id == member_id for s in p.memberships))
         return next(mine, None)
 
 
@@ -144,18 +138,19 @@ def context(silver: Silver) -> Context:
     Rows may begin anywhere; those of the first generation only tell who was there.
     """
     generations = sorted(silver["generations"], key=number)
-    found = places(silver)
+    found = tracked(silver)
     gone = departures(found, leaves_on_close=not any(never_leaves(g) for g in generations))
     other = frozenset(changed(generations, silver["generation_members"]))
     return Context(
-        places=found,
-        departures=_by_generation(gone, lambda d: d.stay.went_with),
-        arrivals=_by_generation(_arrivals(found, gone), lambda a: a.stay.came_with),
+        instances=found,
+        departures=_by_generation(gone, lambda d: d.membership.went_with),
+        arrivals=_by_generation(_arrivals(found, gone), lambda a: a.membership.came_with),
         previous={number(g): before for before, g in pairwise(generations)},
         slow=dict(slow(generations, found)),
         changed=other,
         flapping=frozenset(flapping(generations, other)),
         switching=frozenset(switching(generations)),
+        returns=[d for d in gone if d.membership.went_with is None],
         moved_at=_instants(silver, GroupEventKind.COORDINATOR_MOVED),
         not_stored_at=_instants(silver, GroupEventKind.FAILED_REBALANCE, STORING),
     )
@@ -166,19 +161,19 @@ def cause_of(g: Row, known: Context) -> Found:
     and lines do not tell.
     """
     why, last = _set_off(g, known), known.slow.get(number(g))
-    if last is not None and why.cause in (*NORMAL, DiagnosisCause.TOPIC_CHANGES):
+    if last is not None and why.cause in (*NORMAL_CAUSES, DiagnosisCause.TOPIC_CHANGES):
         return Found(
             cause=DiagnosisCause.SLOW_JOINER,
             set_off_by=why.cause,
             evidence=Evidence.INFERRED,
-            instances=(last.name,),
+            instances=(last.label,),
         )
     return Found(cause=why.cause, set_off_by=why.cause, evidence=why.evidence, instances=why.names)
 
 
 def _set_off(g: Row, known: Context) -> _Why:
     stated = Evidence(g["trigger_evidence"] or Evidence.INFERRED)
-    changes, names = known.changes(g), tuple(dict.fromkeys(c.place.name for c in known.changes(g)))
+    changes, names = known.changes(g), tuple(dict.fromkeys(c.instance.label for c in known.changes(g)))
     if _is_shaken(g, known):
         return _Why(cause=DiagnosisCause.COORDINATOR, evidence=Evidence.INFERRED, names=names)
     direct = DiagnosisCause.FOLLOW_UPS if _is_resolved(g, known) else DIRECT.get(g["trigger"])
@@ -201,14 +196,14 @@ def _named(g: Row, known: Context) -> tuple[str, ...]:
 def _of_changes(g: Row, changes: Sequence[Change], known: Context) -> _Why:
     """The member that the trigger names decides; where none is named, the worst of those that came and went."""
     judged = [(c, _after_failover(c, known) or c.cause) for c in changes]
-    named = [cause for c, cause in judged if c.stay.life.member_id == g["trigger_member_id"]]
+    named = [cause for c, cause in judged if c.membership.member_id == g["trigger_member_id"]]
     worst = min(named or [cause for _, cause in judged], key=SEVERITY.index)
     mine = [c for c, cause in judged if cause == worst]
     is_observed = all(c.evidence == Evidence.OBSERVED for c in mine)
     return _Why(
         cause=worst,
         evidence=Evidence.OBSERVED if is_observed else Evidence.INFERRED,
-        names=tuple(dict.fromkeys(c.place.name for c in mine)),
+        names=tuple(dict.fromkeys(c.instance.label for c in mine)),
     )
 
 
@@ -216,12 +211,12 @@ def _after_failover(change: Change, known: Context) -> DiagnosisCause | None:
     """Who was dropped in a failover and comes back."""
     if isinstance(change, Departure) or change.after is None or not _is_dropped(change.after):
         return None
-    session = change.after.stay.life.session_timeout_ms
+    session = change.after.membership.session_timeout_ms
     return DiagnosisCause.COORDINATOR if _is_near(change.after.at, session, known.moved_at) else None
 
 
 def _is_dropped(d: Departure) -> bool:
-    return d.stay.how in (None, GroupEventKind.SESSION_EXPIRED)
+    return d.membership.how in (None, GroupEventKind.SESSION_EXPIRED)
 
 
 def _is_shaken(g: Row, known: Context) -> bool:
@@ -233,9 +228,9 @@ def _is_shaken(g: Row, known: Context) -> bool:
     began = g["prepared_at"] if g["prepared_at"] is not None else g["joined_at"]
     gone = known.departures.get(number(g), ())
     if g["trigger"] in SHAKEN:
-        return _is_near(began, max((d.stay.life.session_timeout_ms for d in gone), default=0), known.moved_at)
-    again = {a.place.name for a in known.arrivals.get(number(g), ())}
-    return any(d.place.name in again and _is_dropped(d) for d in gone) and _is_near(began, 0, known.moved_at)
+        return _is_near(began, max((d.membership.session_timeout_ms for d in gone), default=0), known.moved_at)
+    again = {a.instance.label for a in known.arrivals.get(number(g), ())}
+    return any(d.instance.label in again and _is_dropped(d) for d in gone) and _is_near(began, 0, known.moved_at)
 
 
 def _is_resolved(g: Row, known: Context) -> bool:
@@ -246,13 +241,13 @@ def _is_resolved(g: Row, known: Context) -> bool:
         and g["group_protocol"] == GroupProtocol.CONSUMER
         and g["trigger"] == Trigger.SUBSCRIPTION_CHANGED
         and bool(known.arrivals.get(number(before)))
-        and g["joined_at"] - before["joined_at"] <= RESOLVED_MS
+        and g["joined_at"] - before["joined_at"] <= PATTERN_MS
     )
 
 
 def _is_near(at: int, session_ms: int, moved_at: Sequence[int]) -> bool:
     """Sessions begin anew when the group is loaded, so whom the move cost its connection expires a session later."""
-    return any(moved <= at <= moved + max(FAILOVER_MS, session_ms * 4 // 3) for moved in moved_at)
+    return any(moved <= at <= moved + failover_ms(session_ms) for moved in moved_at)
 
 
 def _of_rejoining(g: Row, known: Context, stated: Evidence) -> _Why:
@@ -278,16 +273,16 @@ def never_leaves(g: Row) -> bool:
     return bool(g["group_type"] == GroupType.STREAMS and g["group_protocol"] == GroupProtocol.CLASSIC)
 
 
-def _arrivals(found: Sequence[Place], gone: Sequence[Departure]) -> Iterator[Arrival]:
+def _arrivals(found: Sequence[Instance], gone: Sequence[Departure]) -> Iterator[Arrival]:
     before = {id(d.back): d for d in gone if d.back is not None}
     replacing = arrivals_of_replacements(gone, found)
-    for place in found:
-        for stay in place.stays:
-            after = before.get(id(stay))
-            first = DiagnosisCause.DEPLOY if place.instance.number in replacing else DiagnosisCause.SCALING
+    for instance in found:
+        for membership in instance.memberships:
+            after = before.get(id(membership))
+            first = DiagnosisCause.DEPLOY if instance.number in replacing else DiagnosisCause.SCALING
             yield Arrival(
-                place=place,
-                stay=stay,
+                instance=instance,
+                membership=membership,
                 after=after,
                 cause=first if after is None else after.cause,
                 evidence=Evidence.INFERRED if after is None else after.evidence,

@@ -1,4 +1,4 @@
-"""Why instances went and came: each end of a stay, judged from all the stays of its group.
+"""Why instances went and came: each end of a membership, judged from all the memberships of its group.
 
 Nothing in the records says "deploy" or "crash loop": these are patterns, and so inferred. What the coordinator's lines
 or the clients say (poll timeout, expired session) stands as it was said.
@@ -11,123 +11,118 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median, median_low
 
-from pipelines.gold.diagnosis.stays import Place, Stay
+from pipelines.gold.instance_tracker import Instance, Membership, is_same_process
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind
-
-SHORT_MS = 600_000
-"""A life is short up to here: Kubernetes forgets its back-off once a container ran for so long (CrashLoopBackOff)."""
-
-RESTART_MS = 3_600_000
-"""Who is away for longer was not restarted but scaled in, and out again later."""
-
-REPLACED_MS = 600_000
-"""A rolling update that starts the new one first is through with each pair by then."""
-
-RE_ADDED_MS = 5_000
-"""A process that was only paused joins again as soon as it runs; a new one has to start."""
-
-LOOP = 3
-"""So many departures make a loop; a deploy is one, a deploy rolled back two."""
-
-POLL_MS = 1_500
-"""A client checks its poll in steps of up to a heartbeat (librdkafka once a second, Java's heartbeat thread)."""
+from schemas.thresholds import LOOP, PAUSED_LOOP_MS, POLL_SLACK_MS, REPLACED_MS, RESTART_MS, SHORT_LIFE_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """The end of `stay`, and the stay of the same instance that followed, if one did."""
+    """The end of `membership`, and that of the same instance that followed, if one did."""
 
-    place: Place
-    stay: Stay
-    back: Stay | None
+    instance: Instance
+    membership: Membership
+    back: Membership | None
     cause: DiagnosisCause
     evidence: Evidence
 
     @property
     def at(self) -> int:
-        return self.stay.life.gone_at or self.stay.settled_at
+        return self.membership.gone_at or self.membership.settled_at
+
+    @property
+    def is_only_paused(self) -> bool:
+        """Its session expired, and the same process came back."""
+        is_expiry = self.membership.how == GroupEventKind.SESSION_EXPIRED
+        return is_expiry and self.back is not None and is_same_process(self.membership, self.back)
 
     @property
     def away_ms(self) -> int | None:
         """From when the coordinator dropped it; negative where its next process joined before that."""
-        return None if self.back is None else self.back.life.arrived_at - self.at
+        return None if self.back is None else self.back.arrived_at - self.at
 
 
-def departures(places: Sequence[Place], *, leaves_on_close: bool) -> list[Departure]:
+def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[Departure]:
     """Every departure, in order of time. `leaves_on_close` is False for classic Kafka Streams, whose members never say
     that they leave (`internal.leave.group.on.close`).
     """
     found = [
-        Departure(place=place, stay=stay, back=back, cause=_first_guess(stay, back), evidence=stay.evidence)
-        for place in places
-        for stay, back in zip(place.stays, [*place.stays[1:], None], strict=True)
-        if stay.is_over
+        Departure(
+            instance=instance,
+            membership=membership,
+            back=back,
+            cause=_first_guess(membership, back),
+            evidence=membership.evidence,
+        )
+        for instance in instances
+        for membership, back in zip(instance.memberships, [*instance.memberships[1:], None], strict=True)
+        if membership.is_over
     ]
-    found.sort(key=lambda d: (d.at, d.place.name, d.place.instance.number, d.stay.settled_at))
+    found.sort(key=lambda d: (d.at, d.instance.label, d.instance.number, d.membership.settled_at))
     changed = dict(_by_length(found))
     loops = dict(_loops(found, changed))
-    deploys = _deploys(found, changed, places, leaves_on_close=leaves_on_close)
-    replaced = _replaced(found, places)
+    deploys = _deploys(found, changed, instances, leaves_on_close=leaves_on_close)
+    replaced = _replaced(found, instances)
     out = []
     for d in found:
         cause = deploys.get(id(d)) or loops.get(id(d)) or changed.get(id(d)) or replaced.get(id(d)) or d.cause
         stated = cause == d.cause and cause in (DiagnosisCause.POLL_TIMEOUT, DiagnosisCause.SESSION_EXPIRY)
         evidence = d.evidence if stated else Evidence.INFERRED
-        out.append(Departure(place=d.place, stay=d.stay, back=d.back, cause=cause, evidence=evidence))
+        out.append(Departure(instance=d.instance, membership=d.membership, back=d.back, cause=cause, evidence=evidence))
     return out
 
 
-def arrivals_of_replacements(found: Iterable[Departure], places: Iterable[Place]) -> set[int]:
+def arrivals_of_replacements(found: Iterable[Departure], instances: Iterable[Instance]) -> set[int]:
     """Numbers of the instances that came in the place of one that left for good."""
-    return {new for _, new in _pairs(list(found), list(places))}
+    return {new for _, new in _pairs(list(found), list(instances))}
 
 
-def _first_guess(stay: Stay, back: Stay | None) -> DiagnosisCause:
-    match stay.how:
+def _first_guess(membership: Membership, back: Membership | None) -> DiagnosisCause:
+    match membership.how:
         case GroupEventKind.POLL_TIMEOUT:
             return DiagnosisCause.POLL_TIMEOUT
         case GroupEventKind.SESSION_EXPIRED:
             return DiagnosisCause.SESSION_EXPIRY
         case GroupEventKind.LEFT:
-            gone = stay.life.gone_at or 0
-            was_restarted = back is not None and back.life.arrived_at - gone <= RESTART_MS
+            gone = membership.gone_at or 0
+            was_restarted = back is not None and back.arrived_at - gone <= RESTART_MS
             return DiagnosisCause.DEPLOY if was_restarted else DiagnosisCause.SCALING
     return DiagnosisCause.UNKNOWN
 
 
-def _by_place(found: Iterable[Departure]) -> Iterator[list[Departure]]:
+def _by_instance(found: Iterable[Departure]) -> Iterator[list[Departure]]:
     mine: dict[int, list[Departure]] = {}
     for d in found:
-        mine.setdefault(d.place.instance.number, []).append(d)
+        mine.setdefault(d.instance.number, []).append(d)
     yield from mine.values()
 
 
 def _by_length(found: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
-    """An instance whose stays, again and again, last as long as its poll may take, and which never said why it left."""
-    for mine in _by_place(found):
-        silent = [d for d in mine if _may_be_a_poll(d.stay) and d.back]
-        alike = [d for d in silent if lasts_a_poll(d.stay)]
+    """Instances whose memberships, again and again, last as long as a poll may take, and that never said why."""
+    for mine in _by_instance(found):
+        silent = [d for d in mine if _may_be_a_poll(d.membership) and d.back]
+        alike = [d for d in silent if lasts_a_poll(d.membership)]
         if len(alike) >= LOOP and 3 * len(alike) >= 2 * len(silent):
             yield from ((id(d), DiagnosisCause.POLL_TIMEOUT) for d in alike)
 
 
-def _may_be_a_poll(stay: Stay) -> bool:
+def _may_be_a_poll(membership: Membership) -> bool:
     """Nothing says that it was something else. A static member does not leave: it stops its heartbeats (KIP-345)."""
-    is_static = stay.life.group_instance_id is not None and stay.how == GroupEventKind.SESSION_EXPIRED
-    return is_static or (stay.how in (None, GroupEventKind.LEFT) and not stay.said)
+    is_static = membership.group_instance_id is not None and membership.how == GroupEventKind.SESSION_EXPIRED
+    return is_static or (membership.how in (None, GroupEventKind.LEFT) and not membership.said)
 
 
-def lasts_a_poll(stay: Stay) -> bool:
+def lasts_a_poll(membership: Membership) -> bool:
     """It went just when max.poll.interval.ms had passed after its assignment, and its session, if that had to end."""
-    allowed = stay.life.rebalance_timeout_ms
-    if allowed and stay.how == GroupEventKind.SESSION_EXPIRED:
-        allowed += stay.life.session_timeout_ms
-    return allowed > 0 and -POLL_MS <= stay.held_ms - allowed <= allowed // 10 + 2 * POLL_MS
+    allowed = membership.rebalance_timeout_ms
+    if allowed and membership.how == GroupEventKind.SESSION_EXPIRED:
+        allowed += membership.session_timeout_ms
+    return allowed > 0 and -POLL_SLACK_MS <= membership.held_ms - allowed <= allowed // 10 + 2 * POLL_SLACK_MS
 
 
 def _loops(found: Sequence[Departure], changed: Mapping[int, DiagnosisCause]) -> Iterator[tuple[int, DiagnosisCause]]:
     """Instances that go and come at least three times in a row with short lives between."""
-    for mine in _by_place(found):
+    for mine in _by_instance(found):
         loop: list[Departure] = []
         for d in [d for d in mine if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT]:
             if loop and not _is_short(d, loop[-1]):
@@ -138,20 +133,20 @@ def _loops(found: Sequence[Departure], changed: Mapping[int, DiagnosisCause]) ->
 
 
 def _is_short(d: Departure, before: Departure) -> bool:
-    """`before` was followed, within an hour, by the life that `d` ends."""
+    """`before` was followed, within an hour, by the membership that `d` ends."""
     is_next = before.back is not None and (before.away_ms or 0) <= RESTART_MS
-    return is_next and d.at - d.stay.life.arrived_at <= SHORT_MS
+    return is_next and d.at - d.membership.arrived_at <= SHORT_LIFE_MS
 
 
 def _of_loop(loop: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
-    known = [d for d in loop if d.stay.how is not None]
+    known = [d for d in loop if d.membership.how is not None]
     if len(known) < LOOP:
         return
     away = [d.away_ms for d in known if d.away_ms is not None]
-    expired = [d for d in known if d.stay.how == GroupEventKind.SESSION_EXPIRED]
+    expired = [d for d in known if d.membership.how == GroupEventKind.SESSION_EXPIRED]
     # A process that was paused is back as soon as it was expelled; one that died is back before that, or has to start.
     paused = [d for d in expired if d.away_ms is not None and d.away_ms >= 0]
-    is_paused = 2 * len(paused) > len(known) and median(away) <= RE_ADDED_MS
+    is_paused = 2 * len(paused) > len(known) and median(away) <= PAUSED_LOOP_MS
     if not is_paused:
         yield from ((id(d), DiagnosisCause.CRASH_LOOP) for d in known)
 
@@ -159,7 +154,7 @@ def _of_loop(loop: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
 def _deploys(
     found: Sequence[Departure],
     changed: Mapping[int, DiagnosisCause],
-    places: Sequence[Place],
+    instances: Sequence[Instance],
     *,
     leaves_on_close: bool,
 ) -> dict[int, DiagnosisCause]:
@@ -167,12 +162,14 @@ def _deploys(
     restarted = [d for d in found if d.away_ms is not None and d.away_ms <= RESTART_MS]
     sure = [d for d in restarted if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT]
     # Where there is nothing to consume, members that leave have been as silent as if a poll had taken too long.
-    silent = [d for d in restarted if d.stay.how == GroupEventKind.LEFT or d.stay.evidence == Evidence.INFERRED]
+    silent = [
+        d for d in restarted if d.membership.how == GroupEventKind.LEFT or d.membership.evidence == Evidence.INFERRED
+    ]
     deploys = {
         id(d): DiagnosisCause.DEPLOY
         for told in (sure, silent)
         for round_ in _rounds(told)
-        if _is_deploy(round_, places, leaves_on_close=leaves_on_close)
+        if _is_deploy(round_, instances, leaves_on_close=leaves_on_close)
         for d in round_
     }
     return {key: cause for key, cause in deploys.items() if changed.get(key) != DiagnosisCause.POLL_TIMEOUT}
@@ -182,7 +179,7 @@ def _rounds(restarted: Sequence[Departure]) -> Iterator[list[Departure]]:
     """Cut where an instance goes again, and where nobody went for an hour."""
     round_: list[Departure] = []
     for d in restarted:
-        again = any(d.place.instance.number == r.place.instance.number for r in round_)
+        again = any(d.instance.number == r.instance.number for r in round_)
         if round_ and (again or d.at - round_[-1].at > RESTART_MS):
             yield round_
             round_ = []
@@ -191,13 +188,16 @@ def _rounds(restarted: Sequence[Departure]) -> Iterator[list[Departure]]:
         yield round_
 
 
-def _is_deploy(round_: Sequence[Departure], places: Sequence[Place], *, leaves_on_close: bool) -> bool:
+def _is_deploy(round_: Sequence[Departure], instances: Sequence[Instance], *, leaves_on_close: bool) -> bool:
     if len(round_) < 2 or not _one_after_another(round_):
         return False
-    present = sum(any(s.was_there(round_[0].at) for s in place.stays) for place in places)
-    if all(d.stay.how == GroupEventKind.LEFT for d in round_):
+    present = sum(any(s.was_there(round_[0].at) for s in instance.memberships) for instance in instances)
+    if all(d.membership.how == GroupEventKind.LEFT for d in round_):
         return 3 * len(round_) >= 2 * present
     # Of those that never said that they leave, all must have gone, in a steady beat: accidents do not go round.
+    # Processes that come back themselves were not restarted.
+    if 2 * sum(d.is_only_paused for d in round_) > len(round_):
+        return False
     return len(round_) >= max(LOOP if leaves_on_close else 2, present) and _is_steady(round_)
 
 
@@ -209,41 +209,41 @@ def _is_steady(round_: Sequence[Departure]) -> bool:
 def _one_after_another(round_: Sequence[Departure]) -> bool:
     """Never more than half of them, or one, were away together."""
     for d in round_:
-        away = sum(r.at <= d.at < r.back.life.arrived_at for r in round_ if r.back is not None)
+        away = sum(r.at <= d.at < r.back.arrived_at for r in round_ if r.back is not None)
         if away > max(1, len(round_) // 2):
             return False
     return True
 
 
-def _replaced(found: Sequence[Departure], places: Sequence[Place]) -> dict[int, DiagnosisCause]:
-    return {id(d): DiagnosisCause.DEPLOY for d, _ in _pairs(found, places)}
+def _replaced(found: Sequence[Departure], instances: Sequence[Instance]) -> dict[int, DiagnosisCause]:
+    return {id(d): DiagnosisCause.DEPLOY for d, _ in _pairs(found, instances)}
 
 
-def _pairs(found: Sequence[Departure], places: Sequence[Place]) -> Iterator[tuple[Departure, int]]:
+def _pairs(found: Sequence[Departure], instances: Sequence[Instance]) -> Iterator[tuple[Departure, int]]:
     """Who left for good, with the new instance that came in its place: as many members as before, under new names, or
     under the same one where the new process joined before the old one had left.
     """
-    left = [d for d in found if d.back is None and d.stay.how == GroupEventKind.LEFT]
+    left = [d for d in found if d.back is None and d.membership.how == GroupEventKind.LEFT]
     came = sorted(
-        (place.stays[0].life.arrived_at, place.instance.number, _client(place.stays[0]))
-        for place in places
-        if place.stays[0].came_with is not None
+        (instance.memberships[0].arrived_at, instance.number, _client(instance.memberships[0]))
+        for instance in instances
+        if instance.memberships[0].came_with is not None
     )
     taken: set[int] = set()
     for d in left:
-        since = d.place.stays[0].life.arrived_at
+        since = d.instance.memberships[0].arrived_at
         near = [
             (abs(at - d.at), new)
             for at, new, client in came
             if new not in taken
             and abs(at - d.at) <= REPLACED_MS
             and since < at
-            and (client == _client(d.stay) or at - since > REPLACED_MS)
+            and (client == _client(d.membership) or at - since > REPLACED_MS)
         ]
         if near:
             taken.add(min(near)[1])
             yield d, min(near)[1]
 
 
-def _client(stay: Stay) -> tuple[str, str]:
-    return stay.life.client_id, stay.life.client_host
+def _client(membership: Membership) -> tuple[str, str]:
+    return membership.client_id, membership.client_host

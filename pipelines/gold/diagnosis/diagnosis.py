@@ -6,11 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from pipelines.gold.churn import Number, Row, Silver, is_lost, known_instants, number
-from pipelines.gold.diagnosis.cases import CONVERGED, Case, longest_run
-from pipelines.gold.diagnosis.causes import NORMAL, Context, Found, cause_of, context
+from pipelines.gold.churn import is_lost, known_instants
+from pipelines.gold.diagnosis.cases import Case, longest_run
+from pipelines.gold.diagnosis.causes import Context, Found, cause_of, context
 from pipelines.gold.diagnosis.explaining import explanation
-from schemas.states import DiagnosisCause, Evidence, StallCause
+from pipelines.gold.instance_tracker import Number
+from pipelines.gold.memberships import Row, Silver, number
+from schemas.states import NORMAL_CAUSES, DiagnosisCause, Evidence, StallCause
+from schemas.thresholds import CONVERGED
 
 
 def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[Row] = ()) -> list[dict[str, Any]]:
@@ -24,7 +27,7 @@ def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[Row] = ()) -> 
     if not completed:
         return []
     known = context(silver)
-    parts = _parts(rows)
+    parts = overtaken(rows)
     lost = _lost(silver, rows, parts)
     cases: dict[DiagnosisCause, list[tuple[Row, Found]]] = defaultdict(list)
     for g in completed:
@@ -67,7 +70,7 @@ def _row(
     return {
         "cause": cause.value,
         "rebalances": len(mine),
-        "is_normal": cause in NORMAL and converges,
+        "is_normal": cause in NORMAL_CAUSES and converges,
         "first_at": case.rows[0]["joined_at"],
         "last_at": case.rows[-1]["joined_at"],
         "instances": sorted(counted, key=lambda name: (-counted[name], name)),
@@ -76,8 +79,8 @@ def _row(
     }
 
 
-def _parts(rows: Sequence[Row]) -> dict[Number, list[Number]]:
-    """Each completed generation with those that it overtook."""
+def overtaken(rows: Sequence[Row]) -> dict[Number, list[Number]]:
+    """Return each completed generation with those that it overtook and itself."""
     out: dict[Number, list[Number]] = {}
     waiting: list[Number] = []
     for g in rows:

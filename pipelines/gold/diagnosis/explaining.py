@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 
 from pipelines.gold.announced import told
-from pipelines.gold.churn import number
-from pipelines.gold.diagnosis.cases import CONVERGED, Case, longest_run
+from pipelines.gold.diagnosis.cases import Case, longest_run
 from pipelines.gold.diagnosis.turnover import crash_loop, deploy, poll_timeout, scaling, session_expiry, slow_joiner
+from pipelines.gold.memberships import number
 from pipelines.gold.wording import many, middle, period, spell, times, upper, who
 from schemas.states import DiagnosisCause, GroupType, Trigger
+from schemas.thresholds import CONVERGED, HOUR_MS
 
 METADATA_AGE_MS = 300_000
 """metadata.max.age.ms by default, in Java and (topic.metadata.refresh.interval.ms) in librdkafka."""
@@ -44,7 +45,7 @@ def _follow_ups(case: Case) -> str:
 
 def _coordinator(case: Case) -> str:
     moved = [
-        at for at in case.known.moved_at if case.rows[0]["joined_at"] - 3_600_000 <= at <= case.rows[-1]["joined_at"]
+        at for at in case.known.moved_at if case.rows[0]["joined_at"] - HOUR_MS <= at <= case.rows[-1]["joined_at"]
     ]
     stored = len(case.known.not_stored_at)
     parts = [
@@ -103,16 +104,16 @@ def _mixed_protocols(case: Case) -> str:
 
 
 def _unknown(case: Case) -> str:
-    gone = [d for d in case.departures() if d.stay.how is None]
+    gone = [d for d in case.departures() if d.membership.how is None]
     again = len([g for g in case.rows if not case.known.changes(g)])
     parts = []
     if gone:
         parts.append(
-            f"How {who(d.place.name for d in gone)} went is not recorded: by itself, by an expired session, or because "
-            "it did not poll in time."
+            f"How {who(d.instance.label for d in gone)} went is not recorded: by itself, by an expired session, or "
+            "because it did not poll in time."
         )
-        held = [d.stay.held_ms for d in gone]
-        limits = [d.stay.life.rebalance_timeout_ms for d in gone]
+        held = [d.membership.held_ms for d in gone]
+        limits = [d.membership.rebalance_timeout_ms for d in gone]
         # A librdkafka client's timer runs from before it joined.
         if all(2 * ms < limit for ms, limit in zip(held, limits, strict=True)):
             parts.append(f"It stayed {middle(held)} (median), far less than max.poll.interval.ms: so not its poll.")

@@ -8,22 +8,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from pipelines.gold.churn import Number, Row, number
-from pipelines.gold.diagnosis.stays import Place
+from pipelines.gold.instance_tracker import Instance, Number
+from pipelines.gold.memberships import Row, number
 from schemas.states import GroupProtocol, GroupType, RebalanceMode, Trigger
-
-SLOW_MS = 1_000
-"""Waiting for one member for less is no matter."""
-
-VERY_SLOW_MS = 5_000
-"""A member learns of a rebalance within its heartbeat interval (3 s by default): this is more than being last."""
-
-SLOW_TIMES = 3
-"""Being the last so often by chance, out of several, is not likely."""
-
-FLAPS = 3
-FLAP_MS = 600_000
-"""A leader that joins again so often, each time within this, with nothing changed, flaps."""
+from schemas.thresholds import FLAP_MS, FLAPS, SLOW_MS, SLOW_TIMES, VERY_SLOW_MS
 
 
 def changed(generations: Sequence[Row], members: Iterable[Row]) -> Iterator[Number]:
@@ -63,9 +51,9 @@ def switching(generations: Sequence[Row]) -> Iterator[Number]:
         yield from map(number, switches)
 
 
-def slow(generations: Sequence[Row], found: Sequence[Place]) -> Iterator[tuple[Number, Place]]:
+def slow(generations: Sequence[Row], found: Sequence[Instance]) -> Iterator[tuple[Number, Instance]]:
     """Rebalances that everybody spent waiting for one member: for long, or always the same one."""
-    of_member = {stay.life.member_id: place for place in found for stay in place.stays}
+    of_member = {membership.member_id: instance for instance in found for membership in instance.memberships}
     waited = [
         (g, of_member[g["slowest_member_id"]])
         for g in generations
@@ -75,9 +63,9 @@ def slow(generations: Sequence[Row], found: Sequence[Place]) -> Iterator[tuple[N
         # A dead one is waited for until its session ends; that is no matter of joining.
         and g["slowest_member_id"] not in (g["left_member_ids"] or ())
     ]
-    times = Counter(place.instance.number for _, place in waited)
-    for g, place in waited:
-        mine = times[place.instance.number]
+    times = Counter(instance.number for _, instance in waited)
+    for g, instance in waited:
+        mine = times[instance.number]
         is_always = mine >= SLOW_TIMES and 3 * mine >= 2 * len(waited)
         if is_always or g["slowest_waited_ms"] >= VERY_SLOW_MS:
-            yield number(g), place
+            yield number(g), instance

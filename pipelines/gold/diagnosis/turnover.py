@@ -8,14 +8,10 @@ from statistics import median
 
 from pipelines.gold.diagnosis.cases import Case
 from pipelines.gold.diagnosis.causes import never_leaves
-from pipelines.gold.diagnosis.departures import RE_ADDED_MS, Departure, lasts_a_poll
+from pipelines.gold.diagnosis.departures import Departure, lasts_a_poll
 from pipelines.gold.wording import many, middle, period, spell, times, upper, who
 from schemas.states import Evidence, GroupEventKind, Trigger
-
-SHORT_SESSION_MS = 10_000
-"""session.timeout.ms was 10 s by default before Kafka 3.0, and 45 s since (KIP-735)."""
-
-TOGETHER_MS = 3_000
+from schemas.thresholds import PAUSED_LOOP_MS, SHORT_SESSION_MS, TOGETHER_MS
 
 
 def poll_timeout(case: Case) -> str:
@@ -25,11 +21,13 @@ def poll_timeout(case: Case) -> str:
             f"{many(len(case.rows), 'rebalance')} followed members that did not join again within their "
             "max.poll.interval.ms; which they were is not recorded."
         )
-    limits = sorted({d.stay.life.rebalance_timeout_ms for d in gone if d.stay.life.rebalance_timeout_ms})
+    limits = sorted({d.membership.rebalance_timeout_ms for d in gone if d.membership.rebalance_timeout_ms})
     limit = f"its max.poll.interval.ms of {either(limits)}" if limits else "its max.poll.interval.ms"
     said = sum(d.evidence == Evidence.OBSERVED for d in gone)
-    by_length = sum(d.stay.how != GroupEventKind.POLL_TIMEOUT and lasts_a_poll(d.stay) for d in gone)
-    parts = [f"{who(d.place.name for d in gone)} did not poll within {limit}{every(gone)}: it goes, and joins again."]
+    by_length = sum(d.membership.how != GroupEventKind.POLL_TIMEOUT and lasts_a_poll(d.membership) for d in gone)
+    parts = [
+        f"{who(d.instance.label for d in gone)} did not poll within {limit}{every(gone)}: it goes, and joins again."
+    ]
     told = {
         "the client or the coordinator says so": said,
         "its stay lasted just so long": by_length,
@@ -46,15 +44,15 @@ def session_expiry(case: Case) -> str:
     if not gone:
         return f"The coordinator dropped members whose session expired, {times(len(case.rows))}; which is not recorded."
     # A KIP-848 member's session is the broker's setting (group.consumer.session.timeout.ms), not its own.
-    sessions = sorted({d.stay.life.session_timeout_ms for d in gone if d.stay.life.session_timeout_ms})
+    sessions = sorted({d.membership.session_timeout_ms for d in gone if d.membership.session_timeout_ms})
     whose = f" ({either(sessions)})" if sessions else ""
-    parts = [f"The session{whose} of {who(d.place.name for d in gone)} expired{every(gone)}."]
+    parts = [f"The session{whose} of {who(d.instance.label for d in gone)} expired{every(gone)}."]
     parts.append(_together(case, gone) or _one_by_one(gone))
     if sessions and max(sessions) <= SHORT_SESSION_MS:
         parts.append(f"A session.timeout.ms of {spell(max(sessions))} is short: since Kafka 3.0 the default is 45 s.")
     if any(never_leaves(g) for g in case.rows):
         parts.append("Kafka Streams does not say that it leaves: a plain stop looks the same.")
-    elif any(d.stay.life.group_instance_id for d in gone):
+    elif any(d.membership.group_instance_id for d in gone):
         parts.append("Static members do not leave: a stop longer than the session, or a late poll, looks the same.")
     else:
         parts.append("The process's own log (start, pauses) settles it.")
@@ -65,18 +63,18 @@ def _together(case: Case, gone: Sequence[Departure]) -> str | None:
     """Several members within seconds: what they have in common."""
     for d in gone:
         near = [o for o in gone if abs(o.at - d.at) <= TOGETHER_MS]
-        if len({o.place.name for o in near}) < 2:
+        if len({o.instance.label for o in near}) < 2:
             continue
         there = [
-            s.life
-            for place in case.known.places
-            for s in place.stays
-            if s.life.arrived_at < d.at - TOGETHER_MS and (s.life.gone_at or d.at) >= d.at - TOGETHER_MS
+            s
+            for instance in case.known.instances
+            for s in instance.memberships
+            if s.arrived_at < d.at - TOGETHER_MS and (s.gone_at or d.at) >= d.at - TOGETHER_MS
         ]
         if len(near) >= len(there):
             return "All members at once: the network to the coordinator, or its broker, rather than a member."
-        hosts = {o.stay.life.client_host for o in near}
-        if len(hosts) == 1 and any(life.client_host not in hosts for life in there):
+        hosts = {o.membership.client_host for o in near}
+        if len(hosts) == 1 and any(one.client_host not in hosts for one in there):
             return f"{many(len(near), 'member')} of host {min(hosts)} at once, others not: the host or its network."
         return f"{many(len(near), 'member')} at once, on {many(len(hosts), 'host')}: something they share."
     return None
@@ -89,7 +87,7 @@ def _one_by_one(gone: Sequence[Departure]) -> str:
     if early:
         often = upper(of(early, len(gone)))
         parts.append(f"{often} the next process joined before the session ended: it had died and was started again.")
-    if late and median(late) <= RE_ADDED_MS:
+    if late and median(late) <= PAUSED_LOOP_MS:
         parts.append(
             f"Back {middle(late)} after it was dropped: a process that paused (garbage collection, CPU, a frozen "
             "host), or a new one that needs that long."
@@ -109,7 +107,7 @@ def deploy(case: Case) -> str:
     replaced, size = len(gone) - len(back), case.size(gone[0].at)
     parts = []
     if back:
-        restarted = Counter(d.place.instance.number for d in back)
+        restarted = Counter(d.instance.number for d in back)
         most = max(restarted.values())
         often = f"{times(most)} at most" if most > 1 else "once each" if len(restarted) > 1 else "once"
         away = middle([max(0, d.away_ms or 0) for d in back])
@@ -117,13 +115,13 @@ def deploy(case: Case) -> str:
         parts.append(f"{len(restarted)} of {many(size, 'instance')} restarted, {often}, and {were} back after {away}.")
     if replaced:
         parts.append(f"{many(replaced, 'instance')} left as a new one came in its place.")
-    if any(d.stay.how == GroupEventKind.SESSION_EXPIRED for d in gone):
+    if any(d.membership.how == GroupEventKind.SESSION_EXPIRED for d in gone):
         parts.append("They do not say that they leave, so their sessions had to expire; a death looks the same.")
     return " ".join([*parts, _pattern(gone, size, is_sure=case.is_announced)])
 
 
 def _pattern(gone: Sequence[Departure], size: int, *, is_sure: bool) -> str:
-    went = len({d.place.instance.number for d in gone})
+    went = len({d.instance.number for d in gone})
     if size < 2 or 3 * went < 2 * size:
         looks = "a restart, not a deploy of all"
     elif gone[size - 1 if len(gone) >= size else -1].at - gone[0].at <= TOGETHER_MS:
@@ -136,7 +134,7 @@ def _pattern(gone: Sequence[Departure], size: int, *, is_sure: bool) -> str:
 def scaling(case: Case) -> str:
     came = case.arrivals()
     new = sum(a.after is None for a in came)
-    left = sum(d.stay.went_with in case.numbers for d in case.departures())
+    left = sum(d.membership.went_with in case.numbers for d in case.departures())
     starts = sum(g["trigger"] == Trigger.FIRST_MEMBER for g in case.rows)
     stops = sum(bool(g["is_empty"]) for g in case.rows)
     again = f", {len(came) - new:,} came back after more than an hour" if len(came) > new else ""
@@ -152,14 +150,14 @@ def crash_loop(case: Case) -> str:
     gone = case.departures()
     if not gone:
         return f"{who(case.names)} came back in a loop."
-    lives = [d.at - d.stay.life.arrived_at for d in gone[1:]] or [gone[0].stay.held_ms]
+    lives = [d.at - d.membership.arrived_at for d in gone[1:]] or [gone[0].membership.held_ms]
     back = [max(0, d.away_ms) for d in gone if d.away_ms is not None]
-    left = sum(d.stay.how == GroupEventKind.LEFT for d in gone)
+    left = sum(d.membership.how == GroupEventKind.LEFT for d in gone)
     ways = f"{left} of {len(gone)} times it left by itself, else its session expired."
     again = f" and was back {middle(back)} after it went" if back else ""
     return (
-        f"{who(d.place.name for d in gone)} went again and again: it lived {middle(lives)}{again} (medians). {ways} "
-        "Its exit code and restart count settle it; why it ends is not in our data."
+        f"{who(d.instance.label for d in gone)} went again and again: it lived {middle(lives)}{again} (medians). "
+        f"{ways} Its exit code and restart count settle it; why it ends is not in our data."
     )
 
 
@@ -176,9 +174,9 @@ def slow_joiner(case: Case) -> str:
 
 def every(gone: Sequence[Departure]) -> str:
     """How often the one that went most often did."""
-    counted = Counter(d.place.instance.number for d in gone)
+    counted = Counter(d.instance.number for d in gone)
     often = min(counted, key=lambda n: (-counted[n], n))
-    usual = period([d.at for d in gone if d.place.instance.number == often])
+    usual = period([d.at for d in gone if d.instance.number == often])
     return "" if usual is None else f", every {spell(usual)}"
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from math import exp, lgamma, log, log1p
 from typing import Any
 
+from pipelines.gold.instance_names import prefix
+
 SIGNIFICANCE = 0.01
 """Probability that chance alone would put anything on the list, after correction for the number of values tried."""
 
@@ -111,18 +113,6 @@ def attributes_of(member: Mapping[str, Any]) -> dict[str, set[str]]:
     out["topic"] = set(member["subscribed_topics"] or ())
     out["is_static"] = {str(member["group_instance_id"] is not None).lower()}
     return out
-
-
-def prefix(client_id: str) -> str:
-    """A client id without the parts that tell one instance from another: numbers, hashes, UUIDs."""
-    parts = re.split(r"(?<=[-_.])", client_id)
-    kept = []
-    for part in parts:
-        bare = part.rstrip("-_.")
-        if re.search(r"\d", bare):
-            break
-        kept.append(part)
-    return "".join(kept).rstrip("-_.")
 
 
 def frozen(found: Mapping[str, Iterable[str]]) -> Attributes:

@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 
-from pipelines.gold.storms.places import HOUR_MS
-from pipelines.gold.storms.rarity import DAY_MS, needed
-from pipelines.gold.storms.shakes import MINUTE_MS, WINDOW_MS, Shake
+from pipelines.gold.storms.rarity import needed
+from pipelines.gold.storms.shakes import WINDOW_MS, Shake
 from pipelines.gold.storms.storms import CALM_MS, Storm
-from schemas.states import DiagnosisCause, StormScope
+from schemas.states import StormScope
+from schemas.thresholds import DAY_MS, HOUR_MS, MINUTE_MS
 
 LEAST = 3
 TOGETHER_MS = MINUTE_MS
@@ -37,7 +37,7 @@ def fleet_storms(
     ordered = sorted(shakes, key=_time)
     onsets = _onsets(ordered)
     times = [s.at for s in onsets]
-    moved = [s.at for s in onsets if s.cause == DiagnosisCause.COORDINATOR]
+    moved = [s.at for s in onsets if s.is_coordinator]
     seen = sorted(first_seen_at)
     out: list[Storm] = []
     free, last_onset = 0, 0
@@ -51,7 +51,7 @@ def fleet_storms(
         if len(together) < enough:
             # Where the log names a new coordinator, only other failovers are chance.
             usual, enough = _enough(moved, seen, shake.at)
-            if sum(s.cause == DiagnosisCause.COORDINATOR for s in together) < enough:
+            if sum(s.is_coordinator for s in together) < enough:
                 continue
         if out and _goes_on(out[-1], last_onset, together[0].at, ordered):
             out[-1].group_ids |= {s.group_id for s in together}
@@ -137,5 +137,5 @@ def _per_day(times: Sequence[int], seen: Sequence[int], before: int) -> float:
     return (count + usual * HOUR_MS / DAY_MS) / ((length + HOUR_MS) / DAY_MS)
 
 
-def _time(shake: Shake) -> tuple[int, int, str, str, str]:
-    return shake.at, shake.known_at, shake.group_id, shake.cause, shake.who
+def _time(shake: Shake) -> tuple[int, int, str, int, str]:
+    return shake.at, shake.known_at, shake.group_id, shake.generation_id or -1, shake.who

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from pipelines.gold.storms.places import DEPLOYS, HOUR_MS, OVERLAP_MS
-
-RESTARTS = 2
+from schemas.thresholds import DEPLOYS_PER_HOUR, HOUR_MS, LOOP, OVERLAP_MS
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,11 +28,13 @@ class Newcomers:
         elif is_fresh:
             self.extra.append(at)
 
-    def goes(self, at: int, *, since: int | None, is_newcomer: bool, is_expiry: bool) -> None:
-        """`since`: when the process came, where it is known."""
+    def goes(self, at: int, *, since: int, is_newcomer: bool, is_expiry: bool, is_followed: bool) -> None:
+        """`since`: when the process came, 0 if that was not read. `is_followed`: its next process is there already."""
         self._forget(at)
         (self.gone if is_newcomer else self.established).append(at)
-        if is_expiry and self.extra and self.extra[-1] > max(since or 0, at - OVERLAP_MS):
+        if is_followed:
+            return
+        if is_expiry and self.extra and self.extra[-1] > max(since, at - OVERLAP_MS):
             # The process that followed was there before this one was missed.
             self.extra.pop()
         else:
@@ -42,7 +42,7 @@ class Newcomers:
 
     def is_one_too_many(self, at: int) -> bool:
         """Whether the last of them that went is more than deploys and scaling explain."""
-        allowed = max(RESTARTS, (DEPLOYS - 1) * len(self.established) + len(self.extra))
+        allowed = max(LOOP - 1, (DEPLOYS_PER_HOUR - 1) * len(self.established) + len(self.extra))
         return bool(self.gone) and self.gone[-1] == at and len(self.gone) > allowed
 
     def _forget(self, now: int) -> None:

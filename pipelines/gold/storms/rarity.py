@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from math import exp
 
-DAY_MS = 86_400_000
+from schemas.thresholds import DAY_MS
+
 ODDS_PER_DAY = 1 / 2_000
 """Chance alone may call for somebody once in two thousand days."""
 

@@ -2,54 +2,106 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from pipelines.gold.storms.places import HOUR_MS
 from schemas.states import StallCause
+from schemas.thresholds import HOUR_MS
 
 COST = f"""
-WITH mine AS (
+WITH hit AS (
+    SELECT unnest($groups) AS group_id
+), mine AS (
     SELECT *, coalesce(epoch_ms(prepared_at), epoch_ms(prepared_at_latest)) AS prepared_ms
     FROM generations
-    WHERE cluster = $cluster AND group_id IN (SELECT unnest($groups)) AND epoch_ms(joined_at) BETWEEN $begin AND $end
+    WHERE cluster = $cluster AND group_id IN (FROM hit) AND epoch_ms(joined_at) BETWEEN $begin AND $end
 ), spans AS (
     SELECT group_id, greatest($begin, prepared_ms) AS start_ms,
            least($end, coalesce(epoch_ms(completed_at), $end)) AS end_ms
     FROM mine
 ), joined AS (
-    SELECT start_ms, end_ms, max(end_ms) OVER (
+    SELECT group_id, start_ms, end_ms, max(end_ms) OVER (
         PARTITION BY group_id ORDER BY start_ms, end_ms ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS until_ms
     FROM spans
 ), lost AS (
     SELECT * FROM stalls
-    WHERE cluster = $cluster AND group_id IN (SELECT unnest($groups))
+    WHERE cluster = $cluster AND group_id IN (FROM hit)
         AND stopped_ms IS NOT NULL AND cause <> '{StallCause.NO_MEMBER}'
         AND epoch_ms(stopped_at_latest) BETWEEN $begin - {HOUR_MS} AND $end + {HOUR_MS}
         AND (epoch_ms(stopped_at_latest) BETWEEN $begin AND $end
             OR (group_id, incarnation, generation_id) IN (SELECT (group_id, incarnation, generation_id) FROM mine))
+), counted AS (
+    SELECT group_id, count(*) AS rebalances FROM mine GROUP BY group_id
+), summed AS (
+    SELECT group_id, sum(stopped_ms_min)::BIGINT AS lost_min, sum(stopped_ms)::BIGINT AS lost,
+           sum(stopped_ms_max)::BIGINT AS lost_max
+    FROM lost GROUP BY group_id
+), under_way AS (
+    SELECT group_id, sum(greatest(0, end_ms - greatest(start_ms, coalesce(until_ms, start_ms))))::BIGINT AS under_way
+    FROM joined GROUP BY group_id
 )
-SELECT
-    (SELECT count(*) FROM mine) AS rebalances,
-    (SELECT coalesce(sum(stopped_ms_min), 0)::BIGINT FROM lost) AS lost_min,
-    (SELECT coalesce(sum(stopped_ms), 0)::BIGINT FROM lost) AS lost,
-    (SELECT coalesce(sum(stopped_ms_max), 0)::BIGINT FROM lost) AS lost_max,
-    (SELECT coalesce(sum(greatest(0, end_ms - greatest(start_ms, coalesce(until_ms, start_ms)))), 0)::BIGINT
-        FROM joined) AS under_way
+SELECT group_id, coalesce(rebalances, 0) AS rebalances, coalesce(lost_min, 0) AS lost_min, coalesce(lost, 0) AS lost,
+       coalesce(lost_max, 0) AS lost_max, coalesce(under_way, 0) AS under_way
+FROM hit LEFT JOIN counted USING (group_id) LEFT JOIN summed USING (group_id) LEFT JOIN under_way USING (group_id)
+ORDER BY lost DESC, rebalances DESC, group_id
 """  # noqa: S608 - our own names
-"""Of rows of `generations` and `stalls` around a storm's time: how many rebalances its groups began between `begin` and
-`end`, resource-milliseconds lost to these or within, and milliseconds in which one was under way, over all groups.
+"""Of rows of `generations` and `stalls` around a storm's time, for each of its groups, hardest hit first: how many
+rebalances it began between `begin` and `end`, resource-milliseconds lost to these or within, and milliseconds in which
+one was under way.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What happened to a storm's groups in its span. Resource-seconds; `unstable` is the share of the storm's time in
-    which a rebalance was under way, on average over its groups.
-    """
+class GroupCost:
+    """What happened to one group in a storm's span; milliseconds and resource-milliseconds."""
 
+    group_id: str
     rebalances: int
-    lost_min: float
-    lost: float
-    lost_max: float
-    unstable: float
+    lost_min: int
+    lost: int
+    lost_max: int
+    under_way: int
+
+    def row(self) -> dict[str, Any]:
+        """Return the element of `storms.by_group`, in resource-seconds."""
+        return {
+            "group_id": self.group_id,
+            "rebalances": self.rebalances,
+            "lost_resource_seconds_min": self.lost_min / 1000,
+            "lost_resource_seconds": self.lost / 1000,
+            "lost_resource_seconds_max": self.lost_max / 1000,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What happened to a storm's groups in its span of `length_ms`, hardest hit first: the sums of its groups."""
+
+    groups: Sequence[GroupCost]
+    length_ms: int
+
+    @property
+    def rebalances(self) -> int:
+        return sum(group.rebalances for group in self.groups)
+
+    @property
+    def lost_min(self) -> float:
+        """Resource-seconds."""
+        return sum(group.lost_min for group in self.groups) / 1000
+
+    @property
+    def lost(self) -> float:
+        """Resource-seconds."""
+        return sum(group.lost for group in self.groups) / 1000
+
+    @property
+    def lost_max(self) -> float:
+        """Resource-seconds."""
+        return sum(group.lost_max for group in self.groups) / 1000
+
+    @property
+    def unstable(self) -> float:
+        """Share of the storm's time in which a rebalance was under way, on average over its groups."""
+        return sum(group.under_way for group in self.groups) / max(1, self.length_ms) / len(self.groups)

@@ -4,39 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipelines.gold.announced import before
 from pipelines.gold.storms.differences import Difference
-from pipelines.gold.storms.shakes import MINUTE_MS, Shake
+from pipelines.gold.storms.storm_causes import Voice, spread, suspected
 from pipelines.gold.storms.storm_cost import Cost
 from pipelines.gold.storms.storms import Storm
-from schemas.states import DiagnosisCause, Evidence, StormScope
+from pipelines.gold.wording import many
+from schemas.states import Evidence, StormScope
+from schemas.thresholds import MINUTE_MS
 
 Row = Mapping[str, Any]
 SHOWN = 3
-WORDS = {
-    DiagnosisCause.POLL_TIMEOUT: "a poll took longer than max.poll.interval.ms",
-    DiagnosisCause.SESSION_EXPIRY: "a session expired without a restart",
-    DiagnosisCause.CRASH_LOOP: "an instance went more often than a deploy restarts it",
-    DiagnosisCause.SLOW_JOINER: "a member did not join or sync in time, or the rebalance failed",
-    DiagnosisCause.LEADER_FLAPPING: "the leader joined anew",
-    DiagnosisCause.FOLLOW_UPS: "follow-up after follow-up without a change of members",
-    DiagnosisCause.COORDINATOR: "another broker had just become coordinator, or could not store the assignment",
-    DiagnosisCause.TOPIC_CHANGES: "topics or partitions changed",
-    DiagnosisCause.UNKNOWN: "the same members joined anew without a stated reason",
-}
+NORMAL = "; normal"
 GRADES = (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED)
 
 
-def storm_row(
-    storm: Storm, until_ms: int, cost: Cost, found: Sequence[Difference], marks: Sequence[Row]
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What silver tells of a storm: its cost, the causes of its rebalances in order, and how those hit differ."""
+
+    cost: Cost
+    voices: Sequence[Voice]
+    differences: Sequence[Difference]
+
+
+def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[Row]) -> dict[str, Any]:
     """One row; `until_ms` is how far the cluster's history reaches, `marks` are rows of that table."""
     is_open = storm.is_open(until_ms)
-    cause, score = suspected(storm)
-    hardest = Counter(s.group_id for s in storm.shakes)
+    cause, score = suspected(storm, facts.voices)
+    cost = facts.cost
     return {
         "cluster": storm.cluster,
         "storm_id": storm.storm_id,
@@ -46,7 +45,7 @@ def storm_row(
         "ended_at": None if is_open else storm.last_at,
         "is_open": is_open,
         "groups": len(storm.group_ids),
-        "group_ids": sorted(storm.group_ids, key=lambda g: (-hardest[g], g)),
+        "group_ids": [group.group_id for group in cost.groups],
         "rebalances": cost.rebalances,
         "unexplained_rebalances": len(storm.shakes),
         "lost_resource_seconds_min": cost.lost_min,
@@ -54,9 +53,11 @@ def storm_row(
         "lost_resource_seconds_max": cost.lost_max,
         "suspected_cause": cause,
         "score": score,
-        "differences": [_told(d) for d in found],
+        "causes": [asdict(each) for each in spread(facts.voices)],
+        "by_group": [group.row() for group in cost.groups],
+        "differences": [_told(d) for d in facts.differences],
         "evidence": next(grade for grade in GRADES if grade in {s.evidence for s in storm.shakes}),
-        "explanation": " ".join(_sentences(storm, cost, cause, score, found, marks)),
+        "explanation": " ".join(_sentences(storm, facts, marks)),
     }
 
 
@@ -78,29 +79,15 @@ def told_again(storm: Storm, row: Row, until_ms: int) -> dict[str, Any]:
     return {**row, "is_open": is_open, "ended_at": None if is_open else storm.last_at}
 
 
-def suspected(storm: Storm) -> tuple[DiagnosisCause, float]:
-    """The cause of most shakes, and its share; in a fleet storm each group has one voice: how it began."""
-    voices = storm.shakes
-    if storm.scope == StormScope.FLEET:
-        first: dict[str, Shake] = {}
-        for shake in storm.shakes:
-            first.setdefault(shake.group_id, shake)
-        voices = list(first.values())
-    counts = Counter(s.cause for s in voices)
-    cause = min(counts, key=lambda c: (-counts[c], c))
-    return cause, counts[cause] / len(voices)
-
-
 def _told(found: Difference) -> dict[str, Any]:
     row = asdict(found)
     row.pop("probability")
     return row
 
 
-def _sentences(
-    storm: Storm, cost: Cost, cause: DiagnosisCause, score: float, found: Sequence[Difference], marks: Sequence[Row]
-) -> list[str]:
-    out = [_what(storm), f"{score:.0%}: {WORDS[cause]}{_most_often(storm)}."]
+def _sentences(storm: Storm, facts: Facts, marks: Sequence[Row]) -> list[str]:
+    cost, found = facts.cost, facts.differences
+    out = [_what(storm), *_causes(storm, facts)]
     if cost.unstable >= 0.005:
         whose = "the group" if storm.scope == StormScope.GROUP else "its groups, on average,"
         out.append(f"A rebalance of {whose} was under way {cost.unstable:.0%} of the time.")
@@ -129,6 +116,24 @@ def _what(storm: Storm) -> str:
         f"{count} rebalances within {minutes} min that no deploy, scaling or follow-up explains; at the group's usual "
         f"{storm.expected_per_day:.1f} a day {storm.needed} within {storm.window_ms // MINUTE_MS} min are a storm."
     )
+
+
+def _causes(storm: Storm, facts: Facts) -> list[str]:
+    """How the storm spreads over causes, by the diagnoses of its rebalances."""
+    cause, score = suspected(storm, facts.voices)
+    if cause is None:
+        return ["None of its rebalances completed, so none has a diagnosis."]
+    judged = len({voice.group_id for voice in facts.voices})
+    of = f" in {judged:,} of its {len(storm.group_ids):,} groups" if storm.scope == StormScope.FLEET else ""
+    parts = [
+        f"{each.cause.says.removesuffix(NORMAL)}: {many(each.rebalances, 'rebalance')}"
+        + (f" of {many(each.groups, 'group')}" if storm.scope == StormScope.FLEET else "")
+        for each in spread(facts.voices)[:SHOWN]
+    ]
+    voices = "groups" if storm.scope == StormScope.FLEET else "rebalances"
+    said = f"{cause.says.removesuffix(NORMAL)} ({score:.0%} of these {voices}{_most_often(storm)})"
+    out = [f"Suspected, by the diagnoses of {many(len(facts.voices), 'rebalance')}{of}: {said}."]
+    return out if len(parts) == 1 else [*out, f"Causes: {'; '.join(parts)}."]
 
 
 def _minutes(start: int, end: int) -> float:

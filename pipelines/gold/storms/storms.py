@@ -7,10 +7,10 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pipelines.gold.storms.places import HOUR_MS
-from pipelines.gold.storms.rarity import DAY_MS, needed
+from pipelines.gold.storms.rarity import needed
 from pipelines.gold.storms.shakes import WINDOW_MS, Shake
 from schemas.states import StormScope
+from schemas.thresholds import DAY_MS, HOUR_MS
 
 Span = tuple[int, int]
 LEAST = 3

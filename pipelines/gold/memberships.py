@@ -1,20 +1,35 @@
-"""Who came and went with which generation: every stay of a member in its group, chained to those of its instance.
+"""Every membership of a group, from silver's generations and members: which generation first had it, which no longer.
 
-Unlike `churn.lives`, which a replay starts from, a stay ends each time a member is dropped: a KIP-848 member that was
-fenced comes back under the same member id.
+A membership ends each time the member is dropped: a fenced member is gone, though a KIP-848 client comes back under the
+same member id.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from pipelines.gold.churn import CAME, GONE, Number, Row, Silver, number
-from pipelines.gold.instances import Instance, Life, instances
+from pipelines.gold.instance_tracker import Instance, Membership, Number, instances
 from schemas.states import Evidence, GroupEventKind, Trigger
+from schemas.thresholds import DEFAULT_SESSION_MS
 
-TOLD_BY_TRIGGER = {
+Row = Mapping[str, Any]
+Silver = Mapping[str, Sequence[Row]]
+
+GONE = (
+    GroupEventKind.LEFT,
+    GroupEventKind.SESSION_EXPIRED,
+    GroupEventKind.POLL_TIMEOUT,
+    GroupEventKind.FENCED,
+)
+"""Events that end a membership."""
+
+CAME = (GroupEventKind.JOINED, GroupEventKind.STATIC_RETURNED)
+"""Events that begin one."""
+
+HOW_BY_TRIGGER = {
     Trigger.MEMBER_LEFT: GroupEventKind.LEFT,
     Trigger.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
     Trigger.POLL_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
@@ -22,44 +37,28 @@ TOLD_BY_TRIGGER = {
 """What a rebalance's inferred trigger says of a departure of which only the absence is recorded."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stay:
-    """One member from the generation that first has it to the one that no longer does. Milliseconds.
+def number(row: Row) -> Number:
+    """Return the row's incarnation and generation id, which order generations over all incarnations of the group id."""
+    return row["incarnation"], row["generation_id"]
 
-    `came_with` is None for who was there when the rows begin, and for a static member that came back without a
-    rebalance; `went_with` is None while it stays, and for such a static restart. `settled_at` is when it had its
-    assignment, the begin of its first poll. `how` is None where nothing tells how it went; `said` is what the record
-    or line says beyond that.
+
+def is_recorded(event: Row) -> bool:
+    """Whether a departure's event says how the member went; else it says only that the member was gone by then."""
+    return not (event["kind"] == GroupEventKind.LEFT and event["evidence"] == Evidence.INFERRED)
+
+
+def how_by_trigger(member_id: str, g: Row) -> GroupEventKind | None:
+    """Return how a member went of which only the absence is recorded, as far as the rebalance's trigger tells."""
+    named = g["trigger_member_id"]
+    return HOW_BY_TRIGGER.get(g["trigger"]) if named in (None, member_id) else None
+
+
+def stopped_at(gone_at: int, how: GroupEventKind | None, session_timeout_ms: int | None) -> int:
+    """Return since when a member may have been dead, and followed by its next process: the length of its session
+    before the coordinator dropped it, unless it left.
     """
-
-    life: Life
-    came_with: Number | None
-    settled_at: int
-    went_with: Number | None = None
-    how: GroupEventKind | None = None
-    evidence: Evidence = Evidence.INFERRED
-    said: str | None = None
-
-    @property
-    def is_over(self) -> bool:
-        return self.life.gone_at is not None
-
-    def was_there(self, at: int) -> bool:
-        return self.life.arrived_at <= at and (self.life.gone_at is None or self.life.gone_at >= at)
-
-    @property
-    def held_ms(self) -> int:
-        """From its assignment until the coordinator dropped it."""
-        return max(0, (self.life.gone_at or self.settled_at) - self.settled_at)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One instance's stays in order of time."""
-
-    instance: Instance
-    name: str
-    stays: tuple[Stay, ...]
+    is_silent = how in (None, GroupEventKind.SESSION_EXPIRED)
+    return gone_at - (session_timeout_ms or DEFAULT_SESSION_MS) * is_silent
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class _Walk:
     events: Mapping[tuple[str, int, int | None], Sequence[Row]]
     present: dict[str, _Open] = field(default_factory=dict)
     static: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
-    ended: list[Stay] = field(default_factory=list)
+    ended: list[Membership] = field(default_factory=list)
 
     def step(self, g: Row, *, is_first: bool) -> None:
         rows = self.members.get(number(g), ())
@@ -102,9 +101,8 @@ class _Walk:
                 settled_at=row["valid_from_at"],
             )
 
-    def stays(self) -> list[Stay]:
-        left = [_stay(o, None) for o in self.present.values()]
-        return [*self.ended, *left]
+    def memberships(self) -> list[Membership]:
+        return [*self.ended, *(_membership(o, None) for o in self.present.values())]
 
     def _close(
         self,
@@ -117,16 +115,14 @@ class _Walk:
     ) -> None:
         opened = self.present.pop(member_id)
         self.static.get(opened.row["group_instance_id"], {}).pop(member_id, None)
-        self.ended.append(_stay(opened, at, went_with=went_with, how=how, evidence=evidence, said=said))
+        self.ended.append(_membership(opened, at, went_with=went_with, how=how, evidence=evidence, said=said))
 
     def _went(self, member_id: str, g: Row) -> tuple[int, Number, GroupEventKind | None, Evidence, str | None]:
         found = next((e for e in self._events(member_id, g) if e["kind"] in GONE), None)
-        if found is not None and not (found["kind"] == GroupEventKind.LEFT and found["evidence"] == Evidence.INFERRED):
+        if found is not None and is_recorded(found):
             kind, evidence = GroupEventKind(found["kind"]), Evidence(found["evidence"])
             return found["event_at"], number(g), kind, evidence, found["detail"]
-        named = g["trigger_member_id"]
-        told = TOLD_BY_TRIGGER.get(g["trigger"]) if named in (None, member_id) else None
-        return g["joined_at"], number(g), told, Evidence.INFERRED, None
+        return g["joined_at"], number(g), how_by_trigger(member_id, g), Evidence.INFERRED, None
 
     def _arrived(self, row: Row, g: Row) -> int:
         came = next((e for e in self._events(row["member_id"], g) if e["kind"] in CAME), None)
@@ -138,8 +134,8 @@ class _Walk:
         return self.events.get((member_id, *number(g)), ())
 
 
-def places(silver: Silver) -> list[Place]:
-    """Every instance of a group with its stays, from generations, generation_members and group_events in any order."""
+def tracked(silver: Silver) -> list[Instance]:
+    """Return every instance of a group, from generations, generation_members and group_events in any order."""
     generations = sorted(silver["generations"], key=number)
     members: dict[Number, list[Row]] = defaultdict(list)
     for row in sorted(silver["generation_members"], key=lambda r: (r["valid_from_at"], r["member_id"])):
@@ -150,24 +146,10 @@ def places(silver: Silver) -> list[Place]:
     walk = _Walk(members, events)
     for at, g in enumerate(generations):
         walk.step(g, is_first=at == 0)
-    found = {id(stay.life): stay for stay in walk.stays()}
-    chained = instances(stay.life for stay in found.values())
-    names = dict(_names(chained))
-    return [Place(instance=i, name=names[i.number], stays=tuple(found[id(life)] for life in i.lives)) for i in chained]
+    return instances(walk.memberships())
 
 
-def _names(chained: Iterable[Instance]) -> Iterator[tuple[int, str]]:
-    """What the instance is called; with its host where others elsewhere are called the same."""
-    hosts: dict[str, set[str]] = defaultdict(set)
-    chained = list(chained)
-    for instance in chained:
-        hosts[instance.name].add(instance.lives[-1].client_host)
-    for instance in chained:
-        host = instance.lives[-1].client_host
-        yield instance.number, f"{instance.name} ({host})" if len(hosts[instance.name]) > 1 else instance.name
-
-
-def _stay(
+def _membership(
     opened: _Open,
     gone_at: int | None,
     *,
@@ -175,30 +157,23 @@ def _stay(
     how: GroupEventKind | None = None,
     evidence: Evidence = Evidence.INFERRED,
     said: str | None = None,
-) -> Stay:
+) -> Membership:
     row = opened.row
-    session = row["session_timeout_ms"] or 0
-    # Who did not say goodbye may have been dead, and back already, for as long as its session lasts.
-    silent = how in (None, GroupEventKind.SESSION_EXPIRED)
-    life = Life(
+    return Membership(
         member_id=row["member_id"],
         group_instance_id=row["group_instance_id"],
         client_id=row["client_id"] or "",
         client_host=row["client_host"] or "",
         topics=tuple(row["subscribed_topics"] or ()),
-        session_timeout_ms=session,
+        session_timeout_ms=row["session_timeout_ms"] or 0,
         rebalance_timeout_ms=row["rebalance_timeout_ms"] or 0,
         arrived_at=opened.arrived_at,
-        stopped_at=None if gone_at is None else gone_at - session * silent,
+        settled_at=opened.settled_at,
+        stopped_at=None if gone_at is None else stopped_at(gone_at, how, row["session_timeout_ms"]),
         gone_at=gone_at,
         how=how,
-    )
-    return Stay(
-        life=life,
         came_with=opened.came_with,
-        settled_at=opened.settled_at,
         went_with=went_with,
-        how=how,
         evidence=evidence,
         said=said,
     )

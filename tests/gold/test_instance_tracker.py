@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from pipelines.gold.instances import Life, instances
+from pipelines.gold.instance_tracker import Membership, instances
 
 
 def life(
     client: str, arrived: int, stopped: int | None = None, *, host: str = "/10.0.0.1", instance: str | None = None
-) -> Life:
-    return Life(
+) -> Membership:
+    return Membership(
         member_id=f"{client}-{host}-{arrived}",
         group_instance_id=instance,
         client_id=client,
@@ -26,8 +26,8 @@ def life(
     )
 
 
-def chains(*lives: Life) -> list[list[int]]:
-    return [[each.arrived_at for each in found.lives] for found in instances(lives)]
+def chains(*lives: Membership) -> list[list[int]]:
+    return [[each.arrived_at for each in found.memberships] for found in instances(lives)]
 
 
 def test_a_member_comes_back_under_its_client_id() -> None:
@@ -75,3 +75,10 @@ def test_a_thousand_fresh_client_ids_take_time_in_proportion() -> None:
 
     # What is quadratic takes six seconds for 4,000.
     assert seconds(4_000) < 1.5
+
+
+def test_long_client_ids_take_time_in_proportion() -> None:
+    began = time.thread_time()
+    assert len(instances([life("a" * 32_000, 1, 2), life("a" * 31_999, 3)])) == 2
+    # What is quadratic takes seconds.
+    assert time.thread_time() - began < 0.5

@@ -1,0 +1,124 @@
+"""The causes of a storm's rebalances, by the diagnoses of its groups, read from silver."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from duckdb import DuckDBPyConnection
+
+from dashboards.lake.lake import milliseconds
+from jobs.tables.engine import connect, quoted, show
+from pipelines.gold.rebalance_causes import RebalanceCauses, rebalance_causes
+from pipelines.gold.rows import MOST, REPLAYED
+from pipelines.gold.storms.shakes import WINDOW_MS
+from pipelines.gold.storms.storm_causes import Voice
+from pipelines.gold.storms.storms import Storm
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS
+from schemas.tables import Table
+from schemas.thresholds import DAY_MS
+
+JUDGED = 100
+"""Groups of a storm whose rebalances are diagnosed, hardest hit first: more say the same and cost seconds a batch."""
+
+FEWEST = 40
+"""Generations of each group, where many groups are diagnosed."""
+
+AT_ONCE = 50
+"""Groups, the rows of which are Python's values at a time."""
+
+BEFORE_MS = 7 * DAY_MS
+"""As far back as diagnoses look."""
+
+AFTER_MS = WINDOW_MS
+"""A storm is over when so long a time was calm: what comes later does not change the causes of its rebalances."""
+
+TIMES = {GENERATIONS: "joined_at", GENERATION_MEMBERS: "valid_from_at", GROUP_EVENTS: "event_at"}
+COLUMNS = {
+    GENERATIONS: (
+        "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "completed_at", "group_type",
+        "group_protocol", "rebalance_mode", "assignor", "trigger", "trigger_evidence", "trigger_member_id",
+        "joined_member_ids", "left_member_ids", "slowest_member_id", "slowest_waited_ms",
+    ),
+    GENERATION_MEMBERS: (
+        "group_id", "incarnation", "generation_id", "member_id", "valid_from_at", "group_instance_id", "client_id",
+        "client_host", "session_timeout_ms", "rebalance_timeout_ms", "subscribed_topics", "assigned",
+    ),
+    GROUP_EVENTS: (
+        "group_id", "incarnation", "generation_id", "event_at", "kind", "member_id", "detail", "evidence",
+    ),
+}  # fmt: skip
+"""What a diagnosis reads of each table."""
+
+CHOSEN = f"""
+CREATE TEMP TABLE whole AS
+WITH near AS (
+    SELECT group_id, incarnation, generation_id, epoch_ms(joined_at) AS joined_ms,
+           row_number() OVER newest AS place, sum(coalesce(resources_assigned, 0)) OVER newest AS resources
+    FROM generations
+    WHERE cluster = $cluster AND group_id IN (SELECT unnest($groups)) AND epoch_ms(joined_at) BETWEEN $begin AND $end
+    WINDOW newest AS (PARTITION BY group_id ORDER BY incarnation DESC, generation_id DESC)
+)
+SELECT * FROM near WHERE place <= $most AND (place <= 2 OR resources <= {REPLAYED})
+"""  # noqa: S608 - our own names
+"""The newest generations of each group, as many as can be diagnosed within a bounded memory."""
+
+OF_TABLE = {
+    GENERATIONS: "SELECT {columns} FROM generations JOIN chosen USING (group_id, incarnation, generation_id) "
+    "WHERE cluster = $cluster AND epoch_ms(joined_at) <= $end",
+    GENERATION_MEMBERS: "SELECT {columns} FROM generation_members "
+    "JOIN chosen USING (group_id, incarnation, generation_id) "
+    "WHERE cluster = $cluster AND epoch_ms(valid_from_at) <= $end",
+    GROUP_EVENTS: "SELECT {columns} FROM group_events "
+    "JOIN (SELECT group_id, min(joined_ms) AS since_ms FROM chosen GROUP BY group_id) USING (group_id) "
+    "WHERE cluster = $cluster AND epoch_ms(event_at) BETWEEN since_ms AND $end",
+}
+
+
+def voices(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> list[Voice]:
+    """Return the cause of each of the storm's unexplained rebalances, in order of time; of `JUDGED` groups at most.
+    Those without a diagnosis, as they never completed, are left out.
+    """
+    groups = list(hardest_first[:JUDGED])
+    found: dict[str, RebalanceCauses] = {}
+    with connect() as engine:
+        for table, time in TIMES.items():
+            show(engine, table.name, warehouse, table, since=(time, storm.started_at - BEFORE_MS))
+        _choose(engine, storm, groups)
+        for first in range(0, len(groups), AT_ONCE):
+            found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE])
+    out = []
+    for shake in storm.shakes:
+        if shake.group_id in found:
+            generation = None if shake.generation_id is None else (shake.incarnation, shake.generation_id)
+            cause = found[shake.group_id].cause(generation, shake.at)
+            if cause is not None:
+                out.append(Voice(group_id=shake.group_id, cause=cause))
+    return out
+
+
+def _choose(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) -> None:
+    """The generations to read as the table `whole`."""
+    asked = {"cluster": storm.cluster, "begin": storm.started_at - BEFORE_MS, "end": storm.last_at + AFTER_MS}
+    engine.execute(CHOSEN, asked | {"groups": groups, "most": max(FEWEST, MOST // len(groups))})
+
+
+def _diagnosed(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) -> dict[str, RebalanceCauses]:
+    asked = {"cluster": storm.cluster, "end": storm.last_at + AFTER_MS}
+    engine.execute("DROP TABLE IF EXISTS chosen")
+    sql = "CREATE TEMP TABLE chosen AS SELECT * FROM whole WHERE group_id IN (SELECT unnest($groups))"
+    engine.execute(sql, {"groups": groups})
+    silver: Mapping[str, dict[str, list[dict[str, Any]]]] = {group: defaultdict(list) for group in groups}
+    for table, sql in OF_TABLE.items():
+        for row in _rows(engine, table, sql, asked):
+            silver[row["group_id"]][table.name].append(row)
+    return {group: rebalance_causes(mine) for group, mine in silver.items() if mine[GENERATIONS.name]}
+
+
+def _rows(engine: DuckDBPyConnection, table: Table, sql: str, asked: Mapping[str, Any]) -> list[dict[str, Any]]:
+    columns = quoted(COLUMNS[table])
+    answer = engine.sql(sql.format(columns=columns), params=dict(asked)).to_arrow_table()
+    rows: list[dict[str, Any]] = milliseconds(answer).to_pylist()
+    return rows

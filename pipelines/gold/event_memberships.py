@@ -1,0 +1,164 @@
+"""Every membership of a group, from silver's events alone: storms do not read the rows of members."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.gold.instance_tracker import Instance, Membership, instances, is_same_process
+from pipelines.gold.memberships import GONE, how_by_trigger, is_recorded, stopped_at
+from schemas.states import Evidence, GroupEventKind
+from schemas.thresholds import RESTART_MS, SCALED_MS
+
+Row = Mapping[str, Any]
+Happening = tuple[Row, Row | None]
+"""A row of `group_events`, with that of the generation it belongs to, if there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One membership, as the one of `instance` that is at this place."""
+
+    instance: Instance
+    place: int
+
+    @property
+    def membership(self) -> Membership:
+        return self.instance.memberships[self.place]
+
+    @property
+    def before(self) -> Membership | None:
+        return self.instance.memberships[self.place - 1] if self.place else None
+
+    @property
+    def name(self) -> str:
+        one = self.membership
+        return one.group_instance_id or one.client_id or one.member_id
+
+    @property
+    def is_followed(self) -> bool:
+        """Its next process was there before the coordinator dropped this one."""
+        following = self.instance.memberships[self.place + 1 : self.place + 2]
+        return any(one.arrived_at < (self.membership.gone_at or 0) for one in following)
+
+    @property
+    def is_itself(self) -> bool:
+        """It is the process that was dropped before, not the next one."""
+        return self.before is not None and is_same_process(self.before, self.membership)
+
+    @property
+    def is_scaled(self) -> bool:
+        """It came and went as autoscalers do it, not as what crashes: away for long, and here for long."""
+        one, before = self.membership, self.before
+        if before is None or before.gone_at is None or one.gone_at is None:
+            return False
+        return min(one.gone_at - one.arrived_at, one.arrived_at - before.gone_at) >= SCALED_MS
+
+
+@dataclass(slots=True, kw_only=True)
+class _Draft:
+    """`arrived_at` 0: before the events that were read."""
+
+    event: Row
+    arrived_at: int
+    gone_at: int | None = None
+    how: GroupEventKind | None = None
+
+
+@dataclass(slots=True)
+class Turns:
+    """By place in the happenings: the membership that each began, and the one that it ended."""
+
+    begun: Mapping[int, Turn]
+    ended: Mapping[int, Turn]
+
+
+@dataclass(slots=True)
+class _Walk:
+    drafts: list[_Draft] = field(default_factory=list)
+    here: dict[str, _Draft] = field(default_factory=dict)
+    static: dict[str, _Draft] = field(default_factory=dict)
+    begun: dict[int, _Draft] = field(default_factory=dict)
+    ended: dict[int, _Draft] = field(default_factory=dict)
+
+    def take(self, place: int, event: Row, g: Row | None) -> None:
+        kind = event["kind"]
+        if kind in GONE:
+            self._goes(place, event, _how(event, g))
+        elif kind == GroupEventKind.JOINED:
+            self._comes(place, event)
+        elif kind == GroupEventKind.STATIC_RETURNED:
+            self._returns(place, event)
+
+    def _comes(self, place: int, event: Row) -> None:
+        draft = _Draft(event=event, arrived_at=event["event_at"])
+        self.drafts.append(draft)
+        self.here[event["member_id"]] = self.begun[place] = draft
+        if event["group_instance_id"]:
+            self.static[event["group_instance_id"]] = draft
+
+    def _goes(self, place: int, event: Row, how: GroupEventKind | None) -> None:
+        draft = self.here.pop(event["member_id"], None)
+        if draft is None:
+            if how == GroupEventKind.FENCED:
+                # A process that was replaced before is only refused: it was no member any more.
+                return
+            draft = _Draft(event=event, arrived_at=0)
+            self.drafts.append(draft)
+        draft.gone_at, draft.how = event["event_at"], how
+        self.ended[place] = draft
+        if event["group_instance_id"]:
+            self.static[event["group_instance_id"]] = draft
+
+    def _returns(self, place: int, event: Row) -> None:
+        """A static member came back within its generation, under another member id: it had gone, said or unsaid."""
+        before = self.static.get(event["group_instance_id"])
+        if before is None or (before.gone_at is not None and event["event_at"] - before.gone_at >= RESTART_MS):
+            before = _Draft(event={**event, "member_id": ""}, arrived_at=0)
+            self.drafts.append(before)
+        if before.gone_at is None:
+            self.here.pop(before.event["member_id"], None)
+            before.gone_at, before.how = event["event_at"], GroupEventKind.LEFT
+            self.ended[place] = before
+        self._comes(place, event)
+
+
+def turns(happenings: Sequence[Happening]) -> Turns:
+    """Return which membership each event began or ended; the events of one group in the order in which they count.
+
+    An instance that has been away for an hour is taken for a new one, so that the result does not depend on how far
+    back the events reach.
+    """
+    walk = _Walk()
+    for place, (event, g) in enumerate(happenings):
+        walk.take(place, event, g)
+    made = [_membership(draft) for draft in walk.drafts]
+    found = instances(made, within_ms=RESTART_MS)
+    by_membership = {id(one): Turn(i, place) for i in found for place, one in enumerate(i.memberships)}
+    of_draft = {id(draft): by_membership[id(one)] for draft, one in zip(walk.drafts, made, strict=True)}
+    return Turns(
+        begun={place: of_draft[id(draft)] for place, draft in walk.begun.items()},
+        ended={place: of_draft[id(draft)] for place, draft in walk.ended.items()},
+    )
+
+
+def _how(event: Row, g: Row | None) -> GroupEventKind | None:
+    if is_recorded(event) or g is None:
+        return GroupEventKind(event["kind"])
+    return how_by_trigger(event["member_id"], g)
+
+
+def _membership(draft: _Draft) -> Membership:
+    event, gone_at = draft.event, draft.gone_at
+    return Membership(
+        member_id=event["member_id"],
+        group_instance_id=event["group_instance_id"],
+        client_id=event["client_id"] or "",
+        client_host=event["client_host"] or "",
+        arrived_at=draft.arrived_at,
+        stopped_at=None if gone_at is None else stopped_at(gone_at, draft.how, None),
+        gone_at=gone_at,
+        how=draft.how,
+        evidence=Evidence(event["evidence"]),
+    )

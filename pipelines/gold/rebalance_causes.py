@@ -1,0 +1,42 @@
+"""The cause of each rebalance of a group, as its diagnosis gives it: for storms, which know no causes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pipelines.gold.diagnosis.causes import cause_of, context
+from pipelines.gold.diagnosis.diagnosis import overtaken
+from pipelines.gold.instance_tracker import Number
+from pipelines.gold.memberships import Silver, number
+from schemas.states import DiagnosisCause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RebalanceCauses:
+    """By generation, and of static members that came back without a rebalance by the time at which they did.
+
+    A generation that never completed has the cause of the one that overtook it.
+    """
+
+    of_generation: Mapping[Number, DiagnosisCause]
+    of_return: Mapping[int, DiagnosisCause]
+
+    def cause(self, generation: Number | None, at: int) -> DiagnosisCause | None:
+        """Return the cause of a generation, or of what happened within one; None: it has no diagnosis."""
+        return self.of_return.get(at) if generation is None else self.of_generation.get(generation)
+
+
+def rebalance_causes(silver: Silver) -> RebalanceCauses:
+    """`silver`: generations, generation_members and group_events of one group, in any order; the first generation only
+    tells who was there.
+    """
+    rows = sorted(silver["generations"], key=number)
+    known = context(silver)
+    of_generation: dict[Number, DiagnosisCause] = {}
+    parts = overtaken(rows)
+    for g in rows:
+        if number(g) in parts:
+            cause = cause_of(g, known).cause
+            of_generation |= dict.fromkeys(parts[number(g)], cause)
+    return RebalanceCauses(of_generation=of_generation, of_return={d.at: d.cause for d in known.returns})

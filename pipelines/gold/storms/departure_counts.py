@@ -1,0 +1,39 @@
+"""How often each instance of a group went within an hour: a departure that a deploy explains does not repeat."""
+
+from __future__ import annotations
+
+from bisect import bisect_right, insort
+from collections import defaultdict
+
+from pipelines.gold.event_memberships import Turn
+from schemas.thresholds import DEPLOYS_PER_HOUR, HOUR_MS
+
+
+class DepartureCounts:
+    """Departures by instance. They must come in order of time; what is longer ago than an hour plays no part."""
+
+    def __init__(self) -> None:
+        self._gone_at: dict[int, list[int]] = defaultdict(list)
+
+    def goes(self, turn: Turn) -> None:
+        """Count the end of a membership, unless the instance was scaled in."""
+        if turn.membership.gone_at is not None and not turn.is_scaled:
+            insort(self._gone_at[turn.instance.number], turn.membership.gone_at)
+
+    def of(self, turn: Turn, at: int) -> int:
+        """Return how often the instance went within the hour that ends with `at`."""
+        return _within_hour(self._gone_at.get(turn.instance.number, ()), at)
+
+    def deploys(self, turn: Turn, at: int, *, members: int = 0) -> int:
+        """Return how often a deploy may have restarted this instance within the hour: once more than half of the others
+        went. Of the `members` those that are not known to have gone have not.
+        """
+        self._gone_at = defaultdict(list, {k: v for k, v in self._gone_at.items() if at - v[-1] < HOUR_MS})
+        mine = turn.instance.number
+        others = [_within_hour(gone, at) for number, gone in self._gone_at.items() if number != mine]
+        others = sorted(others + [0] * (members - 1 - len(others)))
+        return min(DEPLOYS_PER_HOUR, 1 + others[(len(others) - 1) // 2]) if others else 1
+
+
+def _within_hour(gone_at: list[int] | tuple[()], at: int) -> int:
+    return len(gone_at) - bisect_right(gone_at, at - HOUR_MS)

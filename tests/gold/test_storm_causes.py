@@ -1,0 +1,132 @@
+"""A storm's cause is a cause of its groups' diagnoses, and its figures are the sums of those of its groups."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from deltalake import write_deltalake
+
+from bench.simulated_days import HOUR, START, STORMS, Cluster
+from jobs.gold.storms import look
+from jobs.tables.delta_io import table_path
+from pipelines.arrow_types import stored
+from pipelines.gold.advice.latencies import Broker
+from pipelines.gold.rows import Terms, gold_rows
+from schemas.gold import DIAGNOSES
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
+from schemas.states import NORMAL_CAUSES
+from schemas.tables import Table
+from tests.gold.simulated import CLUSTER
+from tests.silver.rebuilding import CAPTURES, batches, silver_of
+
+SILVER = (GENERATIONS, GENERATION_MEMBERS, GROUP_EVENTS, STALLS, GROUPS)
+INPUTS = SILVER[:-1]
+NAMES = sorted(folder.name for folder in CAPTURES.iterdir() if (folder / "meta.json").exists())
+Rows = dict[Table, list[dict[str, Any]]]
+
+
+def recorded(name: str, sources: str) -> Rows:
+    found = silver_of(batches(name, sources=sources), name)
+    return {table: [row | {"cluster": CLUSTER} for row in found[table.name]] for table in SILVER}
+
+
+def simulated(seed: int, kinds: list[str], *, groups: int = 30) -> Rows:
+    """A day of a cluster with storms of these kinds, and stalls at random: one for each generation."""
+    cluster, random = Cluster(seed, groups=groups, days=1), Random(seed)
+    for group in cluster.groups:
+        group.with_members = True
+    cluster.calm()
+    for place, kind in enumerate(kinds):
+        cluster.storm(kind, START + place * 3 * HOUR)
+    rows: Rows = {table: [] for table in SILVER}
+    for group in cluster.groups:
+        generations, events = group.rows()
+        rows[GENERATIONS] += generations
+        rows[GROUP_EVENTS] += events
+        rows[GENERATION_MEMBERS] += group.members
+        rows[STALLS] += [_stall(g, random.randrange(90_000)) for g in generations]
+        last = max(g["joined_at"] for g in generations)
+        rows[GROUPS].append({"group_id": group.group_id, "first_seen_at": START - HOUR, "last_record_at": last})
+    whole = {table: dict.fromkeys(table.names) | {"cluster": CLUSTER} for table in SILVER}
+    return {table: [whole[table] | row for row in mine] for table, mine in rows.items()}
+
+
+def _stall(g: dict[str, Any], length: int) -> dict[str, Any]:
+    key = {name: g[name] for name in ("group_id", "incarnation", "generation_id")}
+    times = {"stopped_at_earliest": g["joined_at"] - 10, "stopped_at_latest": g["joined_at"]}
+    lengths = {"stopped_ms_min": length, "stopped_ms": length, "stopped_ms_max": length + 7}
+    ends = {"resumed_at_earliest": g["joined_at"] + length, "resumed_at_latest": g["joined_at"] + length + 7}
+    named = {"name": "t", "index": 0, "log_epoch": 0, "stopped_by_offset": g["generation_id"], "cause": "moved"}
+    return key | times | lengths | ends | named
+
+
+def storms_of(folder: Path, rows: Rows) -> list[dict[str, Any]]:
+    for table, mine in rows.items():
+        write_deltalake(table_path(folder, table), stored(mine, table), mode="overwrite")
+    return [dict(row) for row in look(folder).new]
+
+
+def diagnosed(rows: Rows) -> dict[str, set[str]]:
+    """Causes of every group's diagnoses, over all its days."""
+    of_group: dict[str, dict[str, list[Any]]] = defaultdict(lambda: {table.name: [] for table in INPUTS})
+    for table in INPUTS:
+        for row in rows[table]:
+            of_group[row["group_id"]][table.name].append(row)
+    until = max(row["last_record_at"] for row in rows[GROUPS])
+    shared = {"broker": _broker(), "terms": Terms(), "since_ms": 0}
+    return {
+        group: {
+            row["cause"]
+            for row in gold_rows(CLUSTER, group, mine, until_ms=until, tables=(DIAGNOSES,), **shared)["diagnoses"]
+        }
+        for group, mine in of_group.items()
+    }
+
+
+def _broker() -> Broker:
+    return Broker(heartbeat_ms=None, session_ms=None, initial_delay_ms=None, assignment_interval_ms=None)
+
+
+def agree(storms: list[dict[str, Any]], causes: dict[str, set[str]]) -> None:
+    for storm in storms:
+        of_groups = set().union(*(causes.get(group, set()) for group in storm["group_ids"]))
+        told = {each["cause"] for each in storm["causes"]}
+        assert storm["suspected_cause"] in told | {None}, storm
+        assert told <= of_groups, (storm, causes)
+
+
+def add_up(storms: list[dict[str, Any]]) -> None:
+    for storm in storms:
+        groups = storm["by_group"]
+        assert [each["group_id"] for each in groups] == storm["group_ids"]
+        assert sum(each["rebalances"] for each in groups) == storm["rebalances"]
+        lost = [each["lost_resource_seconds"] for each in groups]
+        assert sorted(lost, reverse=True) == lost, "hardest hit first is by what was lost"
+        for column in ("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max"):
+            assert sum(each[column] for each in groups) == pytest.approx(storm[column])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("sources", ["offsets,log", "offsets"])
+def test_a_recorded_storm_has_a_cause_of_its_groups_diagnoses(tmp_path, name, sources) -> None:
+    rows = recorded(name, sources)
+    storms = storms_of(tmp_path, rows)
+    agree(storms, diagnosed(rows))
+    add_up(storms)
+    assert bool(storms) == (name == "storms" or (name, sources) == ("outage", "offsets,log"))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_simulated_storm_has_a_cause_of_its_groups_diagnoses(tmp_path, seed) -> None:
+    kinds = [kind for kind in STORMS if kind != "static crash loop"]
+    rows = simulated(seed, kinds[seed % 2 :: 2])
+    storms = storms_of(tmp_path, rows)
+    assert len(storms) >= 4
+    agree(storms, diagnosed(rows))
+    add_up(storms)
+    suspected = [storm["suspected_cause"] for storm in storms]
+    assert sum(cause in NORMAL_CAUSES for cause in suspected) <= len(suspected) // 3
