@@ -12,7 +12,7 @@ import json
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -301,7 +301,7 @@ def _layers(records: list[tuple[int, bytes, bytes]], messages: list[bytes]) -> M
     return sum(rows, total)
 
 
-def _gold(silver: dict[str, list[Row]], announced: list[Row]) -> Iterable[list[Row]]:
+def _gold(silver: dict[str, list[Row]], announced: list[Row]) -> Iterable[Sequence[Mapping[str, Any]]]:
     until = max(g["joined_at"] for g in silver[GENERATIONS.name])
     yield from gold_rows(
         "c", GROUP, silver, broker=Broker(), terms=Terms(), since_ms=0, until_ms=until, marks=announced
@@ -327,7 +327,7 @@ def _of_arrays(arrays: dict[str, pa.StructArray]) -> Made:
     return Made(sum(map(len, arrays.values())), sum(array.nbytes for array in arrays.values()))
 
 
-def _sized(rows: list[Row]) -> Made:
+def _sized(rows: Sequence[Mapping[str, Any]]) -> Made:
     return Made(len(rows), sum(len(json.dumps(row, default=str)) for row in rows))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -29,6 +29,7 @@ from pipelines.gold.storms.lasting import Looked
 from pipelines.gold.storms.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
 from pipelines.gold.storms.storm_rows import is_told, storm_row, told_again
 from schemas.gold import MARKS, STORMS
+from schemas.rows import StormRow
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
 from schemas.thresholds import HOUR_MS
 
@@ -61,8 +62,8 @@ Known = Mapping[Group, tuple[int, int]]
 class Update:
     """Rows of `storms` that were looked at again, what they are now, and what to remember once that is stored."""
 
-    old: Sequence[Mapping[str, Any]]
-    new: Sequence[Mapping[str, Any]]
+    old: Sequence[StormRow]
+    new: Sequence[StormRow]
     memory: Memory | None
 
 
@@ -92,9 +93,9 @@ def look(warehouse: Path, *, again: bool = False) -> Update:
     known = _known(warehouse)
     since = _changed(before, standing, known)
     memory = before.with_new(standing, since, _shaken(warehouse, since))
-    standing_rows = rows(warehouse, STORMS, STORMS.names)
-    old: list[Mapping[str, Any]] = []
-    new: list[Mapping[str, Any]] = []
+    standing_rows = cast("list[StormRow]", rows(warehouse, STORMS, STORMS.names))
+    old: list[StormRow] = []
+    new: list[StormRow] = []
     kept: dict[str, int] = {}
     for cluster in sorted({cluster for cluster, _ in known}):
         mine = [row for row in standing_rows if row["cluster"] == cluster]
@@ -175,8 +176,8 @@ def _look(
     known: Known,
     memory: Memory,
     changes: Mapping[str, int],
-    stored: list[dict[str, Any]],
-) -> tuple[Looked, list[dict[str, Any]]]:
+    stored: list[StormRow],
+) -> tuple[Looked, list[StormRow]]:
     """What was looked at again, and its rows."""
     until = max(last for (name, _), (_, last) in known.items() if name == cluster)
     looked = Looked(
@@ -200,7 +201,7 @@ def _look(
         return looked, []
     marks = rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster)
     before = {row["storm_id"]: row for row in looked.replaced}
-    out = []
+    out: list[StormRow] = []
     for storm in storms:
         row = before.get(storm.storm_id)
         later = min((at for group in storm.group_ids if (at := changes.get(group)) is not None), default=None)

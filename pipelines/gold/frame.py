@@ -78,7 +78,7 @@ def _analyse(
     known: Known, terms: Terms, tables: Sequence[Table], given: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in given for row in batch.to_pylist())
-    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in tables}
+    out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in tables}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
         silver = {table.name: [row[table.name] for row in mine if row[table.name] is not None] for table in INPUTS}

@@ -82,7 +82,7 @@ def gold_of_few(
     for name, rows in silver.items():
         for row in rows.to_pylist():
             groups[row["cluster"], row["group_id"]][name].append(row)
-    out: dict[str, list[dict[str, Any]]] = {table.name: [] for table in tables}
+    out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in tables}
     for group, mine in groups.items():
         if any(mine.values()):
             for name, new in gold_of(group, mine, scope[group], known, terms, tables).items():

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
-from typing import Any
 
 from pipelines.gold.churn import Resource, is_lost
 from pipelines.gold.memberships import CAME, GONE, Row, Silver, number, tracked
+from schemas.rows import GroupHealthOfGroup
 from schemas.states import StallCause
 from schemas.thresholds import HOUR_MS, LOOP
-
-"""An instance that goes so often within an hour flaps; a deploy restarts it once, or twice where it is rolled back."""
 
 Span = tuple[int, int]
 
 
-def health_rows(silver: Silver, until_ms: int) -> list[dict[str, Any]]:
-    """One row for every hour in which the group rebalanced, lost something, or saw a member come or go.
+def health_rows(silver: Silver, until_ms: int) -> list[GroupHealthOfGroup]:
+    """Return a row for every hour in which the group rebalanced, lost something, or saw a member come or go.
 
     `until_ms` is how far the cluster's history reaches: in the last hour nothing is owned beyond it. What spans two
     hours is split at the boundary, so that hours add up to the whole.
@@ -32,34 +30,33 @@ def health_rows(silver: Silver, until_ms: int) -> list[dict[str, Any]]:
     lost = [s for s in stalls if is_lost(s)]
     idle = [s for s in stalls if not is_lost(s)]
     owned = _owned(generations, silver, lost, until_ms)
-    sums = {
-        "lost_resource_seconds_min": _by_hour(filter(None, map(_least, lost))),
-        "lost_resource_seconds": _by_hour(filter(None, map(_estimate, lost))),
-        "lost_resource_seconds_max": _by_hour(filter(None, map(_most, lost))),
-        "idle_resource_seconds": _by_hour(filter(None, map(_estimate, idle))),
-    }
-    out = []
+    least = _by_hour(filter(None, map(_least, lost)))
+    estimate = _by_hour(filter(None, map(_estimate, lost)))
+    most = _by_hour(filter(None, map(_most, lost)))
+    nobody_there = _by_hour(filter(None, map(_estimate, idle)))
+    out: list[GroupHealthOfGroup] = []
     for hour in hours:
-        row: dict[str, Any] = {name: found[hour] / 1000 for name, found in sums.items()}
-        row |= _rebalances([g for g in generations if (g["completed_at"] or -1) // HOUR_MS == hour])
+        completed = [g for g in generations if (g["completed_at"] or -1) // HOUR_MS == hour]
+        lengths = sorted(g["rebalance_ms"] for g in completed if g["rebalance_ms"] is not None)
         seconds = owned[hour] / 1000
-        row["hour_at"] = hour * HOUR_MS
-        row["owned_resource_seconds"] = seconds
-        row["availability"] = max(0.0, 1 - row["lost_resource_seconds"] / seconds) if seconds else None
-        row["unstable_ms"] = sum(_within(span, hour) for span in unstable)
-        row["flapping_members"] = _flapping([who for who, at, is_gone in changes if is_gone and at // HOUR_MS == hour])
-        out.append(row)
+        out.append(
+            {
+                "hour_at": hour * HOUR_MS,
+                "rebalances": len(completed),
+                "lost_resource_seconds_min": least[hour] / 1000,
+                "lost_resource_seconds": estimate[hour] / 1000,
+                "lost_resource_seconds_max": most[hour] / 1000,
+                "idle_resource_seconds": nobody_there[hour] / 1000,
+                "owned_resource_seconds": seconds,
+                "availability": max(0.0, 1 - estimate[hour] / 1000 / seconds) if seconds else None,
+                "unstable_ms": sum(_within(span, hour) for span in unstable),
+                "rebalance_ms_p50": _quantile(lengths, 0.5),
+                "rebalance_ms_p95": _quantile(lengths, 0.95),
+                "rebalance_ms_max": lengths[-1] if lengths else None,
+                "flapping_members": _flapping([who for who, at, gone in changes if gone and at // HOUR_MS == hour]),
+            }
+        )
     return out
-
-
-def _rebalances(mine: Sequence[Row]) -> dict[str, Any]:
-    known = sorted(g["rebalance_ms"] for g in mine if g["rebalance_ms"] is not None)
-    return {
-        "rebalances": len(mine),
-        "rebalance_ms_p50": _quantile(known, 0.5),
-        "rebalance_ms_p95": _quantile(known, 0.95),
-        "rebalance_ms_max": known[-1] if known else None,
-    }
 
 
 def _quantile(values: Sequence[int], share: float) -> int | None:

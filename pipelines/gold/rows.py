@@ -13,6 +13,7 @@ from pipelines.gold.health import health_rows
 from pipelines.gold.memberships import Row, Silver, number
 from pipelines.gold.window import window
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
+from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
@@ -20,7 +21,8 @@ REPLAYED = 40_000
 """Generations x resources that a window may hold."""
 
 MOST, FEWEST = 400, 40
-Rows = dict[str, list[dict[str, Any]]]
+Rows = dict[str, list[Mapping[str, Any]]]
+"""Rows of gold by table name: each is the row type of its table (`schemas.rows`)."""
 
 ORDER: dict[str, Callable[[Row], Any]] = {
     "generations": number,
@@ -62,8 +64,8 @@ def gold_rows(
     silver = {name: sorted(rows, key=ORDER[name]) for name, rows in silver.items() if name in ORDER}
     first_day = since_ms // DAY_MS
     days = sorted({g["joined_at"] // DAY_MS for g in silver["generations"] if g["joined_at"] // DAY_MS >= first_day})
-    advice: list[dict[str, Any]] = []
-    diagnoses: dict[int, list[dict[str, Any]]] = {}
+    advice: list[AdviceOfGroup] = []
+    diagnoses: dict[int, list[DiagnosisOfGroup]] = {}
     for day in days:
         end = (day + 1) * DAY_MS
         start = max(end - terms.window_ms, _manageable(silver, end))
@@ -73,13 +75,13 @@ def gold_rows(
         found = diagnosis_rows(looked_at, start, marks) if DIAGNOSES in tables else []
         diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
-    rows = {
+    rows: dict[Table, Sequence[GroupHealthOfGroup | AdviceOfGroup | DiagnosisOfGroup]] = {
         GROUP_HEALTH: [row for row in health if row["hour_at"] >= first_day * DAY_MS],
         ADVICE: list({(row["as_of"], row["action"]): row for row in advice}.values()),
         DIAGNOSES: [row for found in diagnoses.values() for row in found],
     }
     key = {"cluster": cluster, "group_id": group_id}
-    return {table.name: [key | row for row in rows[table]] for table in tables}
+    return {table.name: [{**key, **row} for row in rows[table]] for table in tables}
 
 
 def _manageable(silver: Silver, end_ms: int) -> int:

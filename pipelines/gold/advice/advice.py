@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pipelines.gold.advice.connect_delays import delay_options
 from pipelines.gold.advice.latencies import Broker, latencies, with_callbacks
@@ -16,6 +15,7 @@ from pipelines.gold.advice.tried import in_force, told, trial
 from pipelines.gold.churn import Churn, churn
 from pipelines.gold.memberships import Row, Silver, number
 from pipelines.gold.window import window
+from schemas.rows import AdviceOfGroup
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
 
 REPRODUCED = 0.3
@@ -36,7 +36,7 @@ class Worth:
     ratio: float = 0.1
 
 
-def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> list[dict[str, Any]]:
+def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> list[AdviceOfGroup]:
     """One row for every action evaluated on one window of one group; none where the window holds no churn.
 
     Deterministic: the replays' random numbers come from the group and its window.
@@ -52,13 +52,13 @@ def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> 
     of = None if since_ms is None else trial(silver, since_ms, found, quiet_ms)
     if of is None:
         return rows
-    tried = told(of, _none(found, "")) | {"action": of.action.value, "is_recommended": False, "rank": len(rows) + 1}
+    tried = told(of, _none(found, ""), rank=len(rows) + 1)
     return [*(row for row in rows if row["action"] != of.action), tried]
 
 
 def _evaluated(
     silver: Silver, found: Churn, policy: Policy, newest: Row, broker: Broker, worth: Worth
-) -> list[dict[str, Any]]:
+) -> list[AdviceOfGroup]:
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
     measured = latencies(silver, broker)
     if newest["group_type"] == GroupType.CONNECT:
@@ -95,19 +95,21 @@ def _not_replayed(newest: Row, found: Churn) -> str | None:
 
 def _ranked(
     found: Churn, evaluated: Sequence[Option], cost: str, assumed: Sequence[str], worth: Worth
-) -> list[dict[str, Any]]:
+) -> list[AdviceOfGroup]:
     """What is recommended first, then `none` if nothing is, then the rest, each by what it saves."""
     rows = [_row(found, option, cost, assumed, worth) for option in evaluated]
-    rows.sort(key=lambda row: (-row["saving"], row["action"]))
+    rows.sort(key=lambda row: (-(row["saving"] or 0), row["action"]))
     best = [row for row in rows if row["is_recommended"]]
-    none = _none(found, _nothing(rows, cost, worth)) | {"is_recommended": not best}
+    none = _none(found, _nothing(rows, cost, worth), is_recommended=not best)
     ranked = [
         *best,
         *([] if best else [none]),
         *(r for r in rows if not r["is_recommended"]),
         *([none] if best else []),
     ]
-    return [row | {"rank": rank} for rank, row in enumerate(ranked, 1)]
+    for rank, row in enumerate(ranked, 1):
+        row["rank"] = rank
+    return ranked
 
 
 def _reproduces(as_is: Prediction, measured: float) -> bool:
@@ -122,7 +124,7 @@ def _as_is(as_is: Prediction, measured: float) -> str:
     )
 
 
-def _row(found: Churn, option: Option, cost: str, assumed: Sequence[str], worth: Worth) -> dict[str, Any]:
+def _row(found: Churn, option: Option, cost: str, assumed: Sequence[str], worth: Worth) -> AdviceOfGroup:
     now, predicted = found.lost_ms / 1000, option.prediction
     saving = now - predicted.lost
     is_worth = now - predicted.high >= max(worth.seconds, worth.ratio * now)
@@ -138,17 +140,26 @@ def _row(found: Churn, option: Option, cost: str, assumed: Sequence[str], worth:
         *(f"Not recommended before this holds: {c.text}." for c in missing if is_worth),
         *(f"Assumed: {text}." for text in assumed),
     ]
-    return _base(found, option.action) | {
+    return {
+        "as_of": found.end_ms,
+        "action": option.action.value,
         "is_recommended": is_worth and not missing,
+        "rank": 0,
+        "lost_now": now,
         "lost_predicted": predicted.lost,
         "lost_predicted_low": predicted.low,
         "lost_predicted_high": predicted.high,
         "saving": saving,
         "saving_ratio": saving / now if now else None,
+        "rebalances_now": found.rebalances,
         "rebalances_predicted": predicted.rebalances,
         "settings": dict(option.settings),
         "preconditions": [str(c) for c in option.preconditions],
         "explanation": " ".join(parts),
+        "window_start_at": found.start_ms,
+        "window_end_at": found.end_ms,
+        "status": AdviceStatus.SUGGESTED.value,
+        "saving_measured": None,
     }
 
 
@@ -157,44 +168,40 @@ def _sentence(action: AdviceAction) -> str:
     return text[0].upper() + text[1:]
 
 
-def _nothing(rows: Sequence[Mapping[str, Any]], cost: str, worth: Worth) -> str:
+def _nothing(rows: Sequence[AdviceOfGroup], cost: str, worth: Worth) -> str:
     if any(row["is_recommended"] for row in rows):
         return f"{cost} Leaving it costs what the recommended change would save."
     if not rows:
         return f"{cost} Nothing that could be changed would have mattered."
     best = rows[0]
-    if best["saving"] <= 0:
+    saving = best["saving"] or 0
+    if saving <= 0:
         return f"{cost} Every change evaluated would cost more: leave it."
     return (
-        f"{cost} The best change, {best['action'].replace('_', ' ')}, would save {best['saving']:,.1f} at best "
+        f"{cost} The best change, {best['action'].replace('_', ' ')}, would save {saving:,.1f} at best "
         f"estimate; that is not surely {worth.seconds:,.0f} resource-seconds and {worth.ratio:.0%}, or cannot be done "
         "yet: leave it."
     )
 
 
-def _none(found: Churn, explanation: str) -> dict[str, Any]:
+def _none(found: Churn, explanation: str, *, is_recommended: bool = True) -> AdviceOfGroup:
     now = found.lost_ms / 1000
-    return _base(found, AdviceAction.NONE) | {
-        "is_recommended": True,
+    return {
+        "as_of": found.end_ms,
+        "action": AdviceAction.NONE.value,
+        "is_recommended": is_recommended,
         "rank": 1,
+        "lost_now": now,
         "lost_predicted": now,
         "lost_predicted_low": now,
         "lost_predicted_high": now,
         "saving": 0.0,
         "saving_ratio": 0.0 if now else None,
+        "rebalances_now": found.rebalances,
         "rebalances_predicted": found.rebalances,
         "settings": {},
         "preconditions": [],
         "explanation": explanation,
-    }
-
-
-def _base(found: Churn, action: AdviceAction) -> dict[str, Any]:
-    return {
-        "as_of": found.end_ms,
-        "action": action.value,
-        "lost_now": found.lost_ms / 1000,
-        "rebalances_now": found.rebalances,
         "window_start_at": found.start_ms,
         "window_end_at": found.end_ms,
         "status": AdviceStatus.SUGGESTED.value,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, churn
 from pipelines.gold.memberships import Row, Silver, number
 from pipelines.gold.window import window
+from schemas.rows import AdviceOfGroup
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, RebalanceMode
 
 ENOUGH = 3
@@ -98,11 +98,19 @@ def _action(before: Policy, after: Policy) -> AdviceAction | None:
     return None
 
 
-def told(of: Trial, row: dict[str, Any]) -> dict[str, Any]:
-    """The row of an action that is in force."""
+def told(of: Trial, row: AdviceOfGroup, *, rank: int) -> AdviceOfGroup:
+    """Return the row of an action that is in force, from a row that recommends nothing."""
     if of.saved is None:
         text = "It is in force; too few absences since tell whether it helps."
     else:
         verdict = "saved" if of.saved > 0 else "cost"
         text = f"It is in force, and {verdict} {abs(of.saved):,.1f} resource-seconds against as many absences before."
-    return row | {"status": of.status.value, "saving_measured": of.saved, "explanation": text}
+    return {
+        **row,
+        "action": of.action.value,
+        "is_recommended": False,
+        "rank": rank,
+        "status": of.status.value,
+        "saving_measured": of.saved,
+        "explanation": text,
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import TypedDict
 
 from pipelines.gold.churn import is_lost, known_instants
 from pipelines.gold.diagnosis.cases import Case, longest_run
@@ -12,12 +12,13 @@ from pipelines.gold.diagnosis.causes import Context, Found, cause_of, context
 from pipelines.gold.diagnosis.explaining import explanation
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Row, Silver, number
+from schemas.rows import DiagnosisOfGroup
 from schemas.states import NORMAL_CAUSES, DiagnosisCause, Evidence, StallCause
 from schemas.thresholds import CONVERGED
 
 
-def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[Row] = ()) -> list[dict[str, Any]]:
-    """One row for each cause, what cost most first; `share` adds up to 1. None where no rebalance completed.
+def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[Row] = ()) -> list[DiagnosisOfGroup]:
+    """Return a row for each cause, what cost most first; `share` adds up to 1. None where no rebalance completed.
 
     `silver` is one window of one group, as `window` cuts it. Generations that joined before `start_ms` only tell who
     was there. `marks` are rows of that table, of the group or its whole cluster, instants in milliseconds.
@@ -33,29 +34,42 @@ def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[Row] = ()) -> 
     for g in completed:
         found = cause_of(g, known)
         cases[found.cause].append((g, found))
-    shared = {
-        "as_of": max(known_instants(silver, rows)),
-        "window_start_at": max(start_ms, min(g["joined_at"] for g in silver["generations"])),
-    }
-    out = [
-        shared
-        | {"share": len(mine) / len(completed)}
-        | _row(cause, mine, known, parts, marks)
-        | {"lost_resource_seconds": sum(lost[number(g)] for g, _ in mine) / 1000}
-        for cause, mine in cases.items()
+    as_of = max(known_instants(silver, rows))
+    window_start_at = max(start_ms, min(g["joined_at"] for g in silver["generations"]))
+    costs = {cause: sum(lost[number(g)] for g, _ in mine) / 1000 for cause, mine in cases.items()}
+    ranked = sorted(cases, key=lambda cause: (-costs[cause], -len(cases[cause]), cause.value))
+    return [
+        {
+            "as_of": as_of,
+            "cause": cause.value,
+            "rank": rank,
+            "rebalances": len(cases[cause]),
+            "share": len(cases[cause]) / len(completed),
+            "lost_resource_seconds": costs[cause],
+            "window_start_at": window_start_at,
+            **_judged(_case(cause, cases[cause], known, parts, marks)),
+        }
+        for rank, cause in enumerate(ranked, 1)
     ]
-    out.sort(key=lambda row: (-row["lost_resource_seconds"], -row["rebalances"], row["cause"]))
-    return [row | {"rank": rank} for rank, row in enumerate(out, 1)]
 
 
-def _row(
+class _Judged(TypedDict):
+    is_normal: bool
+    first_at: int
+    last_at: int
+    instances: list[str]
+    evidence: str
+    explanation: str
+
+
+def _case(
     cause: DiagnosisCause,
     mine: Sequence[tuple[Row, Found]],
     known: Context,
     parts: dict[Number, list[Number]],
     marks: Sequence[Row],
-) -> dict[str, Any]:
-    case = Case(
+) -> Case:
+    return Case(
         cause=cause,
         rows=[g for g, _ in mine],
         found=[found for _, found in mine],
@@ -63,13 +77,14 @@ def _row(
         numbers=[part for g, _ in mine for part in parts[number(g)]],
         marks=marks,
     )
-    counted = Counter(case.names)
+
+
+def _judged(case: Case) -> _Judged:
+    cause, counted = case.cause, Counter(case.names)
     is_observed = all(found.evidence == Evidence.OBSERVED for found in case.found)
     is_observed |= cause == DiagnosisCause.DEPLOY and case.is_announced
     converges = cause != DiagnosisCause.FOLLOW_UPS or longest_run(case) <= CONVERGED
     return {
-        "cause": cause.value,
-        "rebalances": len(mine),
         "is_normal": cause in NORMAL_CAUSES and converges,
         "first_at": case.rows[0]["joined_at"],
         "last_at": case.rows[-1]["joined_at"],

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pipelines.gold.storms.fleet import BASELINE_MS as FLEET_BASELINE_MS
 from pipelines.gold.storms.fleet import fleet_storms
 from pipelines.gold.storms.shakes import WINDOW_MS, Shake
 from pipelines.gold.storms.storms import BASELINE_MS, CALM_MS, Span, Storm, group_storms
+from schemas.rows import StormRow
 from schemas.states import StormScope
-
-Row = Mapping[str, Any]
 
 
 @dataclass(kw_only=True)
@@ -23,14 +21,14 @@ class Looked:
     """
 
     cluster: str
-    stored: Sequence[Row]
+    stored: Sequence[StormRow]
     since_ms: int
     first_seen_at: Mapping[str, int]
     fleet: list[Storm] = field(default_factory=list)
     _starts: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._rows: dict[str, list[Row]] = defaultdict(list)
+        self._rows: dict[str, list[StormRow]] = defaultdict(list)
         for row in self.stored:
             if row["scope"] == StormScope.GROUP:
                 self._rows[row["group_ids"][0]].append(row)
@@ -78,11 +76,11 @@ class Looked:
         return [*self.fleet, *alone]
 
     @property
-    def replaced(self) -> list[Row]:
+    def replaced(self) -> list[StormRow]:
         """Stored rows that were looked at again."""
         return [row for row in self.stored if self._is_replaced(row)]
 
-    def _is_replaced(self, row: Row) -> bool:
+    def _is_replaced(self, row: StormRow) -> bool:
         is_fleet = row["scope"] == StormScope.FLEET
         since = self.fleet_since if is_fleet else self._since(row["group_ids"][0])
         return bool(row["started_at"] >= since)
@@ -104,7 +102,7 @@ class Looked:
         return out
 
 
-def _calm(since: int, rows: Sequence[Row]) -> int:
+def _calm(since: int, rows: Sequence[StormRow]) -> int:
     """The latest instant up to `since` at which none of these storms lasted."""
     for row in sorted(rows, key=lambda row: row["started_at"], reverse=True):
         end = row["ended_at"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from schemas.rows import GroupLossRow
 from schemas.states import StallCause
 from schemas.thresholds import HOUR_MS
 
@@ -64,7 +64,7 @@ class GroupCost:
     lost_max: int
     under_way: int
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> GroupLossRow:
         """Return the element of `storms.by_group`, in resource-seconds."""
         return {
             "group_id": self.group_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from pipelines.gold.announced import before
@@ -13,6 +13,7 @@ from pipelines.gold.storms.storm_causes import Voice, spread, suspected
 from pipelines.gold.storms.storm_cost import Cost
 from pipelines.gold.storms.storms import Storm
 from pipelines.gold.wording import many
+from schemas.rows import CauseRow, DifferenceRow, StormRow
 from schemas.states import Evidence, StormScope
 from schemas.thresholds import MINUTE_MS
 
@@ -31,8 +32,8 @@ class Facts:
     differences: Sequence[Difference]
 
 
-def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[Row]) -> dict[str, Any]:
-    """One row; `until_ms` is how far the cluster's history reaches, `marks` are rows of that table."""
+def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[Row]) -> StormRow:
+    """Return the row; `until_ms` is how far the cluster's history reaches, `marks` are rows of that table."""
     is_open = storm.is_open(until_ms)
     cause, score = suspected(storm, facts.voices)
     cost = facts.cost
@@ -53,7 +54,7 @@ def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[Row]) -
         "lost_resource_seconds_max": cost.lost_max,
         "suspected_cause": cause,
         "score": score,
-        "causes": [asdict(each) for each in spread(facts.voices)],
+        "causes": [CauseRow(cause=s.cause, rebalances=s.rebalances, groups=s.groups) for s in spread(facts.voices)],
         "by_group": [group.row() for group in cost.groups],
         "differences": [_told(d) for d in facts.differences],
         "evidence": next(grade for grade in GRADES if grade in {s.evidence for s in storm.shakes}),
@@ -61,7 +62,7 @@ def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[Row]) -
     }
 
 
-def is_told(storm: Storm, row: Row, marks: Sequence[Row]) -> bool:
+def is_told(storm: Storm, row: StormRow, marks: Sequence[Row]) -> bool:
     """Whether a stored row is about the storm as it is now, provided that nothing changed in its groups."""
     return (
         row["unexplained_rebalances"] == len(storm.shakes)
@@ -73,16 +74,20 @@ def is_told(storm: Storm, row: Row, marks: Sequence[Row]) -> bool:
     )
 
 
-def told_again(storm: Storm, row: Row, until_ms: int) -> dict[str, Any]:
+def told_again(storm: Storm, row: StormRow, until_ms: int) -> StormRow:
     """The stored row, as time has gone on."""
     is_open = storm.is_open(until_ms)
     return {**row, "is_open": is_open, "ended_at": None if is_open else storm.last_at}
 
 
-def _told(found: Difference) -> dict[str, Any]:
-    row = asdict(found)
-    row.pop("probability")
-    return row
+def _told(found: Difference) -> DifferenceRow:
+    return {
+        "attribute": found.attribute,
+        "value": found.value,
+        "share": found.share,
+        "baseline": found.baseline,
+        "lift": found.lift,
+    }
 
 
 def _sentences(storm: Storm, facts: Facts, marks: Sequence[Row]) -> list[str]:
