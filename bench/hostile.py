@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
@@ -38,6 +38,7 @@ from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
 from schemas.gold import MARKS
+from schemas.rows import GroupHistory, MarkRow
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
 
 BEGIN_MS, APART_MS = 1_790_000_000_000, 20_000
@@ -297,16 +298,16 @@ def _layers(records: list[tuple[int, bytes, bytes]], messages: list[bytes]) -> M
         for table in (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS)
     }
     if silver[GENERATIONS.name]:
-        rows += [_sized(found) for found in _gold(silver, announced_ms)]
+        rows += [_sized(found) for found in _gold(cast("GroupHistory", silver), cast("list[MarkRow]", announced_ms))]
     return sum(rows, total)
 
 
-def _gold(silver: dict[str, list[Row]], announced: list[Row]) -> Iterable[Sequence[Mapping[str, Any]]]:
-    until = max(g["joined_at"] for g in silver[GENERATIONS.name])
+def _gold(silver: GroupHistory, announced: list[MarkRow]) -> Iterable[Sequence[Mapping[str, Any]]]:
+    until = max(g["joined_at"] for g in silver["generations"])
     yield from gold_rows(
         "c", GROUP, silver, broker=Broker(), terms=Terms(), since_ms=0, until_ms=until, marks=announced
     ).values()
-    shaken = shakes(GROUP, silver[GENERATIONS.name], silver[GROUP_EVENTS.name])
+    shaken = shakes(GROUP, silver["generations"], silver["group_events"])
     looked = Looked(cluster="c", stored=[], since_ms=0, first_seen_at={GROUP: BEGIN_MS})
     looked.shake_together(shaken)
     looked.storms({GROUP: shaken})

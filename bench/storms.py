@@ -11,11 +11,13 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from bench.simulated_days import HOUR, MINUTE, START, STORMS, Cluster, Label
 from pipelines.gold.storms.lasting import Looked
 from pipelines.gold.storms.shakes import Shake, shakes
 from pipelines.gold.storms.storms import Storm
+from schemas.rows import GenerationRow, GroupEventRow
 
 NEAR_MS = 5 * MINUTE
 
@@ -40,7 +42,7 @@ def found_in(cluster: Cluster, figures: Figures) -> tuple[list[Storm], list[Shak
     for group in cluster.groups:
         generations, events = group.rows()
         begun = time.process_time()
-        found += shakes(group.group_id, generations, events)
+        found += shakes(group.group_id, cast("list[GenerationRow]", generations), cast("list[GroupEventRow]", events))
         figures.seconds += time.process_time() - begun
         seen[group.group_id] = START - HOUR
     begun = time.process_time()

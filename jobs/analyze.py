@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -43,6 +43,7 @@ from pipelines.gold.rows import Terms
 from pipelines.rows_of_tables import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.gold import DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
+from schemas.rows import MarkRow
 from schemas.silver import GENERATIONS, GROUPS
 from schemas.tables import Table
 from schemas.thresholds import HOUR_MS
@@ -183,9 +184,9 @@ def _known(warehouse: Path) -> Known:
     for row in rows(warehouse, GROUPS, ("cluster", "last_record_at")):
         if (at := row["last_record_at"]) is not None:
             until[row["cluster"]] = max(at, until.get(row["cluster"], at))
-    marks: dict[str, list[dict[str, Any]]] = {}
-    for row in rows(warehouse, MARKS, ("cluster", "marked_at", "kind", "text", "group_id")):
-        marks.setdefault(row["cluster"], []).append(row)
+    marks: dict[str, list[MarkRow]] = {}
+    for mark in cast("list[MarkRow]", rows(warehouse, MARKS, MARKS.names)):
+        marks.setdefault(mark["cluster"], []).append(mark)
     return Known(observed=_broker_settings(warehouse), until_ms=until, marks=marks)
 
 

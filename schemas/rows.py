@@ -623,6 +623,15 @@ class SilverOfGroup(TypedDict):
     rebalances: list[RebalanceOfGroup]
 
 
+class GroupHistory(TypedDict):
+    """Rows of silver that gold of one group is made of, by table."""
+
+    generations: list[GenerationRow]
+    generation_members: list[GenerationMemberRow]
+    stalls: list[StallRow]
+    group_events: list[GroupEventRow]
+
+
 class ReassignmentRows(TypedDict):
     """Rows of one cluster's reassignments, by table."""
 

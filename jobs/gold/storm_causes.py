@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from duckdb import DuckDBPyConnection
 
@@ -16,6 +16,7 @@ from pipelines.gold.rows import MOST, REPLAYED
 from pipelines.gold.storms.shakes import WINDOW_MS
 from pipelines.gold.storms.storm_causes import Voice
 from pipelines.gold.storms.storms import Storm
+from schemas.rows import GroupHistory
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
@@ -114,7 +115,9 @@ def _diagnosed(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) 
     for table, sql in OF_TABLE.items():
         for row in _rows(engine, table, sql, asked):
             silver[row["group_id"]][table.name].append(row)
-    return {group: rebalance_causes(mine) for group, mine in silver.items() if mine[GENERATIONS.name]}
+    return {
+        group: rebalance_causes(cast("GroupHistory", mine)) for group, mine in silver.items() if mine[GENERATIONS.name]
+    }
 
 
 def _rows(engine: DuckDBPyConnection, table: Table, sql: str, asked: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from pipelines.gold.storms.differences import Attributes, Difference, attributes
 from pipelines.gold.storms.storm_cost import COST, Cost, GroupCost
 from pipelines.gold.storms.storm_rows import Facts
 from pipelines.gold.storms.storms import Storm
+from schemas.rows import MarkRow
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS
 from schemas.states import StormScope
 from schemas.tables import Table
@@ -26,7 +27,7 @@ MEMBER = ("group_id", "incarnation", "generation_id", "member_id", "valid_from_a
           "client_host", "subscribed_topics")  # fmt: skip
 
 
-def facts(warehouse: Path, storm: Storm, marks: Sequence[Mapping[str, Any]] = ()) -> Facts:
+def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = ()) -> Facts:
     """Read the rows of the storm's groups; of a fleet storm those in force for all other groups too. `marks` are the
     cluster's.
     """
@@ -66,7 +67,7 @@ def _within(warehouse: Path, storm: Storm) -> list[Difference]:
     return culprits(who, list(named.values()))
 
 
-def _among_groups(warehouse: Path, storm: Storm, marks: Sequence[Mapping[str, Any]]) -> list[Difference]:
+def _among_groups(warehouse: Path, storm: Storm, marks: Sequence[MarkRow]) -> list[Difference]:
     """How the groups hit differ from the cluster's others."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in _members(warehouse, storm, among_all=True):

@@ -29,7 +29,7 @@ from pipelines.gold.storms.lasting import Looked
 from pipelines.gold.storms.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
 from pipelines.gold.storms.storm_rows import is_told, storm_row, told_again
 from schemas.gold import MARKS, STORMS
-from schemas.rows import StormRow
+from schemas.rows import GenerationRow, GroupEventRow, MarkRow, StormRow
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
 from schemas.thresholds import HOUR_MS
 
@@ -154,7 +154,9 @@ def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Sha
         part = {key: since[key] for key in keys[first : first + AT_ONCE]}
         found = {table: _of_groups(late[table], TIMES[table], part) for table in COLUMNS}
         for key in part:
-            shaken = shakes(key[1], found[GENERATIONS][key], found[GROUP_EVENTS][key])
+            generations = cast("list[GenerationRow]", found[GENERATIONS][key])
+            events = cast("list[GroupEventRow]", found[GROUP_EVENTS][key])
+            shaken = shakes(key[1], generations, events)
             out[key] = [shake for shake in shaken if shake.at >= since[key]]
     return out
 
@@ -199,7 +201,7 @@ def _look(
     storms = looked.storms(of_groups)
     if not storms:
         return looked, []
-    marks = rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster)
+    marks = cast("list[MarkRow]", rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster))
     before = {row["storm_id"]: row for row in looked.replaced}
     out: list[StormRow] = []
     for storm in storms:

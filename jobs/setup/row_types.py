@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from schemas.bronze import BRONZE
 from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, GOLD
 from schemas.operations import OPERATIONS
-from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, REASSIGNMENT_TABLES, SILVER, STALLS
 from schemas.tables import RESOURCES, Column, Table
 
 HEAD = '''"""The rows of the tables as Python holds them.
@@ -74,9 +74,11 @@ TYPES = {
     BY_GROUP: "list[GroupLossRow]",
 }
 GROUP_KEY = ("cluster", "group_id")
+HISTORY = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS)
 ROWS_BY_TABLE = (
     ("SilverRows", "Rows of silver of any number of groups, by table.", SILVER, "Row"),
     ("SilverOfGroup", "Rows of silver of one group, by table.", SILVER, "OfGroup"),
+    ("GroupHistory", "Rows of silver that gold of one group is made of, by table.", HISTORY, "Row"),
     ("ReassignmentRows", "Rows of one cluster's reassignments, by table.", REASSIGNMENT_TABLES, "Row"),
 )
 

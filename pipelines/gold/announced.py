@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from pipelines.gold.wording import spell
+from schemas.rows import MarkRow
 from schemas.states import MarkKind
 
-Row = Mapping[str, Any]
 MARK_MS = 30 * 60_000
 """A mark so long before is a suspect."""
 
@@ -16,18 +15,18 @@ LONGEST = 80
 """What people announce may be of any length."""
 
 
-def before(at: int, marks: Iterable[Row]) -> list[Row]:
+def before(at: int, marks: Iterable[MarkRow]) -> list[MarkRow]:
     """Of marks (`marked_at` in milliseconds, `kind`, `text`) those shortly before `at`, the nearest first."""
     near = [m for m in marks if 0 <= at - m["marked_at"] <= MARK_MS]
     return sorted(near, key=lambda m: (at - m["marked_at"], m["kind"], m["text"]))
 
 
-def is_deployed(at: int, marks: Iterable[Row]) -> bool:
+def is_deployed(at: int, marks: Iterable[MarkRow]) -> bool:
     """A deploy was announced shortly before."""
     return any(m["kind"] == MarkKind.DEPLOY for m in before(at, marks))
 
 
-def told(instants: Sequence[int], marks: Iterable[Row]) -> str:
+def told(instants: Sequence[int], marks: Iterable[MarkRow]) -> str:
     """How many of what began at `instants` marks announced, and which the first; empty where none did."""
     found = [(at, near[0]) for at in instants if (near := before(at, marks))]
     if not found:

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.instance_tracker import Instance, Membership, Number, instances
-from pipelines.gold.memberships import CAME, GONE, Row, Silver, number
+from pipelines.gold.memberships import CAME, GONE, Silver, number
+from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow, StallRow
 from schemas.states import Evidence, GroupEventKind, GroupType, StallCause, Trigger
 
 Resource = tuple[str, int]
@@ -97,24 +98,29 @@ def churn(silver: Silver, quiet_ms: int) -> Churn | None:
         disturbances=tuple(g["prepared_at"] or g["joined_at"] for g in later if _disturbs(g)),
         resources=tuple(everything),
         assignor=next((g["assignor"] for g in reversed(generations) if g["assignor"]), "range"),
-        lost_ms=sum(s["stopped_ms"] for s in stalls if is_lost(s)),
+        lost_ms=sum(map(lost_ms, stalls)),
         rebalances=len(later),
     )
 
 
-def is_lost(stall: Row) -> bool:
+def is_lost(stall: StallRow) -> bool:
     """Counts as lost, not as idle and not as still open."""
     return stall["stopped_ms"] is not None and stall["cause"] != StallCause.NO_MEMBER
 
 
-def stopped_at(stall: Row) -> int:
+def lost_ms(stall: StallRow) -> int:
+    """Return the best estimate of what the stop cost, 0 if it does not count as lost (`is_lost`)."""
+    return (stall["stopped_ms"] or 0) if is_lost(stall) else 0
+
+
+def stopped_at(stall: StallRow) -> int:
     """Best estimate of when the resource stopped."""
-    if stall["stopped_ms"] is not None:
+    if stall["stopped_ms"] is not None and stall["resumed_at_earliest"] is not None:
         return int(stall["resumed_at_earliest"] - stall["stopped_ms"])
     return int(stall["stopped_at_earliest"] + stall["stopped_at_latest"]) // 2
 
 
-def _started(generations: Sequence[Row], quiet_ms: int) -> int:
+def _started(generations: Sequence[GenerationRow], quiet_ms: int) -> int:
     """Index of the generation with which the group's start was over."""
     for at in range(1, len(generations)):
         before, g = generations[at - 1], generations[at]
@@ -126,21 +132,22 @@ def _started(generations: Sequence[Row], quiet_ms: int) -> int:
     return len(generations) - 1
 
 
-def _within(stall: Row, start: int) -> bool:
+def _within(stall: StallRow, start: int) -> bool:
     return stall["cause"] == StallCause.STATIC_RESTART and stopped_at(stall) > start
 
 
-def _disturbs(g: Row) -> bool:
+def _disturbs(g: GenerationRow) -> bool:
     return g["trigger"] in DISTURBING and not g["joined_member_ids"] and not g["left_member_ids"]
 
 
-def _resources(row: Row) -> set[Resource]:
+def _resources(row: GenerationMemberRow) -> set[Resource]:
     return {(r["name"], r["index"]) for r in row["assigned"] or ()}
 
 
-def known_instants(silver: Silver, later: Sequence[Row]) -> list[int]:
+def known_instants(silver: Silver, later: Sequence[GenerationRow]) -> list[int]:
     """Every instant up to which something is known, of the generations `later` and beyond them."""
-    known = [g[name] for g in later for name in ("joined_at", "synced_at", "completed_at") if g[name] is not None]
+    times = [at for g in later for at in (g["joined_at"], g["synced_at"], g["completed_at"])]
+    known = [at for at in times if at is not None]
     known += [e["event_at"] for e in silver["group_events"]]
     return known + [s["resumed_at_earliest"] for s in silver["stalls"] if s["resumed_at_earliest"] is not None]
 
@@ -178,13 +185,13 @@ def _outages(found: Sequence[Instance], silver: Silver) -> list[Outage]:
 def memberships(silver: Silver) -> list[Membership]:
     """Every member id of the group's silver rows, from its join to its end."""
     generations = sorted(silver["generations"], key=number)
-    rows: dict[str, list[Row]] = defaultdict(list)
+    rows: dict[str, list[GenerationMemberRow]] = defaultdict(list)
     for row in silver["generation_members"]:
         rows[row["member_id"]].append(row)
-    events: dict[str, list[Row]] = defaultdict(list)
+    events: dict[str, list[GroupEventRow]] = defaultdict(list)
     for event in silver["group_events"]:
         events[event["member_id"]].append(event)
-    stops: dict[str, list[Row]] = defaultdict(list)
+    stops: dict[str, list[StallRow]] = defaultdict(list)
     begun: dict[Number, int] = {}
     for stall in silver["stalls"]:
         stops[stall["from_member_id"]].append(stall)
@@ -220,7 +227,12 @@ def _subtopologies(silver: Silver) -> tuple[str, ...]:
 
 
 def _membership(
-    row: Row, topics: tuple[str, ...], arrived: int, stop: int | None, end: int | None, how: GroupEventKind | None
+    row: GenerationMemberRow,
+    topics: tuple[str, ...],
+    arrived: int,
+    stop: int | None,
+    end: int | None,
+    how: GroupEventKind | None,
 ) -> Membership:
     return Membership(
         member_id=row["member_id"],
@@ -237,7 +249,7 @@ def _membership(
     )
 
 
-def _noticing(generations: Sequence[Row], stalls: Sequence[Row]) -> int:
+def _noticing(generations: Sequence[GenerationRow], stalls: Sequence[StallRow]) -> int:
     """How long the first of the others takes to notice that a member left, on average."""
     found = []
     for g in generations:
@@ -249,7 +261,9 @@ def _noticing(generations: Sequence[Row], stalls: Sequence[Row]) -> int:
     return sum(found) // len(found) if found else 0
 
 
-def _arrived(row: Row, came: Row | None, g: Row, begun: Mapping[Number, int], noticing: int) -> int:
+def _arrived(
+    row: GenerationMemberRow, came: GroupEventRow | None, g: GenerationRow, begun: Mapping[Number, int], noticing: int
+) -> int:
     """When it asked to join: as a line says; else so long before the first of the others stopped for it."""
     if came is not None and came["evidence"] == Evidence.OBSERVED:
         return int(came["event_at"])
@@ -259,7 +273,9 @@ def _arrived(row: Row, came: Row | None, g: Row, begun: Mapping[Number, int], no
     return int(row["valid_from_at"] if first is None else min(first - noticing, row["valid_from_at"]))
 
 
-def _gone(row: Row, gone: Row | None, following: Row | None) -> tuple[int | None, GroupEventKind | None]:
+def _gone(
+    row: GenerationMemberRow, gone: GroupEventRow | None, following: GenerationRow | None
+) -> tuple[int | None, GroupEventKind | None]:
     if gone is not None:
         return gone["event_at"], GroupEventKind(gone["kind"])
     if row["valid_to_at"] is not None and (following is None or row["valid_to_at"] < following["joined_at"]):
@@ -269,7 +285,9 @@ def _gone(row: Row, gone: Row | None, following: Row | None) -> tuple[int | None
     return following["joined_at"], GroupEventKind.LEFT
 
 
-def _stopped(row: Row, stops: Sequence[Row], gone: Row | None, end: int | None) -> int | None:
+def _stopped(
+    row: GenerationMemberRow, stops: Sequence[StallRow], gone: GroupEventRow | None, end: int | None
+) -> int | None:
     if end is None:
         return None
     mine = [stopped_at(s) for s in stops if s["resumed_at_earliest"] is None or s["to_member_id"] != row["member_id"]]

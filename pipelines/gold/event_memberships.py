@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pipelines.gold.instance_tracker import Instance, Membership, instances, is_same_process
 from pipelines.gold.memberships import GONE, how_by_trigger, is_recorded, stopped_at
+from schemas.rows import GenerationRow, GroupEventRow
 from schemas.states import Evidence, GroupEventKind
 from schemas.thresholds import RESTART_MS, SCALED_MS
 
-Row = Mapping[str, Any]
-Happening = tuple[Row, Row | None]
+Happening = tuple[GroupEventRow, GenerationRow | None]
 """A row of `group_events`, with that of the generation it belongs to, if there is one."""
 
 
@@ -60,7 +59,7 @@ class Turn:
 class _Draft:
     """`arrived_at` 0: before the events that were read."""
 
-    event: Row
+    event: GroupEventRow
     arrived_at: int
     gone_at: int | None = None
     how: GroupEventKind | None = None
@@ -82,7 +81,7 @@ class _Walk:
     begun: dict[int, _Draft] = field(default_factory=dict)
     ended: dict[int, _Draft] = field(default_factory=dict)
 
-    def take(self, place: int, event: Row, g: Row | None) -> None:
+    def take(self, place: int, event: GroupEventRow, g: GenerationRow | None) -> None:
         kind = event["kind"]
         if kind in GONE:
             self._goes(place, event, _how(event, g))
@@ -91,14 +90,14 @@ class _Walk:
         elif kind == GroupEventKind.STATIC_RETURNED:
             self._returns(place, event)
 
-    def _comes(self, place: int, event: Row) -> None:
+    def _comes(self, place: int, event: GroupEventRow) -> None:
         draft = _Draft(event=event, arrived_at=event["event_at"])
         self.drafts.append(draft)
         self.here[event["member_id"]] = self.begun[place] = draft
         if event["group_instance_id"]:
             self.static[event["group_instance_id"]] = draft
 
-    def _goes(self, place: int, event: Row, how: GroupEventKind | None) -> None:
+    def _goes(self, place: int, event: GroupEventRow, how: GroupEventKind | None) -> None:
         draft = self.here.pop(event["member_id"], None)
         if draft is None:
             if how == GroupEventKind.FENCED:
@@ -111,9 +110,9 @@ class _Walk:
         if event["group_instance_id"]:
             self.static[event["group_instance_id"]] = draft
 
-    def _returns(self, place: int, event: Row) -> None:
+    def _returns(self, place: int, event: GroupEventRow) -> None:
         """A static member came back within its generation, under another member id: it had gone, said or unsaid."""
-        before = self.static.get(event["group_instance_id"])
+        before = self.static.get(event["group_instance_id"] or "")
         if before is None or (before.gone_at is not None and event["event_at"] - before.gone_at >= RESTART_MS):
             before = _Draft(event={**event, "member_id": ""}, arrived_at=0)
             self.drafts.append(before)
@@ -143,7 +142,7 @@ def turns(happenings: Sequence[Happening]) -> Turns:
     )
 
 
-def _how(event: Row, g: Row | None) -> GroupEventKind | None:
+def _how(event: GroupEventRow, g: GenerationRow | None) -> GroupEventKind | None:
     if is_recorded(event) or g is None:
         return GroupEventKind(event["kind"])
     return how_by_trigger(event["member_id"], g)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from pipelines.gold.groups import INPUTS, TIMES, Known, gold_of
+from pipelines.gold.memberships import Silver
 from pipelines.gold.rows import Terms
 from pipelines.rows_of_tables import ddl, stored_batches
 from schemas.gold import GROUP_TABLES
@@ -82,7 +83,7 @@ def _analyse(
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
         silver = {table.name: [row[table.name] for row in mine if row[table.name] is not None] for table in INPUTS}
-        found = gold_of((cluster, group_id), silver, mine[0]["since_ms"], known, terms, tables)
+        found = gold_of((cluster, group_id), cast("Silver", silver), mine[0]["since_ms"], known, terms, tables)
         for name, new in found.items():
             out[name] += new
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:

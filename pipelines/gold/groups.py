@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from pipelines.arrow_types import stored
+from pipelines.gold.memberships import Silver
 from pipelines.gold.rows import Rows, Terms, broker, gold_rows
 from schemas.gold import GROUP_TABLES
+from schemas.rows import MarkRow
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
@@ -31,7 +33,7 @@ class Known:
 
     observed: Mapping[str, Mapping[str, Any]]
     until_ms: Mapping[str, int]
-    marks: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    marks: Mapping[str, Sequence[MarkRow]] = field(default_factory=dict)
 
 
 def cut_ms(since_ms: int, terms: Terms) -> int:
@@ -41,7 +43,7 @@ def cut_ms(since_ms: int, terms: Terms) -> int:
 
 def gold_of(
     group: Group,
-    silver: Mapping[str, Sequence[dict[str, Any]]],
+    silver: Silver,
     since_ms: int,
     known: Known,
     terms: Terms,
@@ -85,6 +87,6 @@ def gold_of_few(
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in tables}
     for group, mine in groups.items():
         if any(mine.values()):
-            for name, new in gold_of(group, mine, scope[group], known, terms, tables).items():
+            for name, new in gold_of(group, cast("Silver", mine), scope[group], known, terms, tables).items():
                 out[name] += new
     return {table: stored(out[table.name], table) for table in tables}

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 
 from pipelines.gold.churn import Resource, is_lost
-from pipelines.gold.memberships import CAME, GONE, Row, Silver, number, tracked
-from schemas.rows import GroupHealthOfGroup
+from pipelines.gold.memberships import CAME, GONE, Silver, number, tracked
+from schemas.rows import GenerationRow, GroupHealthOfGroup, StallRow
 from schemas.states import StallCause
 from schemas.thresholds import HOUR_MS, LOOP
 
@@ -64,7 +64,7 @@ def _quantile(values: Sequence[int], share: float) -> int | None:
     return values[max(0, -int(-share * len(values) // 1) - 1)] if values else None
 
 
-def _unstable(generations: Sequence[Row]) -> Iterator[Span]:
+def _unstable(generations: Sequence[GenerationRow]) -> Iterator[Span]:
     for g, following in zip_longest(generations, generations[1:]):
         start = g["prepared_at"] if g["prepared_at"] is not None else g["prepared_at_latest"]
         end = g["completed_at"]
@@ -84,7 +84,9 @@ def merged(spans: Iterable[Span]) -> list[Span]:
     return out
 
 
-def _owned(generations: Sequence[Row], silver: Silver, lost: Sequence[Row], until_ms: int) -> Mapping[int, int]:
+def _owned(
+    generations: Sequence[GenerationRow], silver: Silver, lost: Sequence[StallRow], until_ms: int
+) -> Mapping[int, int]:
     """Resource-milliseconds by hour: what each generation handed out, until the next one, and what was lost."""
     handed: dict[tuple[int, int], set[Resource]] = defaultdict(set)
     for row in silver["generation_members"]:
@@ -102,7 +104,7 @@ def _owned(generations: Sequence[Row], silver: Silver, lost: Sequence[Row], unti
     return _by_hour(span for found in spans.values() for span in merged(found))
 
 
-def _running(g: Row) -> int:
+def _running(g: GenerationRow) -> int:
     at = g["synced_at"] if g["synced_at"] is not None else g["joined_at"]
     return int(at)
 
@@ -121,15 +123,15 @@ def _flapping(departures: Sequence[int]) -> int:
     return sum(count >= LOOP for count in Counter(departures).values())
 
 
-def _estimate(stall: Row) -> Span | None:
+def _estimate(stall: StallRow) -> Span | None:
     return _span(stall["resumed_at_earliest"], stall["stopped_ms"])
 
 
-def _least(stall: Row) -> Span | None:
+def _least(stall: StallRow) -> Span | None:
     return _span(stall["resumed_at_earliest"], stall["stopped_ms_min"])
 
 
-def _most(stall: Row) -> Span | None:
+def _most(stall: StallRow) -> Span | None:
     return _span(stall["resumed_at_latest"], stall["stopped_ms_max"])
 
 

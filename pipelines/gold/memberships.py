@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from pipelines.gold.instance_tracker import Instance, Membership, Number, instances
+from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow, GroupHistory
 from schemas.states import Evidence, GroupEventKind, Trigger
 from schemas.thresholds import DEFAULT_SESSION_MS
 
-Row = Mapping[str, Any]
-Silver = Mapping[str, Sequence[Row]]
+Silver = GroupHistory
+"""The rows of silver that gold of one group is made of."""
 
 GONE = (
     GroupEventKind.LEFT,
@@ -29,7 +29,7 @@ GONE = (
 CAME = (GroupEventKind.JOINED, GroupEventKind.STATIC_RETURNED)
 """Events that begin one."""
 
-HOW_BY_TRIGGER = {
+HOW_BY_TRIGGER: Mapping[str, GroupEventKind] = {
     Trigger.MEMBER_LEFT: GroupEventKind.LEFT,
     Trigger.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
     Trigger.POLL_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
@@ -37,17 +37,17 @@ HOW_BY_TRIGGER = {
 """What a rebalance's inferred trigger says of a departure of which only the absence is recorded."""
 
 
-def number(row: Row) -> Number:
+def number(row: GenerationRow | GenerationMemberRow) -> Number:
     """Return the row's incarnation and generation id, which order generations over all incarnations of the group id."""
     return row["incarnation"], row["generation_id"]
 
 
-def is_recorded(event: Row) -> bool:
+def is_recorded(event: GroupEventRow) -> bool:
     """Whether a departure's event says how the member went; else it says only that the member was gone by then."""
     return not (event["kind"] == GroupEventKind.LEFT and event["evidence"] == Evidence.INFERRED)
 
 
-def how_by_trigger(member_id: str, g: Row) -> GroupEventKind | None:
+def how_by_trigger(member_id: str, g: GenerationRow) -> GroupEventKind | None:
     """Return how a member went of which only the absence is recorded, as far as the rebalance's trigger tells."""
     named = g["trigger_member_id"]
     return HOW_BY_TRIGGER.get(g["trigger"]) if named in (None, member_id) else None
@@ -63,7 +63,7 @@ def stopped_at(gone_at: int, how: GroupEventKind | None, session_timeout_ms: int
 
 @dataclass(slots=True)
 class _Open:
-    row: Row
+    row: GenerationMemberRow
     came_with: Number | None
     arrived_at: int
     settled_at: int
@@ -73,13 +73,13 @@ class _Open:
 class _Walk:
     """Over a group's generations in order."""
 
-    members: Mapping[Number, Sequence[Row]]
-    events: Mapping[tuple[str, int, int | None], Sequence[Row]]
+    members: Mapping[Number, Sequence[GenerationMemberRow]]
+    events: Mapping[tuple[str, int, int | None], Sequence[GroupEventRow]]
     present: dict[str, _Open] = field(default_factory=dict)
     static: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     ended: list[Membership] = field(default_factory=list)
 
-    def step(self, g: Row, *, is_first: bool) -> None:
+    def step(self, g: GenerationRow, *, is_first: bool) -> None:
         rows = self.members.get(number(g), ())
         here = {row["member_id"] for row in rows}
         for member_id in sorted(self.present.keys() - here):
@@ -88,7 +88,7 @@ class _Walk:
         for row in rows:
             if row["member_id"] in self.present:
                 continue
-            replaced = next(iter(self.static.get(row["group_instance_id"], ())), None)
+            replaced = next(iter(self.static.get(row["group_instance_id"] or "", ())), None)
             if replaced is not None:
                 self._close(replaced, row["valid_from_at"], None, GroupEventKind.LEFT, Evidence.OBSERVED, None)
             is_new = replaced is None and not (is_first and row["member_id"] not in began)
@@ -114,33 +114,35 @@ class _Walk:
         said: str | None,
     ) -> None:
         opened = self.present.pop(member_id)
-        self.static.get(opened.row["group_instance_id"], {}).pop(member_id, None)
+        self.static.get(opened.row["group_instance_id"] or "", {}).pop(member_id, None)
         self.ended.append(_membership(opened, at, went_with=went_with, how=how, evidence=evidence, said=said))
 
-    def _went(self, member_id: str, g: Row) -> tuple[int, Number, GroupEventKind | None, Evidence, str | None]:
+    def _went(
+        self, member_id: str, g: GenerationRow
+    ) -> tuple[int, Number, GroupEventKind | None, Evidence, str | None]:
         found = next((e for e in self._events(member_id, g) if e["kind"] in GONE), None)
         if found is not None and is_recorded(found):
             kind, evidence = GroupEventKind(found["kind"]), Evidence(found["evidence"])
             return found["event_at"], number(g), kind, evidence, found["detail"]
         return g["joined_at"], number(g), how_by_trigger(member_id, g), Evidence.INFERRED, None
 
-    def _arrived(self, row: Row, g: Row) -> int:
+    def _arrived(self, row: GenerationMemberRow, g: GenerationRow) -> int:
         came = next((e for e in self._events(row["member_id"], g) if e["kind"] in CAME), None)
         if came is not None and came["evidence"] == Evidence.OBSERVED:
             return int(came["event_at"])
         return int(g["joined_at"])
 
-    def _events(self, member_id: str, g: Row) -> Sequence[Row]:
+    def _events(self, member_id: str, g: GenerationRow) -> Sequence[GroupEventRow]:
         return self.events.get((member_id, *number(g)), ())
 
 
 def tracked(silver: Silver) -> list[Instance]:
     """Return every instance of a group, from generations, generation_members and group_events in any order."""
     generations = sorted(silver["generations"], key=number)
-    members: dict[Number, list[Row]] = defaultdict(list)
+    members: dict[Number, list[GenerationMemberRow]] = defaultdict(list)
     for row in sorted(silver["generation_members"], key=lambda r: (r["valid_from_at"], r["member_id"])):
         members[number(row)].append(row)
-    events: dict[tuple[str, int, int | None], list[Row]] = defaultdict(list)
+    events: dict[tuple[str, int, int | None], list[GroupEventRow]] = defaultdict(list)
     for event in sorted(silver["group_events"], key=lambda e: (e["event_at"], e["kind"])):
         events[event["member_id"], event["incarnation"], event["generation_id"]].append(event)
     walk = _Walk(members, events)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,10 +10,10 @@ from pipelines.gold.advice.advice import Worth, advice_rows
 from pipelines.gold.advice.latencies import Broker
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.health import health_rows
-from pipelines.gold.memberships import Row, Silver, number
+from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
-from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup
+from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
@@ -23,14 +23,6 @@ REPLAYED = 40_000
 MOST, FEWEST = 400, 40
 Rows = dict[str, list[Mapping[str, Any]]]
 """Rows of gold by table name: each is the row type of its table (`schemas.rows`)."""
-
-ORDER: dict[str, Callable[[Row], Any]] = {
-    "generations": number,
-    "generation_members": lambda row: (number(row), row["member_id"]),
-    "stalls": lambda row: (row["incarnation"], row["log_epoch"], row["stopped_by_offset"], row["name"], row["index"]),
-    "group_events": lambda row: (row["event_at"], row["kind"], row["member_id"]),
-}
-"""Tables come in any order; replays draw random numbers in this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +43,7 @@ def gold_rows(
     terms: Terms,
     since_ms: int,
     until_ms: int,
-    marks: Sequence[Row] = (),
+    marks: Sequence[MarkRow] = (),
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> Rows:
     """Name of each of `tables` → rows from the day of `since_ms` on; instants are milliseconds since the epoch.
@@ -61,7 +53,7 @@ def gold_rows(
     `marks` are those of the group and of its whole cluster. `until_ms` is how far the cluster's history reaches.
     `silver` must reach back to the generation before `since_ms - terms.window_ms`.
     """
-    silver = {name: sorted(rows, key=ORDER[name]) for name, rows in silver.items() if name in ORDER}
+    silver = _ordered(silver)
     first_day = since_ms // DAY_MS
     days = sorted({g["joined_at"] // DAY_MS for g in silver["generations"] if g["joined_at"] // DAY_MS >= first_day})
     advice: list[AdviceOfGroup] = []
@@ -82,6 +74,21 @@ def gold_rows(
     }
     key = {"cluster": cluster, "group_id": group_id}
     return {table.name: [{**key, **row} for row in rows[table]] for table in tables}
+
+
+def _ordered(silver: Silver) -> Silver:
+    """Return the rows in an order of their own: tables have none, and replays draw random numbers in this one."""
+    return {
+        "generations": sorted(silver["generations"], key=number),
+        "generation_members": sorted(silver["generation_members"], key=lambda row: (number(row), row["member_id"])),
+        "stalls": sorted(
+            silver["stalls"],
+            key=lambda row: (row["incarnation"], row["log_epoch"], row["stopped_by_offset"], row["name"], row["index"]),
+        ),
+        "group_events": sorted(
+            silver["group_events"], key=lambda row: (row["event_at"], row["kind"], row["member_id"])
+        ),
+    }
 
 
 def _manageable(silver: Silver, end_ms: int) -> int:

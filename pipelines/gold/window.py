@@ -42,5 +42,5 @@ OPEN = (
 )
 
 
-def _without(row: Any, end_ms: int, ends: str, names: tuple[str, ...]) -> dict[str, Any]:
+def _without(row: Any, end_ms: int, ends: str, names: tuple[str, ...]) -> Any:
     return {**row, **dict.fromkeys(names)} if row[ends] is not None and row[ends] >= end_ms else dict(row)

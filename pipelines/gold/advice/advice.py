@@ -13,9 +13,9 @@ from pipelines.gold.advice.prediction import Prediction, is_replayable
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.advice.tried import in_force, told, trial
 from pipelines.gold.churn import Churn, churn
-from pipelines.gold.memberships import Row, Silver, number
+from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
-from schemas.rows import AdviceOfGroup
+from schemas.rows import AdviceOfGroup, GenerationRow
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
 
 REPRODUCED = 0.3
@@ -57,7 +57,7 @@ def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> 
 
 
 def _evaluated(
-    silver: Silver, found: Churn, policy: Policy, newest: Row, broker: Broker, worth: Worth
+    silver: Silver, found: Churn, policy: Policy, newest: GenerationRow, broker: Broker, worth: Worth
 ) -> list[AdviceOfGroup]:
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
     measured = latencies(silver, broker)
@@ -82,7 +82,7 @@ def _evaluated(
     return _ranked(found, options(group), text, measured.assumed, worth)
 
 
-def _not_replayed(newest: Row, found: Churn) -> str | None:
+def _not_replayed(newest: GenerationRow, found: Churn) -> str | None:
     """Return why nothing is said about other settings of this group."""
     if newest["group_type"] not in (GroupType.CONSUMER, GroupType.STREAMS):
         return f"Groups of type {newest['group_type']} are not replayed."

@@ -13,7 +13,7 @@ from statistics import median
 from pipelines.gold.advice.options import Option
 from pipelines.gold.advice.pasting import connect_delay
 from pipelines.gold.advice.prediction import MODEL_ERROR, Prediction
-from pipelines.gold.churn import Churn, is_lost
+from pipelines.gold.churn import Churn, is_lost, lost_ms
 from pipelines.gold.memberships import Silver, number
 from schemas.states import AdviceAction, StallCause, Trigger
 
@@ -40,7 +40,7 @@ def delay_options(silver: Silver, found: Churn) -> list[Option]:
     waits = list(_waits(silver, found, delay))
     if delay < SHORTEST_MS or not waits:
         return []
-    moves = [s["stopped_ms"] for s in silver["stalls"] if s["cause"] == StallCause.MOVED and is_lost(s)]
+    moves = [lost_ms(s) for s in silver["stalls"] if s["cause"] == StallCause.MOVED and is_lost(s)]
     move = round(median(moves)) if moves else MOVE_MS
     late = any(w.away_ms is not None and w.away_ms > delay for w in waits)
     out = []
@@ -63,9 +63,9 @@ def _waits(silver: Silver, found: Churn, delay: int) -> Iterator[_Wait]:
             continue
         delays = [m["connect_delay_ms"] or 0 for m in silver["generation_members"] if number(m) == number(g)]
         lost = tuple(
-            s["stopped_ms"]
+            lost_ms(s)
             for s in silver["stalls"]
-            if (s["incarnation"], s["generation_id"]) == number(g) and is_lost(s) and s["stopped_ms"] >= delay
+            if (s["incarnation"], s["generation_id"]) == number(g) and is_lost(s) and lost_ms(s) >= delay
         )
         if max(delays, default=0) != delay or not lost:
             continue

@@ -15,6 +15,7 @@ from typing import Any
 from pipelines.gold.churn import Churn, Outage, stopped_at
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
+from schemas.rows import GenerationMemberRow, GenerationRow
 from schemas.states import GroupEventKind, GroupProtocol, RebalanceMode, Trigger
 
 HEARTBEAT_MS = 3_000
@@ -169,10 +170,10 @@ def _reactions(silver: Silver) -> Iterable[Reactions]:
     stops: dict[Number, dict[str, int]] = defaultdict(dict)
     for stall in silver["stalls"]:
         stops[stall["incarnation"], stall["generation_id"]][stall["from_member_id"]] = stopped_at(stall)
-    members: dict[Number, list[Mapping[str, Any]]] = defaultdict(list)
+    members: dict[Number, list[GenerationMemberRow]] = defaultdict(list)
     for row in silver["generation_members"]:
         members[number(row)].append(row)
-    before: Mapping[str, Any] | None = None
+    before: GenerationRow | None = None
     for g in sorted(silver["generations"], key=number):
         previous, before = before, g
         if previous is None or previous["is_empty"] or g["is_empty"] or g["incarnation"] != previous["incarnation"]:

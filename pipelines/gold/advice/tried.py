@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, churn
-from pipelines.gold.memberships import Row, Silver, number
+from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
-from schemas.rows import AdviceOfGroup
+from schemas.rows import AdviceOfGroup, GenerationMemberRow, GenerationRow
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, RebalanceMode
 
 ENOUGH = 3
@@ -26,12 +26,12 @@ class Trial:
     saved: float | None
 
 
-def policies(silver: Silver) -> list[tuple[Row, Policy]]:
+def policies(silver: Silver) -> list[tuple[GenerationRow, Policy]]:
     """Each generation that had members, with how the group was run in it."""
-    members: dict[tuple[int, int], list[Row]] = {}
+    members: dict[tuple[int, int], list[GenerationMemberRow]] = {}
     for row in silver["generation_members"]:
         members.setdefault(number(row), []).append(row)
-    out: list[tuple[Row, Policy]] = []
+    out: list[tuple[GenerationRow, Policy]] = []
     for g in sorted(silver["generations"], key=number):
         mine = members.get(number(g))
         if g["is_empty"] or not mine:
@@ -63,7 +63,7 @@ def in_force(silver: Silver) -> tuple[Policy, int | None]:
     return newest, None
 
 
-def _only_unknown(known: list[tuple[Row, Policy]], policy: Policy) -> bool:
+def _only_unknown(known: list[tuple[GenerationRow, Policy]], policy: Policy) -> bool:
     """Generations whose mode nothing shows, as a group's first, are no policy of their own."""
     return all(g["rebalance_mode"] in (None, RebalanceMode.UNKNOWN) for g, p in known if p == policy)
 

@@ -9,7 +9,8 @@ from pipelines.gold.announced import is_deployed
 from pipelines.gold.diagnosis.causes import Arrival, Context, Found
 from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.instance_tracker import Number
-from pipelines.gold.memberships import Row, number
+from pipelines.gold.memberships import number
+from schemas.rows import GenerationRow, MarkRow
 from schemas.states import DiagnosisCause
 
 
@@ -20,11 +21,11 @@ class Case:
     """
 
     cause: DiagnosisCause
-    rows: Sequence[Row]
+    rows: Sequence[GenerationRow]
     found: Sequence[Found]
     known: Context
     numbers: Sequence[Number]
-    marks: Sequence[Row] = ()
+    marks: Sequence[MarkRow] = ()
 
     def departures(self) -> list[Departure]:
         """Those of this cause that these rebalances show or, being returns, end; in order of time."""

@@ -15,13 +15,14 @@ from typing import TypeVar
 from pipelines.gold.diagnosis.departures import Departure, arrivals_of_replacements, departures
 from pipelines.gold.diagnosis.patterns import changed, flapping, slow, switching
 from pipelines.gold.instance_tracker import Instance, Membership, Number
-from pipelines.gold.memberships import Row, Silver, number, tracked
+from pipelines.gold.memberships import Silver, number, tracked
+from schemas.rows import GenerationRow
 from schemas.states import NORMAL_CAUSES, DiagnosisCause, Evidence, GroupEventKind, GroupProtocol, GroupType, Trigger
 from schemas.thresholds import FAILOVER_MS, PATTERN_MS, failover_ms
 
 STORING = "the assignment could not be stored"
 
-DIRECT = {
+DIRECT: Mapping[str, DiagnosisCause] = {
     Trigger.COOPERATIVE_FOLLOWUP: DiagnosisCause.FOLLOW_UPS,
     Trigger.PROBING: DiagnosisCause.PROBING,
     Trigger.CONNECT_DELAY_EXPIRED: DiagnosisCause.CONNECT_DELAY,
@@ -32,7 +33,7 @@ DIRECT = {
 }
 """Triggers that are causes by themselves."""
 
-DROPPED = {
+DROPPED: Mapping[str, DiagnosisCause] = {
     Trigger.POLL_TIMEOUT: DiagnosisCause.POLL_TIMEOUT,
     # A consumer's rebalance timeout is its max.poll.interval.ms (KIP-62): it did not poll, so it did not join.
     Trigger.REJOIN_TIMEOUT: DiagnosisCause.POLL_TIMEOUT,
@@ -107,7 +108,7 @@ class Context:
     instances: Sequence[Instance]
     departures: Mapping[Number, Sequence[Departure]]
     arrivals: Mapping[Number, Sequence[Arrival]]
-    previous: Mapping[Number, Row]
+    previous: Mapping[Number, GenerationRow]
     slow: Mapping[Number, Instance]
     changed: frozenset[Number]
     flapping: frozenset[Number]
@@ -116,7 +117,7 @@ class Context:
     moved_at: Sequence[int]
     not_stored_at: Sequence[int]
 
-    def changes(self, g: Row) -> list[Change]:
+    def changes(self, g: GenerationRow) -> list[Change]:
         return [*self.departures.get(number(g), ()), *self.arrivals.get(number(g), ())]
 
     def name(self, member_id: str | None) -> str | None:
@@ -156,7 +157,7 @@ def context(silver: Silver) -> Context:
     )
 
 
-def cause_of(g: Row, known: Context) -> Found:
+def cause_of(g: GenerationRow, known: Context) -> Found:
     """The cause of a generation of the rows that `known` was made of. It never guesses: `UNKNOWN` it is where records
     and lines do not tell.
     """
@@ -171,7 +172,7 @@ def cause_of(g: Row, known: Context) -> Found:
     return Found(cause=why.cause, set_off_by=why.cause, evidence=why.evidence, instances=why.names)
 
 
-def _set_off(g: Row, known: Context) -> _Why:
+def _set_off(g: GenerationRow, known: Context) -> _Why:
     stated = Evidence(g["trigger_evidence"] or Evidence.INFERRED)
     changes, names = known.changes(g), tuple(dict.fromkeys(c.instance.label for c in known.changes(g)))
     if _is_shaken(g, known):
@@ -188,12 +189,12 @@ def _set_off(g: Row, known: Context) -> _Why:
     return _of_rejoining(g, known, stated)
 
 
-def _named(g: Row, known: Context) -> tuple[str, ...]:
+def _named(g: GenerationRow, known: Context) -> tuple[str, ...]:
     name = known.name(g["trigger_member_id"])
     return () if name is None else (name,)
 
 
-def _of_changes(g: Row, changes: Sequence[Change], known: Context) -> _Why:
+def _of_changes(g: GenerationRow, changes: Sequence[Change], known: Context) -> _Why:
     """The member that the trigger names decides; where none is named, the worst of those that came and went."""
     judged = [(c, _after_failover(c, known) or c.cause) for c in changes]
     named = [cause for c, cause in judged if c.membership.member_id == g["trigger_member_id"]]
@@ -219,7 +220,7 @@ def _is_dropped(d: Departure) -> bool:
     return d.membership.how in (None, GroupEventKind.SESSION_EXPIRED)
 
 
-def _is_shaken(g: Row, known: Context) -> bool:
+def _is_shaken(g: GenerationRow, known: Context) -> bool:
     """The coordinator moved, or could not store what the leader had assigned, shortly before."""
     before = known.previous.get(number(g))
     since = before["joined_at"] if before is not None else g["joined_at"] - FAILOVER_MS
@@ -233,7 +234,7 @@ def _is_shaken(g: Row, known: Context) -> bool:
     return any(d.instance.label in again and _is_dropped(d) for d in gone) and _is_near(began, 0, known.moved_at)
 
 
-def _is_resolved(g: Row, known: Context) -> bool:
+def _is_resolved(g: GenerationRow, known: Context) -> bool:
     """KIP-848: the coordinator resolves a new member's pattern beside, and bumps the epoch once more when it has."""
     before = known.previous.get(number(g))
     return (
@@ -250,7 +251,7 @@ def _is_near(at: int, session_ms: int, moved_at: Sequence[int]) -> bool:
     return any(moved <= at <= moved + failover_ms(session_ms) for moved in moved_at)
 
 
-def _of_rejoining(g: Row, known: Context, stated: Evidence) -> _Why:
+def _of_rejoining(g: GenerationRow, known: Context, stated: Evidence) -> _Why:
     """The same members, once more: what there is to consume changed, or nothing did."""
     is_said = stated == Evidence.OBSERVED and g["trigger"] == Trigger.METADATA_CHANGED
     is_configured = g["group_type"] == GroupType.CONNECT and g["trigger"] == Trigger.METADATA_CHANGED
@@ -268,7 +269,7 @@ def _of_rejoining(g: Row, known: Context, stated: Evidence) -> _Why:
     return _Why(cause=DiagnosisCause.UNKNOWN, evidence=Evidence.INFERRED, names=_named(g, known))
 
 
-def never_leaves(g: Row) -> bool:
+def never_leaves(g: GenerationRow) -> bool:
     """Members of classic Kafka Streams stay in the group when they are closed (`internal.leave.group.on.close`)."""
     return bool(g["group_type"] == GroupType.STREAMS and g["group_protocol"] == GroupProtocol.CLASSIC)
 

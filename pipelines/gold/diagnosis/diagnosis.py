@@ -6,18 +6,18 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TypedDict
 
-from pipelines.gold.churn import is_lost, known_instants
+from pipelines.gold.churn import known_instants, lost_ms
 from pipelines.gold.diagnosis.cases import Case, longest_run
 from pipelines.gold.diagnosis.causes import Context, Found, cause_of, context
 from pipelines.gold.diagnosis.explaining import explanation
 from pipelines.gold.instance_tracker import Number
-from pipelines.gold.memberships import Row, Silver, number
-from schemas.rows import DiagnosisOfGroup
+from pipelines.gold.memberships import Silver, number
+from schemas.rows import DiagnosisOfGroup, GenerationRow, MarkRow
 from schemas.states import NORMAL_CAUSES, DiagnosisCause, Evidence, StallCause
 from schemas.thresholds import CONVERGED
 
 
-def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[Row] = ()) -> list[DiagnosisOfGroup]:
+def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[MarkRow] = ()) -> list[DiagnosisOfGroup]:
     """Return a row for each cause, what cost most first; `share` adds up to 1. None where no rebalance completed.
 
     `silver` is one window of one group, as `window` cuts it. Generations that joined before `start_ms` only tell who
@@ -30,7 +30,7 @@ def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[Row] = ()) -> 
     known = context(silver)
     parts = overtaken(rows)
     lost = _lost(silver, rows, parts)
-    cases: dict[DiagnosisCause, list[tuple[Row, Found]]] = defaultdict(list)
+    cases: dict[DiagnosisCause, list[tuple[GenerationRow, Found]]] = defaultdict(list)
     for g in completed:
         found = cause_of(g, known)
         cases[found.cause].append((g, found))
@@ -64,10 +64,10 @@ class _Judged(TypedDict):
 
 def _case(
     cause: DiagnosisCause,
-    mine: Sequence[tuple[Row, Found]],
+    mine: Sequence[tuple[GenerationRow, Found]],
     known: Context,
     parts: dict[Number, list[Number]],
-    marks: Sequence[Row],
+    marks: Sequence[MarkRow],
 ) -> Case:
     return Case(
         cause=cause,
@@ -94,7 +94,7 @@ def _judged(case: Case) -> _Judged:
     }
 
 
-def overtaken(rows: Sequence[Row]) -> dict[Number, list[Number]]:
+def overtaken(rows: Sequence[GenerationRow]) -> dict[Number, list[Number]]:
     """Return each completed generation with those that it overtook and itself."""
     out: dict[Number, list[Number]] = {}
     waiting: list[Number] = []
@@ -105,7 +105,7 @@ def overtaken(rows: Sequence[Row]) -> dict[Number, list[Number]]:
     return out
 
 
-def _lost(silver: Silver, rows: Sequence[Row], parts: dict[Number, list[Number]]) -> dict[Number, int]:
+def _lost(silver: Silver, rows: Sequence[GenerationRow], parts: dict[Number, list[Number]]) -> dict[Number, int]:
     """Resource-milliseconds by completed generation. What one cost that was overtaken counts with its follower; a
     static member that came back while a generation held was stopped by no rebalance.
     """
@@ -115,6 +115,6 @@ def _lost(silver: Silver, rows: Sequence[Row], parts: dict[Number, list[Number]]
     for stall in silver["stalls"]:
         made = (stall["incarnation"], stall["generation_id"])
         is_restart = stall["cause"] == StallCause.STATIC_RESTART and stall["stopped_by_offset"] != offsets.get(made)
-        if made in pays and is_lost(stall) and not is_restart:
-            out[pays[made]] += stall["stopped_ms"]
+        if made in pays and not is_restart:
+            out[pays[made]] += lost_ms(stall)
     return out

@@ -9,12 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from pipelines.gold.instance_tracker import Instance, Number
-from pipelines.gold.memberships import Row, number
+from pipelines.gold.memberships import number
+from schemas.rows import GenerationMemberRow, GenerationRow
 from schemas.states import GroupProtocol, GroupType, RebalanceMode, Trigger
 from schemas.thresholds import FLAP_MS, FLAPS, SLOW_MS, SLOW_TIMES, VERY_SLOW_MS
 
 
-def changed(generations: Sequence[Row], members: Iterable[Row]) -> Iterator[Number]:
+def changed(generations: Sequence[GenerationRow], members: Iterable[GenerationMemberRow]) -> Iterator[Number]:
     """Generations that hand out what none before did, or (eager ones) no longer what the one before did."""
     handed: dict[Number, set[tuple[str, int]]] = defaultdict(set)
     for row in members:
@@ -28,9 +29,9 @@ def changed(generations: Sequence[Row], members: Iterable[Row]) -> Iterator[Numb
         seen |= now
 
 
-def flapping(generations: Sequence[Row], changed: frozenset[Number]) -> Iterator[Number]:
+def flapping(generations: Sequence[GenerationRow], changed: frozenset[Number]) -> Iterator[Number]:
     """A leader that joins again and again, although what it has to assign stays the same."""
-    run: list[Row] = []
+    run: list[GenerationRow] = []
     for g in generations:
         is_flap = g["trigger"] in (Trigger.LEADER_REJOINED, Trigger.METADATA_CHANGED) and number(g) not in changed
         if not is_flap or g["group_type"] == GroupType.CONNECT:
@@ -42,7 +43,7 @@ def flapping(generations: Sequence[Row], changed: frozenset[Number]) -> Iterator
     yield from (number(x) for x in run if len(run) >= FLAPS)
 
 
-def switching(generations: Sequence[Row]) -> Iterator[Number]:
+def switching(generations: Sequence[GenerationRow]) -> Iterator[Number]:
     """Each change of the assignor, where it came back to one that the group had left."""
     led = [g for g in generations if g["assignor"]]
     switches = [g for before, g in pairwise(led) if g["assignor"] != before["assignor"]]
@@ -51,7 +52,7 @@ def switching(generations: Sequence[Row]) -> Iterator[Number]:
         yield from map(number, switches)
 
 
-def slow(generations: Sequence[Row], found: Sequence[Instance]) -> Iterator[tuple[Number, Instance]]:
+def slow(generations: Sequence[GenerationRow], found: Sequence[Instance]) -> Iterator[tuple[Number, Instance]]:
     """Rebalances that everybody spent waiting for one member: for long, or always the same one."""
     of_member = {membership.member_id: instance for instance in found for membership in instance.memberships}
     waited = [
@@ -67,5 +68,5 @@ def slow(generations: Sequence[Row], found: Sequence[Instance]) -> Iterator[tupl
     for g, instance in waited:
         mine = times[instance.number]
         is_always = mine >= SLOW_TIMES and 3 * mine >= 2 * len(waited)
-        if is_always or g["slowest_waited_ms"] >= VERY_SLOW_MS:
+        if is_always or (g["slowest_waited_ms"] or 0) >= VERY_SLOW_MS:
             yield number(g), instance

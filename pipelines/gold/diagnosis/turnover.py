@@ -162,7 +162,7 @@ def crash_loop(case: Case) -> str:
 
 
 def slow_joiner(case: Case) -> str:
-    waits = [g["slowest_waited_ms"] for g in case.rows]
+    waits = [g["slowest_waited_ms"] or 0 for g in case.rows]
     behind = Counter(found.set_off_by for found in case.found)
     kinds = ", ".join(f"{cause.value.replace('_', ' ')} ({times(count)})" for cause, count in sorted(behind.items()))
     return (

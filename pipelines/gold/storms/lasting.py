@@ -93,9 +93,10 @@ class Looked:
     def _taken(self) -> Mapping[str, Sequence[Span]]:
         out: dict[str, list[Span]] = defaultdict(list)
         for row in self._fleet_rows:
-            if not self._is_replaced(row):
+            # Every row that is still open is replaced.
+            if not self._is_replaced(row) and (end := row["ended_at"]) is not None:
                 for group in row["group_ids"]:
-                    out[group].append((row["started_at"], row["ended_at"]))
+                    out[group].append((row["started_at"], end))
         for storm in self.fleet:
             for group in storm.group_ids:
                 out[group].append((storm.started_at, storm.last_at))

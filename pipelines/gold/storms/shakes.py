@@ -12,15 +12,14 @@ A shake says that something happened, not why: the cause of each rebalance is th
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pipelines.gold.event_memberships import Turn, Turns, turns
-from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import GONE, number
 from pipelines.gold.storms.departure_counts import DepartureCounts
 from pipelines.gold.storms.newcomers import Newcomers
+from schemas.rows import GenerationRow, GroupEventRow
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, GroupType, RebalanceMode, Trigger
 from schemas.thresholds import (
     CONVERGED,
@@ -39,7 +38,6 @@ WINDOW_MS = 30 * MINUTE_MS
 MEMORY_MS = HOUR_MS + WINDOW_MS
 """So far back a group's rows are needed to judge its next rebalance."""
 
-Row = Mapping[str, Any]
 FAILED = (Trigger.REJOIN_TIMEOUT, Trigger.SYNC_TIMEOUT, Trigger.ASSIGNMENT_FAILED)
 """Never explained."""
 
@@ -79,8 +77,8 @@ class Shake:
 class _Step:
     """A generation with the events of its own, or an event of none; `first` is the place of its first event."""
 
-    g: Row | None
-    events: Sequence[Row]
+    g: GenerationRow | None
+    events: Sequence[GroupEventRow]
     first: int = 0
     is_last: bool = False
 
@@ -98,7 +96,7 @@ class _Group:
     loaded_at: int | None = None
 
 
-def shakes(group_id: str, generations: Iterable[Row], events: Iterable[Row]) -> list[Shake]:
+def shakes(group_id: str, generations: Iterable[GenerationRow], events: Iterable[GroupEventRow]) -> list[Shake]:
     """In order of `at`. Rows: those columns of `generations` and `group_events` that this module reads, instants in
     milliseconds; from `MEMORY_MS` before the first instant that is asked for, in any order.
     """
@@ -110,19 +108,21 @@ def shakes(group_id: str, generations: Iterable[Row], events: Iterable[Row]) -> 
     return sorted(found, key=lambda s: (s.at, s.known_at, s.incarnation, s.generation_id or -1, s.who))
 
 
-def _steps(generations: Iterable[Row], events: Iterable[Row]) -> list[_Step]:
+def _steps(generations: Iterable[GenerationRow], events: Iterable[GroupEventRow]) -> list[_Step]:
     """In the order in which they count: what was told within a generation before the next one."""
     ordered = sorted(generations, key=number)
-    stored = {number(g): max(g["joined_at"], g["synced_at"] or 0) for g in ordered}
-    of_generation: dict[Number, list[Row]] = defaultdict(list)
-    loose: deque[Row] = deque()
+    stored: dict[tuple[int, int | None], int] = {number(g): max(g["joined_at"], g["synced_at"] or 0) for g in ordered}
+    of_generation: dict[tuple[int, int | None], list[GroupEventRow]] = defaultdict(list)
+    loose: deque[GroupEventRow] = deque()
     for event in sorted(events, key=_order):
         # What a static member does within a generation is told under that generation's number.
-        is_within = event["kind"] == GroupEventKind.STATIC_RETURNED or event["event_at"] > stored.get(number(event), 0)
+        is_within = event["kind"] == GroupEventKind.STATIC_RETURNED or event["event_at"] > stored.get(
+            _generation(event), 0
+        )
         if is_within:
             loose.append(event)
         else:
-            of_generation[number(event)].append(event)
+            of_generation[_generation(event)].append(event)
     steps: list[_Step] = []
     for g in ordered:
         while loose and loose[0]["event_at"] <= g["joined_at"]:
@@ -135,7 +135,11 @@ def _steps(generations: Iterable[Row], events: Iterable[Row]) -> list[_Step]:
     return steps
 
 
-def _order(event: Row) -> tuple[int, bool, str, str]:
+def _generation(event: GroupEventRow) -> tuple[int, int | None]:
+    return event["incarnation"], event["generation_id"]
+
+
+def _order(event: GroupEventRow) -> tuple[int, bool, str, str]:
     """Where only records tell, a departure and the arrival that follows it have one time."""
     return event["event_at"], event["kind"] not in GONE, event["kind"], event["member_id"]
 
@@ -154,7 +158,7 @@ def _loose(group: _Group, step: _Step) -> Iterator[Shake]:
         yield from _returned(group, event, group.turns.begun[step.first])
 
 
-def _of_generation(group: _Group, step: _Step, g: Row) -> Iterator[Shake]:
+def _of_generation(group: _Group, step: _Step, g: GenerationRow) -> Iterator[Shake]:
     """At most one shake that is not explained, however many members it took; else what may be a loss."""
     found: list[Shake] = []
     places = range(step.first, step.first + len(step.events))
@@ -179,7 +183,9 @@ def _of_generation(group: _Group, step: _Step, g: Row) -> Iterator[Shake]:
     yield from serious[:1] or found[:1]
 
 
-def _departure(group: _Group, g: Row, event: Row, turn: Turn, comes: Sequence[Row]) -> Iterator[Shake]:
+def _departure(
+    group: _Group, g: GenerationRow, event: GroupEventRow, turn: Turn, comes: Sequence[GroupEventRow]
+) -> Iterator[Shake]:
     at, one = event["event_at"], turn.membership
     group.counts.goes(turn)
     if one.how == GroupEventKind.POLL_TIMEOUT:
@@ -205,7 +211,7 @@ def _departure(group: _Group, g: Row, event: Row, turn: Turn, comes: Sequence[Ro
         yield _shake(group, g, event, turn, is_explained=True)
 
 
-def _arrival(group: _Group, g: Row, event: Row, turn: Turn) -> Iterator[Shake]:
+def _arrival(group: _Group, g: GenerationRow, event: GroupEventRow, turn: Turn) -> Iterator[Shake]:
     """A process that the coordinator had given up, but that lives, is back: that is nobody's plan."""
     before = turn.before
     group.newcomers.comes(event["event_at"], is_fresh=before is None)
@@ -213,7 +219,7 @@ def _arrival(group: _Group, g: Row, event: Row, turn: Turn) -> Iterator[Shake]:
         yield _shake(group, g, event, turn)
 
 
-def _returned(group: _Group, event: Row, turn: Turn) -> Iterator[Shake]:
+def _returned(group: _Group, event: GroupEventRow, turn: Turn) -> Iterator[Shake]:
     """Static members restart without a rebalance, and stop what they own each time."""
     at = event["event_at"]
     if group.counts.of(turn, at) > max(LOOP - 1, group.counts.deploys(turn, at)):
@@ -227,7 +233,7 @@ def _returned(group: _Group, event: Row, turn: Turn) -> Iterator[Shake]:
         )
 
 
-def _rejoining(group: _Group, g: Row, *, is_same: bool) -> Iterator[Shake]:
+def _rejoining(group: _Group, g: GenerationRow, *, is_same: bool) -> Iterator[Shake]:
     """The same members came together again, or the coordinator or a client gave up."""
     trigger = g["trigger"]
     if trigger in FAILED:
@@ -246,14 +252,14 @@ def _rejoining(group: _Group, g: Row, *, is_same: bool) -> Iterator[Shake]:
             yield _shake(group, g)
 
 
-def _failed(group: _Group, g: Row, events: Sequence[Row], moves: int) -> Iterator[Shake]:
+def _failed(group: _Group, g: GenerationRow, events: Sequence[GroupEventRow], moves: int) -> Iterator[Shake]:
     """Rebalances that never completed: one for each that came or went may have been overtaken by the next."""
     lines = sum(e["kind"] == GroupEventKind.FAILED_REBALANCE for e in events)
     if max(g["skipped_generations"] or 0, lines) > moves:
         yield _shake(group, g)
 
 
-def _is_failover(group: _Group, g: Row, *, is_smaller: bool) -> bool:
+def _is_failover(group: _Group, g: GenerationRow, *, is_smaller: bool) -> bool:
     """A rebalance right after another broker took the group over; sessions are of unknown length here."""
     if group.loaded_at is None or g["trigger"] == Trigger.FIRST_MEMBER:
         return False
@@ -263,8 +269,8 @@ def _is_failover(group: _Group, g: Row, *, is_smaller: bool) -> bool:
 
 def _shake(
     group: _Group,
-    g: Row,
-    event: Row | None = None,
+    g: GenerationRow,
+    event: GroupEventRow | None = None,
     turn: Turn | None = None,
     *,
     is_explained: bool = False,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from pipelines.gold.announced import before
 from pipelines.gold.storms.differences import Difference
@@ -13,11 +12,10 @@ from pipelines.gold.storms.storm_causes import Voice, spread, suspected
 from pipelines.gold.storms.storm_cost import Cost
 from pipelines.gold.storms.storms import Storm
 from pipelines.gold.wording import many
-from schemas.rows import CauseRow, DifferenceRow, StormRow
+from schemas.rows import CauseRow, DifferenceRow, MarkRow, StormRow
 from schemas.states import Evidence, StormScope
 from schemas.thresholds import MINUTE_MS
 
-Row = Mapping[str, Any]
 SHOWN = 3
 NORMAL = "; normal"
 GRADES = (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED)
@@ -32,7 +30,7 @@ class Facts:
     differences: Sequence[Difference]
 
 
-def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[Row]) -> StormRow:
+def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[MarkRow]) -> StormRow:
     """Return the row; `until_ms` is how far the cluster's history reaches, `marks` are rows of that table."""
     is_open = storm.is_open(until_ms)
     cause, score = suspected(storm, facts.voices)
@@ -62,7 +60,7 @@ def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[Row]) -
     }
 
 
-def is_told(storm: Storm, row: StormRow, marks: Sequence[Row]) -> bool:
+def is_told(storm: Storm, row: StormRow, marks: Sequence[MarkRow]) -> bool:
     """Whether a stored row is about the storm as it is now, provided that nothing changed in its groups."""
     return (
         row["unexplained_rebalances"] == len(storm.shakes)
@@ -90,7 +88,7 @@ def _told(found: Difference) -> DifferenceRow:
     }
 
 
-def _sentences(storm: Storm, facts: Facts, marks: Sequence[Row]) -> list[str]:
+def _sentences(storm: Storm, facts: Facts, marks: Sequence[MarkRow]) -> list[str]:
     cost, found = facts.cost, facts.differences
     out = [_what(storm), *_causes(storm, facts)]
     if cost.unstable >= 0.005:
@@ -153,6 +151,6 @@ def _most_often(storm: Storm) -> str:
     return f", {counts[who]} times of {who}" if counts[who] > 1 else ""
 
 
-def suspects(storm: Storm, marks: Sequence[Row]) -> list[Row]:
+def suspects(storm: Storm, marks: Sequence[MarkRow]) -> list[MarkRow]:
     """Marks of the cluster, or of a group hit, shortly before the storm; the nearest first."""
     return before(storm.started_at, [m for m in marks if m["group_id"] in (None, *storm.group_ids)])
