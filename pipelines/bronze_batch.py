@@ -13,12 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.arrow_types import row_type
-from pipelines.commit_decoding import decode_commit_values
 from pipelines.coverage import Span
+from pipelines.decoding.commit_decoding import decode_commit_values
+from pipelines.decoding.record_decoding import (
+    Decoded,
+    Quarantined,
+    decode_commit_key,
+    decode_record,
+    failed,
+    is_offset_commit,
+)
+from pipelines.decoding.record_times import instant
 from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.offset_commits import CommitKey, Commits, runs
-from pipelines.record_decoding import Decoded, Quarantined, decode_commit_key, decode_record, failed, is_offset_commit
-from pipelines.record_times import instant
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from jobs.config.errors import UserError
 from jobs.kafka.log_files import MAX_LINE_BYTES
 from pipelines.bounded_json import bounded_json, cost
 from pipelines.coordinator_events import WORDS
+from pipelines.decoding.record_times import LAST_MS
 from pipelines.log_layouts import zone
 from pipelines.observations import Refused, observation
-from pipelines.record_times import LAST_MS
 from schemas.log_layouts import LAYOUTS
 from schemas.states import QuarantineReason
 

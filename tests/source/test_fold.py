@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.bronze_batch import SourceRecord, bronze_rows
+from pipelines.decoding.wire import uuid_text
 from pipelines.silver.history import Commits
-from pipelines.wire import uuid_text
 from tests.source.offset_records import commit, commit_key, commit_value, deletion, group_record
 
 BUCKET = 600_000

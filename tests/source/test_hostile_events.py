@@ -78,7 +78,7 @@ def test_whatever_fails_on_one_message_quarantines_that_message(monkeypatch, err
     events, refused, _ = read(*(good(n).encode() for n in (1, 2, 3)))
     assert [1, 3] == [event["generation_id"] for event in events]
     assert [("reader_failed", error.__name__)] == [(row["reason"], row["detail"]) for row in refused]
-    monkeypatch.setattr("pipelines.record_decoding._decode", partial(_raise, error))
+    monkeypatch.setattr("pipelines.decoding.record_decoding._decode", partial(_raise, error))
     records = Records.of([SourceRecord(0, 0, 0, b"\x00\x02\x00\x01g", None)], 0)
     assert ["reader_failed"] == [row["reason"] for row in bronze(records, cluster="c")[QUARANTINE.name].to_pylist()]
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipelines.wire import Reader, WireError, reader
+from pipelines.decoding.wire import Reader, WireError, reader
 from schemas import member_blobs as facts
 from schemas.member_blobs import BlobField
 from schemas.records import Maybe, Type
