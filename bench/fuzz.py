@@ -20,9 +20,10 @@ from random import Random
 from typing import Any
 
 from bench.mutations import Record, mutated_lines, mutated_records
-from pipelines.bronze_batch import Records, SourceRecord, bronze
+from pipelines.bronze_batch import Records, bronze
 from pipelines.coverage import Span
 from pipelines.decoding.record_decoding import Decoded, decode_record
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.event_batch import Reading
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from tests.decode.oracle.oracle import compared, kafka_reads

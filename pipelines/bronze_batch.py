@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pipelines.decoding.source_record import SourceRecord
+
 TOPIC = "__consumer_offsets"
 Row = dict[str, Any]
 _COMMIT, _BAD_COMMIT, _OTHER = 0, 1, 2
@@ -41,16 +43,6 @@ KEPT_KEYS, KEPT_KEY_BYTES = 200_000, 128
 """Decoded keys that a process keeps, and the length of a key above which it is decoded each time. Together with the
 decoded names the kept keys take at most 120 MB, whatever names clients choose.
 """
-
-
-class SourceRecord(NamedTuple):
-    """One record as Kafka delivers it; `timestamp_ms` is negative where it has none, a null value is a tombstone."""
-
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from pipelines.bronze_batch import SourceRecord
+    from pipelines.decoding.source_record import SourceRecord
 
 META, OBSERVATIONS = "meta.json", ("admin.jsonl", "admin.jsonl.gz")
 LOGS = ("broker", "controller", "connect-worker")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 import hashlib
 import os
-import stat
 import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from jobs.config.errors import UserError
+from jobs.kafka.regular_files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -178,19 +178,5 @@ def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
 
 
 def _open_plain(path: Path) -> IO[bytes]:
-    """Open a regular file, also through a symbolic link, as rotation makes them.
-
-    O_NONBLOCK: a named pipe without a writer would let `open` wait for ever.
-    """
-    try:
-        stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb")
-    except FileNotFoundError:
-        raise UserError(
-            f"There is no log file {path}: correct the path, or wait until the broker has made it."
-        ) from None
-    except OSError as error:
-        raise UserError(f"The log file {path} cannot be read ({error.strerror}): let this user read it.") from None
-    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-        stream.close()
-        raise UserError(f"The log file {path} is no regular file: name the file that the broker writes.")
-    return stream
+    missing, other = "correct the path, or wait until the broker has made it", "name the file that the broker writes"
+    return open_regular(path, "log file", if_missing=missing, if_other=other)

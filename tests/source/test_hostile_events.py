@@ -18,8 +18,9 @@ from jobs.ingest import start
 from jobs.kafka.kafka_client import topic_ends
 from jobs.tables.delta_io import table_path
 from pipelines import event_batch
-from pipelines.bronze_batch import Records, SourceRecord, bronze
+from pipelines.bronze_batch import Records, bronze
 from pipelines.coverage import Span
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.event_sources import Claim, EventSource
 from pipelines.log_envelopes import DEEPEST_JSON, LARGEST_MESSAGE
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, QUARANTINE
