@@ -72,7 +72,8 @@ def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s
     trial = matrix(f"coordinator killed in a group's life{clocks}", Trial())
     cluster = Cluster(name=CLUSTER, bootstrap_servers=brokers.bootstrap_servers, max_offsets_per_trigger=4_000)
     with clock(behind_s):
-        brokers.brokers[NEXT - 1].restart()
+        brokers.brokers[NEXT - 1].stop()
+        brokers.brokers[NEXT - 1].start()
     followed, quiet = tmp_path / "followed" / "warehouse", tmp_path / "quiet" / "warehouse"
     with following(followed, cluster) as job:
         lived(trial, tmp_path, brokers, lambda: job.until(lambda: read_to(followed) >= ends(cluster)))
