@@ -22,8 +22,9 @@ from pipelines.bronze_batch import Records, bronze
 from pipelines.coverage import Span
 from pipelines.decoding.source_record import SourceRecord
 from pipelines.event_sources import Claim, EventSource
-from pipelines.log_envelopes import DEEPEST_JSON, LARGEST_MESSAGE
+from pipelines.log_envelopes import LARGEST_MESSAGE
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, QUARANTINE
+from schemas.json_depth import DEEPEST_JSON
 from tests.source.hostile_messages import HARMLESS, HOSTILE, good
 from tests.waiting import wait_until
 
