@@ -9,13 +9,14 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.storms import GROUPS_SHOWN, key, storm_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, amount, bounded, count, duration, instant, visible
+from dashboards.text import ABSENT, amount, bounded, duration, instant, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
 from dashboards.views.marks import NEAR_MS, after
 from dashboards.views.ranges import drawn, part
 from schemas.states import DiagnosisCause, StormScope
+from schemas.written import count
 
 GROUPS_LISTED = 100
 TABLE_ROWS = 200

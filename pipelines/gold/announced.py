@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pipelines.gold.wording import spell
 from schemas.states import MarkKind
+from schemas.written import duration
 
 Row = Mapping[str, Any]
 MARK_MS = 30 * 60_000
@@ -33,8 +33,8 @@ def told(instants: Sequence[int], marks: Iterable[Row]) -> str:
     if not found:
         return ""
     at, mark = found[0]
-    first = f"{spell(at - mark['marked_at'])} after the mark “{mark['text'][:LONGEST]}” ({mark['kind']})"
+    first = f"{duration(at - mark['marked_at'])} after the mark “{mark['text'][:LONGEST]}” ({mark['kind']})"
     if len(instants) == 1:
         return f"It began {first}."
     which = "all" if len(found) == len(instants) else f"{len(found)} of {len(instants)}"
-    return f"Marks came up to {spell(MARK_MS)} before {which} of them; the first began {first}."
+    return f"Marks came up to {duration(MARK_MS)} before {which} of them; the first began {first}."

@@ -167,7 +167,7 @@ def test_a_deploy_that_was_announced_is_observed_and_any_other_mark_only_told() 
         group.restarts(index, 100_000 + index * 60_000, 8_000)
     row = later(group, [marked(40_000)])["deploy"]
     assert row["evidence"] == "observed"
-    for said in ("That was a rolling deploy", "before all of them", "60 s after the mark “v2.31” (deploy)"):
+    for said in ("That was a rolling deploy", "before all of them", "60.3 s after the mark “v2.31” (deploy)"):
         assert said in row["explanation"], said
 
     row = later(group, [marked(150_000, "kernel", "maintenance"), marked(-3_000_000)])["deploy"]
@@ -182,7 +182,7 @@ def test_what_goes_wrong_after_a_deploy_names_its_mark() -> None:
     for at in range(4):
         group.polls_late(1, 300_000 + at * 312_000)
     row = later(group, [marked(280_000)])["poll_timeout"]
-    assert "the first began 20 s after the mark “v2.31” (deploy)" in row["explanation"]
+    assert "the first began 20.3 s after the mark “v2.31” (deploy)" in row["explanation"]
 
 
 def test_deploys_in_quick_succession_are_not_a_crash_loop() -> None:

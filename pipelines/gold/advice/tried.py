@@ -9,6 +9,7 @@ from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, Row, Silver, churn, number
 from pipelines.gold.window import window
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, RebalanceMode
+from schemas.written import amount
 
 ENOUGH = 3
 """Absences on either side before a verdict."""
@@ -103,5 +104,7 @@ def told(of: Trial, row: dict[str, Any]) -> dict[str, Any]:
         text = "It is in force; too few absences since tell whether it helps."
     else:
         verdict = "saved" if of.saved > 0 else "cost"
-        text = f"It is in force, and {verdict} {abs(of.saved):,.1f} resource-seconds against as many absences before."
+        text = (
+            f"It is in force, and {verdict} {amount(abs(of.saved))} resource-seconds against as many earlier absences."
+        )
     return row | {"status": of.status.value, "saving_measured": of.saved, "explanation": text}
