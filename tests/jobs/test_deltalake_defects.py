@@ -30,5 +30,5 @@ def test_a_clustered_table_cannot_be_appended_to(tmp_path) -> None:
     domain = {"domain": "delta.clustering", "configuration": '{"clusteringColumns":[["n"]]}', "removed": False}
     commit.write_text("\n".join(json.dumps(each) for each in ({"protocol": features}, {"domainMetadata": domain})))
     assert 1 == deltalake.DeltaTable(tmp_path).to_pyarrow_table().num_rows
-    with pytest.raises(DeltaError, match="clustering|Clustered"):
+    with pytest.raises(DeltaError, match=r"clustering|Clustered"):
         deltalake.write_deltalake(tmp_path, pa.table({"n": [2]}), mode="append")
