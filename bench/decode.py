@@ -9,8 +9,8 @@ import struct
 import time
 from collections.abc import Callable
 
-from pipelines.commit_decoding import decode_commit_values
-from pipelines.record_decoding import decode_commit_key, decode_record
+from pipelines.decoding.commit_decoding import decode_commit_values
+from pipelines.decoding.record_decoding import decode_commit_key, decode_record
 
 BATCH = 100_000
 ROUNDS = 7

@@ -8,46 +8,28 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
-import resource
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from itertools import islice
 from random import Random
 from typing import Any
 
+from bench.fuzzing import STUCK_S, Findings, peak_mb, report, table
 from bench.mutations import Record, mutated_lines, mutated_records
-from pipelines.bronze_batch import Records, SourceRecord, bronze
+from pipelines.bronze_batch import Records, bronze
 from pipelines.coverage import Span
+from pipelines.decoding.record_decoding import Decoded, decode_record
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.event_batch import Reading
-from pipelines.record_decoding import Decoded, decode_record
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from tests.decode.oracle.oracle import compared, kafka_reads
 
 AT_ONCE = 500
-HANG_S = 1.0
-STUCK_S = 120.0
 AGREED = "both read the same"
 DIFFERENT = "both read it, and not the same"
-
-
-@dataclass(slots=True)
-class Findings:
-    """How a run went. `counts` has each record or message once, by what became of it."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    crashes: list[str] = field(default_factory=list)
-    slowest_s: float = 0.0
-    seconds: float = 0.0
-    extra_mb: float = 0.0
-
-    @property
-    def hangs(self) -> bool:
-        """Whether some `AT_ONCE` inputs together took as long as one must not."""
-        return self.slowest_s > HANG_S
 
 
 def fuzz_records(count: int, random: Random) -> Findings:
@@ -83,7 +65,7 @@ def _run(count: int, inputs: Iterator[tuple[Any, Any]], read: Callable[[Records]
     found = Findings()
     with suppress(Exception):
         read(_columns(list(islice(inputs, AT_ONCE))))  # loads what is changed, and compiles what reads it
-    before = _peak_mb()
+    before = peak_mb()
     began = time.monotonic()
     for start in range(0, count, AT_ONCE):
         some = list(islice(inputs, min(AT_ONCE, count - start)))
@@ -95,7 +77,7 @@ def _run(count: int, inputs: Iterator[tuple[Any, Any]], read: Callable[[Records]
             _one_by_one(some, read, found)
         found.slowest_s = max(found.slowest_s, time.thread_time() - at)
     faulthandler.cancel_dump_traceback_later()
-    found.seconds, found.extra_mb = time.monotonic() - began, _peak_mb() - before
+    found.seconds, found.extra_mb = time.monotonic() - began, peak_mb() - before
     return found
 
 
@@ -111,10 +93,6 @@ def _one_by_one(some: Sequence[tuple[Any, bytes]], read: Callable[[Records], Cou
 def _columns(some: Sequence[tuple[Any, bytes]]) -> Records:
     records = (SourceRecord(0, at, 1_790_000_000_000, key, value) for at, (key, value) in enumerate(some))
     return Records.of(records, log_epoch=0)
-
-
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def beside_kafka(records: Sequence[Record]) -> tuple[Counter[str], list[str]]:
@@ -146,25 +124,12 @@ def main() -> int:
     is_good = True
     for name, fuzz in (("records", fuzz_records), ("log lines", fuzz_lines)):
         found = fuzz(asked.records, Random(asked.seed))
-        is_good &= not found.crashes and not found.hangs
-        _report(name, found)
+        is_good &= found.is_good
+        report(name, found, together=AT_ONCE)
     verdicts, differences = beside_kafka(list(islice(mutated_records(Random(asked.seed + 1)), asked.compare)))
-    _table(f"{asked.compare:,} records beside Kafka's decoder", verdicts)
+    table(f"{asked.compare:,} records beside Kafka's decoder", verdicts)
     print(*differences[:20], sep="\n")
     return 0 if is_good and not differences else 1
-
-
-def _report(name: str, found: Findings) -> None:
-    _table(f"{found.counts.total():,} {name}", found.counts)
-    slowest = f"slowest {AT_ONCE} together {found.slowest_s:.3f} s"
-    print(f"  {len(found.crashes)} crashed, {slowest}, {found.seconds:.0f} s, {found.extra_mb:.0f} MB more at the peak")
-    print(*found.crashes[:5], sep="\n")
-
-
-def _table(title: str, counts: Counter[str]) -> None:
-    print(title)
-    for what, count in counts.most_common():
-        print(f"  {count:>9,} {count / max(1, counts.total()):7.2%}  {what}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import MISSING, fields
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 
 from bench.fuzzing import Findings, fuzzed, memory_folder, report
 from bench.mutations import STRANGE
-from jobs.config.settings import Settings, defaults
+from jobs.config.settings import Settings
 
 SECTIONS = (
     """
@@ -76,8 +77,9 @@ class Input(NamedTuple):
 
 def inputs(random: Random) -> Iterator[Input]:
     """Without end: a value of the file replaced, the file's text changed, or a variable or flag set."""
-    real = [f"{key} = {_literal(value)}" for key, value in defaults().items() if _literal(value)]
-    keys = list(defaults())
+    defaults = {field.name: field.default for field in fields(Settings) if field.default is not MISSING}
+    real = [f"{key} = {_literal(value)}" for key, value in defaults.items() if _literal(value)]
+    keys = list(defaults)
     while True:
         text, environment, flags = _some(real, random), {}, {}
         match random.randrange(5):

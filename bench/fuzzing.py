@@ -32,15 +32,20 @@ class Findings:
     extra_mb: float = 0.0
 
     @property
+    def hangs(self) -> bool:
+        """Whether some input, or all that were read together, took as long as one must not."""
+        return self.slowest_s > HANG_S
+
+    @property
     def is_good(self) -> bool:
-        return not self.crashes and self.slowest_s < HANG_S
+        return not self.crashes and not self.hangs
 
 
 def fuzzed(count: int, inputs: Iterator[T], read: Callable[[T], str]) -> Findings:
     """Read `count` inputs; `read` returns the outcome in a few words, or raises `UserError`."""
     for _ in range(min(count, WARM_UP)):
         _outcome(next(inputs), read, Findings())
-    found, before, began = Findings(), _peak_mb(), time.monotonic()
+    found, before, began = Findings(), peak_mb(), time.monotonic()
     for number in range(count):
         if number % WATCHED_TOGETHER == 0:
             faulthandler.dump_traceback_later(STUCK_S, exit=True)
@@ -48,7 +53,7 @@ def fuzzed(count: int, inputs: Iterator[T], read: Callable[[T], str]) -> Finding
         found.counts[_outcome(each, read, found)] += 1
         found.slowest_s = max(found.slowest_s, time.thread_time() - at)
     faulthandler.cancel_dump_traceback_later()
-    found.seconds, found.extra_mb = time.monotonic() - began, _peak_mb() - before
+    found.seconds, found.extra_mb = time.monotonic() - began, peak_mb() - before
     return found
 
 
@@ -64,7 +69,8 @@ def _outcome(each: T, read: Callable[[T], str], found: Findings) -> str:
     return "crashed"
 
 
-def _peak_mb() -> float:
+def peak_mb() -> float:
+    """Return the most memory that this process has had so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
@@ -73,11 +79,16 @@ def memory_folder() -> str | None:
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
-def report(name: str, found: Findings) -> None:
-    """Print the outcomes, crashes, time and memory of a run."""
-    print(f"{found.counts.total():,} {name}")
-    for outcome, count in found.counts.most_common():
-        print(f"  {count:>9,} {count / max(1, found.counts.total()):7.2%}  {outcome}")
-    slowest = f"slowest {found.slowest_s:.3f} s"
+def report(name: str, found: Findings, *, together: int = 1) -> None:
+    """Print the outcomes, crashes, time and memory of a run that read so many inputs `together`."""
+    table(f"{found.counts.total():,} {name}", found.counts)
+    slowest = f"slowest {f'{together} together ' if together > 1 else ''}{found.slowest_s:.3f} s"
     print(f"  {len(found.crashes)} crashed, {slowest}, {found.seconds:.0f} s, {found.extra_mb:.0f} MB more at the peak")
     print(*found.crashes[:5], sep="\n")
+
+
+def table(title: str, counts: Counter[str]) -> None:
+    """Print the counts, each with its share."""
+    print(title)
+    for what, count in counts.most_common():
+        print(f"  {count:>9,} {count / max(1, counts.total()):7.2%}  {what}")

@@ -24,8 +24,9 @@ from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.silver.silver_tasks import Making
 from pipelines.arrow_types import stored
-from pipelines.bronze_batch import Records, SourceRecord, bronze
+from pipelines.bronze_batch import Records, bronze
 from pipelines.coverage import Span
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.event_batch import Reading
 from pipelines.gold.advice.latencies import Broker
 from pipelines.gold.rows import Terms, gold_rows

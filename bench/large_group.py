@@ -19,7 +19,8 @@ import pyarrow as pa
 from bench.load import group_metadata, offset_commit_key
 from jobs.config.settings import Settings
 from jobs.silver.silver_tasks import Making
-from pipelines.bronze_batch import Records, SourceRecord, bronze
+from pipelines.bronze_batch import Records, bronze
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS
 

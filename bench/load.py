@@ -18,6 +18,8 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from pipelines.decoding.group_partition import partition_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -108,7 +110,7 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
         ]
         for number, name in names.items()
     }
-    homes = {number: java_hash(name) % load.partitions for number, name in names.items()}
+    homes = {number: partition_of(name, load.partitions) for number, name in names.items()}
     per_round = PARTITIONS_PER_GROUP * load.groups
     rounds = -(-load.records // per_round)
     for turn in range(rounds):
@@ -118,14 +120,6 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
                 yield homes[number], at_ms, _key(2, names[number]), group_metadata(names[number], generation, at_ms)
             for partition, key in enumerate(commit_keys[number]):
                 yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, turn * 100 + partition, 7, 1, at_ms, 0)
-
-
-def java_hash(text: str) -> int:
-    """`Utils.abs(text.hashCode())` of Kafka, for text within the basic multilingual plane."""
-    value = 0
-    for character in text:
-        value = (31 * value + ord(character)) & 0xFFFFFFFF
-    return 0 if value == 0x80000000 else value if value < 0x80000000 else 0x100000000 - value
 
 
 def group_metadata(

@@ -37,7 +37,7 @@ METHODS = (*["GET"] * 6, "HEAD", "POST", "PUT", "TRACE", "", "get", "GET ", "\x0
 
 
 @dataclass(slots=True)
-class Findings:
+class Answers:
     """How the requests were answered; `wrong` are those that broke the promise."""
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -60,8 +60,8 @@ def requests(random: Random, count: int) -> Iterator[dict[str, Any]]:
         yield environ
 
 
-def send(count: int, seed: int) -> Findings:
-    found, server = Findings(), MetricsServer(0)
+def send(count: int, seed: int) -> Answers:
+    found, server = Answers(), MetricsServer(0)
     server.text = SECRET
     try:
         for environ in requests(Random(seed), count):

@@ -31,8 +31,9 @@ from jobs.tables.data_file import write
 from jobs.tables.delta_io import table_path
 from jobs.tables.new_rows import NewRows
 from pipelines.arrow_types import row_type
-from pipelines.bronze_batch import TOPIC, Records, SourceRecord, bronze, count
+from pipelines.bronze_batch import TOPIC, Records, bronze, count
 from pipelines.coverage import Span
+from pipelines.decoding.source_record import SourceRecord
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.tables import Table
 

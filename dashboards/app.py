@@ -97,7 +97,6 @@ INDEX = """<!DOCTYPE html>
 class Server(Protocol):
     """A bound server: `run` serves until Ctrl-C; elsewhere than in the main thread, until the process ends."""
 
-    effective_host: str
     effective_port: int
 
     def run(self) -> None: ...

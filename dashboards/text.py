@@ -7,11 +7,12 @@ of HTML and, in `$…$`, MathJax out of every string it draws, so whatever goes 
 from __future__ import annotations
 
 from dashboards.zone import local, zone
+from schemas import written
 from schemas.visible import visible_text
 
 ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
 LONGEST = 512
-ABSENT = "\N{EN DASH}"
+ABSENT = written.EN_DASH
 
 
 def visible(text: str | None, limit: int = LONGEST) -> str:
@@ -56,21 +57,20 @@ def resource(name: str, index: int, limit: int = LONGEST) -> str:
 
 
 def duration(ms: float | None) -> str:
-    """`340 ms`, `12.4 s`, `3 min 12 s`, `2 h 05 min`, `4 d 03 h`; a dash where none is known."""
-    if ms is None:
+    """`12.4 s`, `3 min 12 s`, `2 h 5 min` (`schemas.written`); a dash if it is not known."""
+    return ABSENT if ms is None else written.duration(ms)
+
+
+def amount(value: float | None) -> str:
+    """A number of resource-seconds (`schemas.written`); a dash if it is not known."""
+    return ABSENT if value is None else written.amount(value)
+
+
+def bounded(value: float | None, low: float | None, high: float | None) -> str:
+    """An estimate with its limits (`schemas.written`); a dash if any of them is not known."""
+    if value is None or low is None or high is None:
         return ABSENT
-    if ms < 1000:
-        return f"{ms:.0f} ms"
-    seconds = ms / 1000
-    if seconds < 99.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes:02d} min"
-    return f"{hours // 24} d {hours % 24:02d} h"
+    return written.bounded(value, low, high)
 
 
 def span(first: str, last: str) -> str:
@@ -79,25 +79,10 @@ def span(first: str, last: str) -> str:
 
 
 def between(low: float | None, high: float | None) -> str:
-    """A duration of which only limits are known: `9.0 s` to `24.0 s`; one number where they agree."""
+    """A duration of which only limits are known: `9 s` to `24 s`; one number where they agree."""
     if low is None or high is None:
         return ABSENT
     return span(duration(low), duration(high))
-
-
-def amount(value: float | None) -> str:
-    """A number of resource-seconds: three digits that matter, thousands apart."""
-    if value is None:
-        return ABSENT
-    return f"{value:,.1f}" if 0 < abs(value) < 99.95 else f"{value:,.0f}"
-
-
-def bounded(value: float | None, low: float | None, high: float | None) -> str:
-    """`61 [58 to 66]` with a dash; without brackets where the limits agree with the value."""
-    if value is None:
-        return ABSENT
-    first, last = amount(low), amount(high)
-    return amount(value) if first == last else f"{amount(value)} [{span(first, last)}]"
 
 
 def instant(ms: int | None) -> str:
@@ -115,8 +100,3 @@ def clock(ms: int | None) -> str:
 def zoned(head: str) -> str:
     """A head that says `(UTC)`, with the page's zone in its place."""
     return head.replace("(UTC)", f"({zone()})")
-
-
-def count(number: int, noun: str) -> str:
-    """`1 rebalance`, `4 rebalances`."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -10,7 +10,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,7 +36,7 @@ from jobs.silver.group_limits import group_limits
 from jobs.silver.release import release, reopen
 from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.standing import FEW_GROUPS, Frames, Standing
-from jobs.silver.topic_names import with_named
+from jobs.silver.topic_names import polled_topics, with_named
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.spark import for_few_rows, session
 from jobs.tables.append import overwrite, overwrite_frame
@@ -47,7 +47,7 @@ from jobs.tables.engine import connect, show
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
 from pipelines.rows_of_tables import rows_of, table_of
-from pipelines.silver.frame import silver
+from pipelines.silver.frame import Polled, silver
 from pipelines.silver.touched import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
@@ -64,7 +64,8 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     """Every silver table again, from all of bronze, but for rows that were over before bronze begins; each is replaced
     in one commit.
     """
-    warehouse, making = settings.warehouse, Making.of(settings)
+    warehouse = settings.warehouse
+    making = Making.of(settings, polled_topics(warehouse))
     create_tables(spark, warehouse, SILVER)
     known, limits = _beginnings(warehouse), group_limits(warehouse, settings.limits)
     beginnings = limits.admitted(known, anew=True).drop_columns("since_at")
@@ -130,13 +131,14 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
     # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
     spark = for_few_rows(spark) if touched.num_rows <= FEW_GROUPS else spark
     limits = group_limits(settings.warehouse, settings.limits)
-    admitted = limits.admitted(with_named(spark, settings.warehouse, touched))
+    polled = cache(partial(polled_topics, settings.warehouse))  # Asked once, and only if it is needed.
+    admitted = limits.admitted(with_named(spark, settings.warehouse, touched, polled))
     if admitted.num_rows:
-        _rebuild(spark, settings, admitted)
+        _rebuild(spark, settings, admitted, polled)
     limits.report()
 
 
-def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table) -> None:
+def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Callable[[], Polled]) -> None:
     warehouse = settings.warehouse
     told = _Change(*Standing(spark=spark, warehouse=warehouse, touched=new).committing())
     # Arrow joins no columns of lists.
@@ -146,7 +148,7 @@ def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table) -> None:
         return
     standing = Standing(spark=spark, warehouse=warehouse, touched=rest)
     stand = standing.restarts()
-    rebuilt = _rebuilt(standing, stand, Making.of(settings))
+    rebuilt = _rebuilt(standing, stand, Making.of(settings, polled()))
 
     written: dict[Table, int] = {}
 

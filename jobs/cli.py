@@ -35,6 +35,7 @@ COMMANDS = {
     "rebuild": ("jobs.build", "run_rebuild"),
     "serve": ("jobs.serve", "run"),
     "capture": ("jobs.capture", "run"),
+    "decode": ("jobs.decode", "run"),
     "ship-logs": ("jobs.ship_logs", "run"),
     "mark": ("jobs.mark", "run"),
     "lab": ("jobs.lab.lab", "run"),
@@ -155,6 +156,7 @@ def parser() -> argparse.ArgumentParser:
     capture = add("capture", "record a capture folder to attach to an incident or replay elsewhere", kafka)
     capture.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder to write")
     capture.add_argument("--duration", type=float, default=60.0, metavar="SECONDS", help="how long to record")
+    _decode(add("decode", "print the records of __consumer_offsets as JSON lines, decoded", kafka))
     ship = add("ship-logs", "send log files' lines to the events topic", kafka)
     ship.add_argument("files", nargs="+", type=Path, metavar="FILE")
     ship.add_argument("--follow", action="store_true", help="go on as the files grow")
@@ -181,6 +183,32 @@ def _mark(mark: argparse.ArgumentParser) -> None:
     mark.add_argument("--group", metavar="ID", help="group it is about (default: the whole cluster)")
     mark.add_argument("--by", metavar="WHO", help="who announces it")
     mark.add_argument("--topic", help="events topic (default: the cluster's events_topic)")
+
+
+def _decode(decode: argparse.ArgumentParser) -> None:
+    decode.add_argument(
+        "source",
+        nargs="?",
+        type=Path,
+        metavar="FILE|DIR",
+        help="log segment file, folder of a partition on a broker's disk, or capture folder (default: read Kafka)",
+    )
+    decode.add_argument(
+        "--topic", default="__consumer_offsets", metavar="NAME", help="topic to read (default: %(default)s)"
+    )
+    decode.add_argument("--partition", type=int, metavar="N", help="this partition alone")
+    decode.add_argument("--group", metavar="ID", help="records of this group alone, from its partition")
+    start = decode.add_mutually_exclusive_group()
+    start.add_argument("--from-beginning", action="store_true", help="start with the first record (default)")
+    start.add_argument("--from-offset", type=int, metavar="N", help="start with this offset of each partition")
+    start.add_argument(
+        "--since", metavar="TIME", help="start with the first record of this time or later: 2026-11-21T12:01:40Z"
+    )
+    start.add_argument("--from-end", action="store_true", help="only records that come from now on, with --follow")
+    decode.add_argument("--to-offset", type=int, metavar="N", help="end before this offset of each partition")
+    decode.add_argument("--max-records", type=int, metavar="N", help="end after so many lines")
+    decode.add_argument("--follow", action="store_true", help="go on as records come")
+    decode.add_argument("--raw", action="store_true", help="add key and value as they are stored, in base64")
 
 
 def _erase(erase: argparse.ArgumentParser) -> None:

@@ -131,10 +131,6 @@ class Notifier:
         self._unread: dict[str, str] = {}
         create(settings.warehouse, ALERTS)
 
-    @property
-    def metrics_address(self) -> str | None:
-        return f"http://127.0.0.1:{self._server.port}/metrics" if self._server else None
-
     def serve_metrics(self) -> None:
         """Nothing else hangs on the port either."""
         if not self.settings.metrics_port:

@@ -25,8 +25,9 @@ from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import claim
 from jobs.tables.new_rows import NewRows
-from pipelines.bronze_batch import SourceRecord, bronze_rows
+from pipelines.bronze_batch import bronze_rows
 from pipelines.coordinator_events import Unreadable
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.log_layouts import layout, zone
 from pipelines.log_lines import PlacedLine, line_rows

@@ -43,7 +43,6 @@ from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import JobOutcome
 from schemas.tables import Table
 
-ROOT = Path(__file__).resolve().parents[1]
 LAB, PAGES_LOG = "lab", "pages.log"
 LAST_BYTES = 4_096
 FEW_SECONDS = 60.0

@@ -6,8 +6,7 @@ import json
 import math
 from typing import Any
 
-DEPTH = 32
-"""Nested arrays and objects. Kafka's own answers nest five deep."""
+from schemas.json_depth import DEEPEST_JSON, is_too_deep
 
 INT64 = range(-(2**63), 2**63)
 
@@ -23,11 +22,11 @@ def bounded_json(text: str) -> Any:
             text, parse_int=_integer, parse_float=_finite, parse_constant=_constant, object_pairs_hook=_object
         )
     except RecursionError:
-        raise ValueError(f"it is nested more than {DEPTH} deep") from None
+        raise ValueError(f"it is nested more than {DEEPEST_JSON} deep") from None
     except json.JSONDecodeError as error:
         raise ValueError(f"it is no JSON ({error.msg} at character {error.pos})") from None
-    if _is_deeper(value, DEPTH):
-        raise ValueError(f"it is nested more than {DEPTH} deep")
+    if is_too_deep(value):
+        raise ValueError(f"it is nested more than {DEEPEST_JSON} deep")
     if "\\u" in text:
         _refuse_surrogates(value)
     return value
@@ -60,21 +59,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) != len(pairs):
         raise ValueError("it holds the same key twice")
     return found
-
-
-def _is_deeper(value: Any, depth: int) -> bool:
-    """Without recursion; level by level."""
-    level = [value]
-    for _ in range(depth + 1):
-        level = [
-            inner
-            for outer in level
-            if isinstance(outer, dict | list)
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-        ]
-        if not level:
-            return False
-    return True
 
 
 def _refuse_surrogates(value: Any) -> None:

@@ -7,24 +7,33 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pyarrow as pa
 
 from pipelines.arrow_types import row_type
-from pipelines.commit_decoding import decode_commit_values
 from pipelines.coverage import Span
+from pipelines.decoding.commit_decoding import decode_commit_values
+from pipelines.decoding.record_decoding import (
+    Decoded,
+    Quarantined,
+    decode_commit_key,
+    decode_record,
+    failed,
+    is_offset_commit,
+)
+from pipelines.decoding.record_times import instant
 from pipelines.limits import DEFAULT_LIMITS, Limits
 from pipelines.offset_commits import CommitKey, Commits, runs
-from pipelines.record_decoding import Decoded, Quarantined, decode_commit_key, decode_record, failed, is_offset_commit
-from pipelines.record_times import instant
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from pipelines.decoding.source_record import SourceRecord
 
 TOPIC = "__consumer_offsets"
 Row = dict[str, Any]
@@ -34,16 +43,6 @@ KEPT_KEYS, KEPT_KEY_BYTES = 200_000, 128
 """Decoded keys that a process keeps, and the length of a key above which it is decoded each time. Together with the
 decoded names the kept keys take at most 120 MB, whatever names clients choose.
 """
-
-
-class SourceRecord(NamedTuple):
-    """One record as Kafka delivers it; `timestamp_ms` is negative where it has none, a null value is a tombstone."""
-
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: bytes | None
-    value: bytes | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

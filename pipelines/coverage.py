@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.record_times import instant
+from pipelines.decoding.record_times import instant
 
 
 @dataclass(slots=True, kw_only=True)

@@ -13,11 +13,11 @@ import pyarrow as pa
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import count
 from pipelines.coordinator_events import Event, Unreadable, parse_line
+from pipelines.decoding.record_times import instant
 from pipelines.event_sources import Claim, EventSource, claim_of_line, source_of
 from pipelines.log_envelopes import LARGEST_MESSAGE, Observation, unwrap
 from pipelines.log_layouts import known_layout, known_zone, layout, zone
 from pipelines.marks import Mark, mark
-from pipelines.record_times import instant
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, QUARANTINE
 from schemas.states import QuarantineReason
 

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 RESOURCES = 50_000
 GROUPS = 100_000
 NAME_BYTES = 1_024
+UNPACKED_BATCH_BYTES = 64 << 20
+"""Of one batch of a log segment file. Kafka's default for a batch is 1 MB (`message.max.bytes`)."""
+
+LINE_CHARACTERS = 4 << 20
+"""Of one record as a line of JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

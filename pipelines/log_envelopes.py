@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from pipelines.coordinator_events import Unreadable
+from schemas.json_depth import DEEPEST_JSON, is_too_deep
 from schemas.states import QuarantineReason
 
 OWN_KINDS = frozenset({"log", "admin", "mark"})
@@ -31,9 +32,6 @@ _DEPTH = 4
 
 LARGEST_MESSAGE = 4_194_304
 """Bytes of a message that are read by default: four times what a broker takes by default, for batches of shippers."""
-
-DEEPEST_JSON = 64
-"""Levels of lists and objects that are read. OTLP, the deepest known wrapping, has less than twelve."""
 
 
 class LogLine(NamedTuple):
@@ -97,24 +95,12 @@ def _loaded(text: str) -> Any:
         content = json.loads(text)
     except RecursionError:
         raise _TooDeepError from None
-    if text.count("{") + text.count("[") > DEEPEST_JSON and _is_deeper(content, DEEPEST_JSON):
+    if text.count("{") + text.count("[") > DEEPEST_JSON and is_too_deep(content):
         raise _TooDeepError
     if "\\ud" in text.lower():
         # JSON can spell half a surrogate pair, which no table can hold.
         content = json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
     return content
-
-
-def _is_deeper(content: Any, most: int) -> bool:
-    level = [content]
-    for _ in range(most):
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-    return any(isinstance(each, dict | list) for each in level)
 
 
 def _is_own(content: dict[str, Any]) -> bool:

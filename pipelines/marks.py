@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pipelines.coordinator_events import Unreadable
-from pipelines.record_times import EPOCH, LAST_MS, instant
+from pipelines.decoding.record_times import EPOCH, LAST_MS, instant
 from schemas.states import MarkKind, QuarantineReason
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pipelines.bounded_json import INT64, bounded_json
-from pipelines.record_times import LAST_MS
+from pipelines.decoding.record_times import LAST_MS
 from schemas.states import QuarantineReason
 
 INT32 = range(-(2**31), 2**31)

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.arrow_types import row_type
-from pipelines.record_times import record_times
-from pipelines.wire import uuid_text
+from pipelines.decoding.record_times import record_times
+from pipelines.decoding.wire import uuid_text
 from schemas.bronze import OFFSET_COMMITS
 
 if TYPE_CHECKING:

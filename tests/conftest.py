@@ -13,6 +13,12 @@ import pytest
 
 from tests.faults import matrix
 
+PROGRAMS = frozenset({"spark", "broker", "browser", "page", "alertmanager", "prometheus", "site"})
+"""Fixtures that start a program or share one."""
+
+STARTED_BY = frozenset({"Broker", "Brokers", "SparkSession", "session", "subprocess", "Process", "Popen"})
+"""Names in a test's module that start a program."""
+
 main = sys.modules["__main__"]
 if main.__spec__ is None and not hasattr(main, "__file__"):
     # So a process of xdist looks, and PySpark takes that for its own doctests, and ends it on import.
@@ -23,6 +29,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--faults", type=int, nargs="?", const=25, default=0, metavar="N", help="the fault matrix, N times"
     )
+    parser.addoption("--fast", action="store_true", help="leave out tests that need Spark, a broker or a browser")
 
 
 def pytest_configure(config):
@@ -43,6 +50,27 @@ def pytest_collection_modifyitems(config, items):
         whole = [item for item in items if item.get_closest_marker("faults")]
         config.hook.pytest_deselected(items=whole)
         items[:] = [item for item in items if item not in whole]
+    if config.getoption("--fast"):
+        slow = {item.nodeid for item in items if needs_programs(item)}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in slow])
+        items[:] = [item for item in items if item.nodeid not in slow]
+
+
+def needs_programs(item) -> bool:
+    """Whether a test starts Spark, a broker, a browser or another program: by its fixtures, or by what its module and
+    the functions of its fixtures import.
+    """
+    modules = {
+        item.module.__name__,
+        *(each.func.__module__ for name in item.fixturenames for each in _defined(item, name)),
+    }
+    return not PROGRAMS.isdisjoint(item.fixturenames) or any(
+        not STARTED_BY.isdisjoint(vars(sys.modules[name])) for name in modules if name in sys.modules
+    )
+
+
+def _defined(item, name):
+    return item._fixtureinfo.name2fixturedefs.get(name, ())
 
 
 @pytest.fixture(scope="session")

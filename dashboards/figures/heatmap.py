@@ -8,10 +8,11 @@ import plotly.graph_objects as go
 
 from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
-from dashboards.text import count, figure_text, instant
+from dashboards.text import figure_text, instant
 from dashboards.urlstate import Window
 from dashboards.views.theme import layout, look_of
 from dashboards.zone import zone
+from schemas.written import count
 
 BINS = 96
 LEVELS = (0, 1, 2, 4, 8)

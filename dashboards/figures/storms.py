@@ -11,12 +11,13 @@ from dashboards.figures.bars import bars, dotted_edges
 from dashboards.figures.clock import time_axis
 from dashboards.figures.group import generation_tip
 from dashboards.lake.lake import Row
-from dashboards.text import count, duration, figure_text, instant
+from dashboards.text import duration, figure_text, instant
 from dashboards.urlstate import Window
 from dashboards.views.theme import LOOKS, layout
 from dashboards.views.timeline import PARTIAL_MODES, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence
+from schemas.written import count
 
 ROW_PX, TOP_PX, BELOW_PX, WORDS_PX = 24, 26, 36, 42
 GROUPS_SHOWN, STORMS_SHOWN = 30, 40

@@ -16,6 +16,7 @@ from dashboards.views.theme import GLYPHS, LOOKS, layout
 from dashboards.views.timeline import PARTIAL_MODES, Segment
 from dashboards.zone import zone
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, StallCause
+from schemas.written import ABOUT
 
 ROW_PX = 22
 MEMBERS_SHOWN, RESOURCES_SHOWN = 40, 60
@@ -246,14 +247,14 @@ def _resource(s: Row, until: int) -> _Line:
 
 
 def stopped(stall: Row) -> str:
-    """`24.0 s [23.8 s to 24.3 s]` with a dash; a stall that lasts says so."""
+    """`≈ 24 s (23.8 s to 24.3 s)` with a dash; a stall that lasts says so."""
     if stall["stopped_ms"] is None:
         return "since then"
     limits = between(stall["stopped_ms_min"], stall["stopped_ms_max"])
     return (
         duration(stall["stopped_ms"])
         if limits == duration(stall["stopped_ms"])
-        else f"{duration(stall['stopped_ms'])} [{limits}]"
+        else f"{ABOUT} {duration(stall['stopped_ms'])} ({limits})"
     )
 
 

@@ -10,12 +10,14 @@ from dash.development.base_component import Component
 from dashboards.lake.lake import Row
 from dashboards.queries.gold_store import ADVICE_GROUPS
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, amount, count, instant, visible
+from dashboards.text import ABSENT, amount, instant, visible
 from dashboards.urlstate import State
 from dashboards.views.components import Cell, aria, empty, further, table
 from dashboards.views.diagnoses import why
 from dashboards.zone import zone
+from schemas import written
 from schemas.states import AdviceAction, AdviceStatus
+from schemas.written import count
 
 WHOLE = 3
 """Up to so many groups are listed with all that there is to paste: of many it would fill a page that nobody reads."""
@@ -98,13 +100,20 @@ def name(action: str) -> str:
     return NAMES.get(AdviceAction(action), action.replace("_", " "))
 
 
+def _saving(saved: float, ratio: float | None) -> str:
+    if ratio is None:
+        return written.signed(saved)
+    share = f"{ratio:+.0%}".replace("-", written.MINUS)
+    return f"{written.signed(saved)} ({share})"
+
+
 def _cells(row: Row) -> list[Cell]:
     saved = row["saving"] if row["saving_measured"] is None else row["saving_measured"]
     return [
         name(row["action"]),
         amount(row["lost_predicted"]),
-        f"{amount(row['lost_predicted_low'])} to {amount(row['lost_predicted_high'])}",
-        f"{saved:+,.1f}" if row["saving_ratio"] is None else f"{saved:+,.1f} ({row['saving_ratio']:+.0%})",
+        written.between(row["lost_predicted_low"], row["lost_predicted_high"]),
+        _saving(saved, row["saving_ratio"]),
         f"{row['rebalances_now']:,} → {row['rebalances_predicted']:,}",
         "yes" if row["is_recommended"] else ABSENT,
         row["status"]

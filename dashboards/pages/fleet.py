@@ -14,7 +14,7 @@ from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake.lake import Row
 from dashboards.queries.fleet_queries import where
 from dashboards.queries.store import ORDERS, Span, Store, Wanted
-from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, instant, span, visible
+from dashboards.text import ABSENT, amount, between, bounded, clock, duration, instant, span, visible
 from dashboards.urlstate import ALL, LONGEST_ID, State, Window, window
 from dashboards.views.components import (
     empty,
@@ -30,6 +30,7 @@ from dashboards.views.components import (
 from dashboards.views.ranges import ranges
 from dashboards.views.theme import LOOKS, look_of
 from dashboards.zone import zone
+from schemas.written import count
 
 HEATMAP_ROWS = 30
 BLOCK_ROWS = 100

@@ -13,7 +13,7 @@ from dashboards.figures.lag import lag_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.lag import Behind, told
 from dashboards.queries.store import Span, Store
-from dashboards.text import ABSENT, bounded, count, duration, instant, member_label, resource, span, visible
+from dashboards.text import ABSENT, bounded, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import diagnoses, log_sources, sentences
 from dashboards.views.components import aria, empty, grid, legend, marks_table, panel, state_word, table
@@ -34,6 +34,7 @@ from dashboards.views.timeline import (
 )
 from dashboards.zone import zone
 from schemas.states import GroupEventKind
+from schemas.written import count
 
 LOOKS_SHOWN = 200
 COLUMNS: list[dict[str, Any]] = [

@@ -9,7 +9,7 @@ from dashboards.lake.lake import Row
 from dashboards.pages.operations import Operations
 from dashboards.queries.health_store import GAP_ROWS, HealthStore
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, count, duration, instant, visible
+from dashboards.text import ABSENT, duration, instant, visible
 from dashboards.urlstate import State
 from dashboards.views.components import Cell, empty, table_panel, tile
 from schemas.bronze import BRONZE
@@ -17,6 +17,7 @@ from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import Limit, NotCosted
+from schemas.written import count
 
 STALE_MS = 60_000
 SOURCE_HEAD = (

@@ -11,11 +11,12 @@ from dash.development.base_component import Component
 
 from dashboards.lake.lake import Row
 from dashboards.queries.health_store import HealthStore
-from dashboards.text import ABSENT, count, duration, instant, visible
+from dashboards.text import ABSENT, duration, instant, visible
 from dashboards.views.components import Cell, table_panel, tile
 from schemas.operations import HEARTBEAT_MS
 from schemas.rules import CHECKED
 from schemas.states import JobOutcome, RuleSeverity
+from schemas.written import count
 
 SILENT_MS = 2 * HEARTBEAT_MS + 60_000
 """A job that has not said for so long that it runs missed two times to say so."""

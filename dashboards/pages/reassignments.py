@@ -11,11 +11,12 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.progress import LINES_SHOWN, progress_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, count, duration, instant, visible
+from dashboards.text import ABSENT, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views.components import Cell, empty, evidence_mark, further, marks_table, panel, table, tile
 from dashboards.views.ranges import ranges
 from schemas.states import ReassignmentPhase, ReassignmentState
+from schemas.written import count
 
 STEPS = {
     ReassignmentPhase.INITIAL: "initial",

@@ -12,7 +12,7 @@ from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped,
 from dashboards.lake.lake import Row
 from dashboards.queries.lag import told
 from dashboards.queries.store import Rebalance, Store
-from dashboards.text import ABSENT, amount, between, count, duration, instant, member_label, resource, span, visible
+from dashboards.text import ABSENT, amount, between, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import log_sources, sentences
 from dashboards.views.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
@@ -22,6 +22,7 @@ from dashboards.views.rewinds import taken_up
 from dashboards.views.timeline import proof
 from dashboards.zone import zone
 from schemas.states import StallCause
+from schemas.written import count
 
 TABLE_ROWS = 200
 BEFORE_MS, AFTER_MS = 60_000, 120_000

@@ -9,7 +9,7 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.storms import GROUPS_SHOWN, key, storm_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, amount, bounded, count, duration, instant, visible
+from dashboards.text import ABSENT, amount, bounded, duration, instant, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
@@ -17,6 +17,7 @@ from dashboards.views.marks import NEAR_MS, after
 from dashboards.views.ranges import drawn, part
 from dashboards.views.storm_hits import causes_panel, groups_panel, rebalance_href
 from schemas.states import DiagnosisCause, StormScope
+from schemas.written import count
 
 TABLE_ROWS = 200
 

@@ -10,12 +10,13 @@ from dashboards.figures.storms import STORMS_SHOWN, storms_figure
 from dashboards.lake.lake import Row
 from dashboards.pages import storm
 from dashboards.queries.store import Span, Store
-from dashboards.text import ABSENT, amount, bounded, count, duration, instant, visible
+from dashboards.text import ABSENT, amount, bounded, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, empty, evidence_mark, marks_table, panel, table, tile
 from dashboards.views.ranges import ranges
 from dashboards.zone import zone
+from schemas.written import count
 
 HEAD = (
     "Storm", "Cluster", "Began (UTC)", "Lasted", "Groups", "Rebalances", "Lost resource-seconds", "Suspected cause",

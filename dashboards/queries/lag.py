@@ -14,8 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dashboards.lake.lake import Row
-from dashboards.text import count, instant, span
+from dashboards.text import instant, span
 from dashboards.zone import zone
+from schemas.written import count
 
 Place = tuple[str, int]
 """Topic and partition."""

@@ -38,7 +38,6 @@ from dashboards.queries.lag_store import LagStore
 from dashboards.queries.move_queries import MET, MOVE_ROWS, MOVE_SAMPLES, MOVES, PROGRESS
 from dashboards.urlstate import Window
 from dashboards.views.log_sources import LINE_ROWS, LINES
-from schemas.silver import SILVER
 from schemas.states import StallCause
 
 DAY_MS = 24 * 3_600_000
@@ -148,12 +147,6 @@ class Rebalance:
 
 class Store(LagStore):
     """Answers of one warehouse."""
-
-    @property
-    def is_ready(self) -> bool:
-        """Every table the pages read is there."""
-        versions = self.versions()
-        return all(table.name in versions for table in SILVER)
 
     def span(self, cluster: str = "") -> Span | None:
         """Of one cluster or of all; None while nothing has been observed."""

@@ -9,11 +9,12 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboards.lake.lake import Row
-from dashboards.text import amount, count, instant, visible
+from dashboards.text import amount, instant, visible
 from dashboards.views import sentences
 from dashboards.views.components import Cell, evidence_mark, table
 from dashboards.zone import zone
 from schemas.states import DiagnosisCause
+from schemas.written import count
 
 HEAD = ("Cause", "Rebalances", "Share", "Lost resource-seconds", "Who", "First and last (UTC)", "Evidence")
 NAMED_CAUSES = 3

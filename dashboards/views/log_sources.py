@@ -9,9 +9,10 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboards.lake.lake import Row, Rows
-from dashboards.text import ABSENT, count, instant, visible
+from dashboards.text import ABSENT, instant, visible
 from dashboards.views.components import table
 from dashboards.zone import zone
+from schemas.written import count
 
 LINE_ROWS = 200
 LINES = """

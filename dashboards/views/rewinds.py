@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dashboards.lake.lake import Row
-from dashboards.text import count, instant
+from dashboards.text import instant
 from dashboards.zone import zone
+from schemas.written import count
 
 
 def taken_up(stalls: Iterable[Row], unit: str) -> str:

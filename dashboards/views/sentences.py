@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 
 from dashboards.lake.lake import Row
 from dashboards.queries.store import Rebalance
-from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, member_label, span, visible
+from dashboards.text import ABSENT, between, bounded, clock, duration, member_label, visible
 from dashboards.views.theme import LOOKS, look_of
 from dashboards.views.timeline import Segment
 from dashboards.zone import zone
 from schemas.states import DiagnosisCause, Evidence, GroupProtocol, GroupType, NotCosted, StallCause, Trigger
+from schemas.written import count
 
 TRIGGERS = {
     Trigger.FIRST_MEMBER: "{} was the first to join",
@@ -171,8 +172,7 @@ def cost(stalls: Sequence[Row], word: str) -> str:
     estimate, low, high = lost(stalls)
     if not high:
         return f"no {word}-seconds lost"
-    limits = "" if amount(low) == amount(high) else f" [{span(amount(low), amount(high))}]"
-    return f"{amount(estimate)} {word}-seconds lost{limits}"
+    return f"{bounded(estimate, low, high)} {word}-seconds lost"
 
 
 def group(generations: Sequence[Row], state: Row | None) -> str:

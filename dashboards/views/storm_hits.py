@@ -8,11 +8,12 @@ from dash import dcc, html
 from dash.development.base_component import Component
 
 from dashboards.lake.lake import Row
-from dashboards.text import ABSENT, amount, count, visible
+from dashboards.text import visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, table
 from schemas.states import StormScope
+from schemas.written import EN_DASH, amount, count
 
 GROUPS_LISTED = 100
 
@@ -33,9 +34,9 @@ def groups_panel(state: State, row: Row, made: Sequence[Row], view: Window) -> C
     shown, rest = hits[:GROUPS_LISTED], hits[GROUPS_LISTED:]
     rows = [_group(state, row, hit, made, view) for hit in shown]
     if rest:
-        rows.append([f"{count(len(rest), 'other group')}", *_figures(rest), ABSENT])
+        rows.append([f"{count(len(rest), 'other group')}", *_figures(rest), EN_DASH])
     if len(hits) > 1 and row["by_group"] is not None:
-        rows.append([html.Strong(f"All {count(len(hits), 'group')}"), *_figures(hits), ABSENT])
+        rows.append([html.Strong(f"All {count(len(hits), 'group')}"), *_figures(hits), EN_DASH])
     more = f" The {GROUPS_LISTED} hardest hit are listed." if rest else ""
     text = f"{count(len(hits), 'group')}, hardest hit first; each leads to its page, 15 min around the storm.{more}"
     body = table(("Group", "Rebalances in the storm", "Lost resource-seconds", "Costliest"), rows)
@@ -78,7 +79,7 @@ def _group(state: State, row: Row, hit: Row, made: Sequence[Row], view: Window) 
     worst = max((g for g in mine if end is None or g["joined_at"] <= end), key=lambda g: g["lost"], default=None)
     to = "" if row["is_open"] else view.end
     href = state.href("group", cluster=row["cluster"], group=group, from_=view.start, to=to)
-    named: Cell = ABSENT
+    named: Cell = EN_DASH
     if worst is not None:
         text = f"{sentences.term(worst)} {worst['generation_id']}"
         named = dcc.Link(text, href=rebalance_href(state, row, worst))

@@ -14,8 +14,6 @@ from typing import Any
 
 from schemas.states import Evidence, GroupEventKind, GroupState, MarkKind
 
-BACKGROUNDS = ("#FFFFFF", "#1A1B1E")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:

@@ -10,11 +10,12 @@ from dash.exceptions import DependencyException
 from dash.fingerprint import check_fingerprint
 from flask import Flask, Response, request
 
+from schemas.json_depth import DEEPEST_REQUEST, is_too_deep
+
 COMPONENTS = "/_dash-component-suites/"
 UPDATE = "/_dash-update-component"
 LARGEST = 256 * 1024
 """Bytes of a request; a click or an address is a few hundred."""
-DEEPEST = 24
 REFUSED = "This is no request of these pages.\n"
 
 
@@ -22,13 +23,13 @@ def parsed(text: str | bytes) -> Any:
     """JSON of a request.
 
     Raises:
-        ValueError: it is no JSON, is nested deeper than `DEEPEST`, or has text that is no Unicode.
+        ValueError: it is no JSON, is nested deeper than `DEEPEST_REQUEST`, or has text that is no Unicode.
     """
     try:
         body = json.loads(text)
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    if _depth(body) > DEEPEST:
+    if is_too_deep(body, DEEPEST_REQUEST):
         raise ValueError("nested too deeply")
     # A lone surrogate, which JSON can spell, fails here and not where the text is used.
     json.dumps(body, ensure_ascii=False).encode()
@@ -125,10 +126,3 @@ def _are_targets(found: Any, output: str) -> bool:
         and all(isinstance(each, dict) for each in targets)
         and [f"{each.get('id')}.{each.get('property')}" for each in targets] == names
     )
-
-
-def _depth(value: Any, at: int = 0) -> int:
-    if at > DEEPEST or not isinstance(value, dict | list):
-        return at
-    parts = value.values() if isinstance(value, dict) else value
-    return max((_depth(part, at + 1) for part in parts), default=at)

@@ -21,13 +21,8 @@ class Courier:
         self._errors: Errors = {}
         self._thread: threading.Thread | None = None
 
-    @property
-    def is_busy(self) -> bool:
-        """Whether a batch was given whose outcome was not collected yet."""
-        return self._thread is not None
-
     def give(self, rows: Sequence[AlertRow]) -> None:
-        """Begin to send the rows; call it only while `is_busy` is false."""
+        """Begin to send the rows; call it only when what was given before was collected."""
         self._sent = rows
         # A daemon: the end of the process does not wait for a receiver either.
         self._thread = threading.Thread(target=self._work, daemon=True)

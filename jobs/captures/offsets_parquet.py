@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from jobs.captures.capture_files import Budget
 from jobs.config.errors import UserError
-from pipelines.bronze_batch import SourceRecord
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.parquet_pages import DELTA_BYTE_ARRAY, DICTIONARY, pages
 
 if TYPE_CHECKING:

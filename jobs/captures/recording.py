@@ -11,9 +11,9 @@ from jobs.config.errors import UserError
 from jobs.kafka.log_files import MAX_LINE_BYTES
 from pipelines.bounded_json import bounded_json, cost
 from pipelines.coordinator_events import WORDS
+from pipelines.decoding.record_times import LAST_MS
 from pipelines.log_layouts import zone
 from pipelines.observations import Refused, observation
-from pipelines.record_times import LAST_MS
 from schemas.log_layouts import LAYOUTS
 from schemas.states import QuarantineReason
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
     from pathlib import Path
 
-    from pipelines.bronze_batch import SourceRecord
+    from pipelines.decoding.source_record import SourceRecord
 
 META, OBSERVATIONS = "meta.json", ("admin.jsonl", "admin.jsonl.gz")
 LOGS = ("broker", "controller", "connect-worker")

@@ -11,7 +11,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -388,8 +388,3 @@ def _one(clusters: tuple[Cluster, ...], name: str | None, bootstrap: str) -> tup
         if cluster.name == name or (name is None and len(clusters) == 1):
             return (replace(cluster, bootstrap_servers=bootstrap),)
     return (Cluster(name=name or DEFAULT_CLUSTER, bootstrap_servers=bootstrap),)
-
-
-def defaults() -> dict[str, Any]:
-    """Every top-level setting that has a default, for the reference and `--help`."""
-    return {f.name: f.default for f in fields(Settings) if f.default is not MISSING}

@@ -143,15 +143,13 @@ def _offsets(client: AdminClient, topic: str, partitions: Iterable[int], spec: O
     return found
 
 
-def unreachable(options: Mapping[str, str], error: KafkaError) -> UserError:
-    """The sentence for a cluster that does not answer this client."""
+def unreachable(options: Mapping[str, str], error: KafkaError, topic: str = "__consumer_offsets") -> UserError:
+    """The sentence for a cluster that does not answer this client, which wants to read `topic`."""
     servers = options.get("bootstrap.servers", "")
     if error.code() in REFUSED:
         return UserError(f"Kafka at {servers} refuses these credentials: check the sasl options in the settings file.")
     if error.code() in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
-        return UserError(
-            f"Kafka at {servers} does not let this user read its topics: grant READ on topic __consumer_offsets."
-        )
+        return UserError(f"Kafka at {servers} does not let this user read its topics: grant READ on topic {topic}.")
     return PassingError(
         f"No Kafka broker answers at {servers} ({error.str()}): check --bootstrap-servers, the network and, for TLS, "
         "security.protocol and ssl.ca.location in the settings file."

@@ -46,6 +46,7 @@ class RangeReader:
 
     A range ends where a record at or beyond its last offset, or the end of the log, was seen: compaction and
     transaction markers leave offsets without a record. What the brokers no longer have is in `gaps` afterwards.
+    A piece has `records_at_once` records or `bytes_at_once` bytes, and at most one response of the client more.
 
     Raises:
         UserError: the topic may not be read.
@@ -53,9 +54,17 @@ class RangeReader:
     """
 
     def __init__(
-        self, options: Mapping[str, str], topic: str, ranges: Sequence[Range], *, has_headers: bool = False
+        self,
+        options: Mapping[str, str],
+        topic: str,
+        ranges: Sequence[Range],
+        *,
+        has_headers: bool = False,
+        records_at_once: int = RECORDS_AT_ONCE,
+        bytes_at_once: int = BYTES_AT_ONCE,
     ) -> None:
         self.gaps: list[Span] = []
+        self._records_at_once, self._bytes_at_once = records_at_once, bytes_at_once
         self._has_headers = has_headers
         self._topic, self._options = topic, options
         self._consumer = _kept_consumer(options)
@@ -86,7 +95,7 @@ class RangeReader:
                 size += sum(map(_size, pieces[before:]))
             elif time.monotonic() - heard_at > DOUBT_AFTER_S:
                 self._doubt(since=heard_at)
-            if sum(len(piece.key) for piece in pieces) >= RECORDS_AT_ONCE or size >= BYTES_AT_ONCE:
+            if sum(len(piece.key) for piece in pieces) >= self._records_at_once or size >= self._bytes_at_once:
                 yield _joined(pieces)
                 pieces, size = [], 0
         if pieces:
@@ -95,7 +104,8 @@ class RangeReader:
     def _wanted(self) -> int:
         """No more than can be left, so that the last call does not wait for more."""
         at = list(self._open)
-        return int(min(MESSAGES_AT_ONCE, max(1, (self._end[at] - self._position[at]).sum())))
+        most = min(MESSAGES_AT_ONCE, self._records_at_once)
+        return int(min(most, max(1, (self._end[at] - self._position[at]).sum())))
 
     def _take(self, messages: list[Message], pieces: list[Records]) -> bool:
         """Sort out one answer; whether it brought anything on."""

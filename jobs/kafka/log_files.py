@@ -1,17 +1,14 @@
-"""Lines of log files: once from the beginning, or on and on as a file grows, is rotated and truncated."""
+"""Lines of log files, on and on as a file grows, is rotated and truncated."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import os
-import stat
-import zlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from jobs.config.errors import UserError
+from jobs.kafka.regular_files import open_regular
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,32 +44,12 @@ class Position:
         return asdict(self)
 
 
-def read_file(path: Path, source_id: str | None = None) -> Iterator[FileLine]:
-    """Every line of a file, also of a gzipped one, with its name as `source_id` if none is given.
-
-    Bytes that are not UTF-8 are replaced. A last line without a newline counts.
-
-    Raises:
-        UserError: the file is missing, may not be read, or is not what its name says.
-    """
-    with _open(path) as stream:
-        number = 0
-        try:
-            for raw, size, _ in _raw_lines(stream):
-                number += 1
-                yield _line(source_id or path.name, number, raw, size)
-        except (gzip.BadGzipFile, EOFError, zlib.error):
-            raise UserError(
-                f"The log file {path} is not a whole gzip file after line {number}: copy it again."
-            ) from None
-
-
 class Follower:
     """The lines that a file has gained, since its beginning or since a saved position.
 
-    A line counts once its newline has arrived. When the file was renamed, what it gained before is still read, from the
-    open file or, after a restart, from the neighbour it was renamed to; then the new one from its beginning. A file
-    that shrank or begins differently is read from its beginning.
+    A line counts once its newline has arrived; bytes of it that are not UTF-8 are replaced. When the file was renamed,
+    what it gained before is still read, from the open file or, after a restart, from the neighbour it was renamed to;
+    then the new one from its beginning. A file that shrank or begins differently is read from its beginning.
     """
 
     def __init__(self, path: Path, position: Position | None = None, source_id: str | None = None) -> None:
@@ -83,11 +60,11 @@ class Follower:
         self._stream = self._resume(position)
 
     def _resume(self, position: Position | None) -> IO[bytes]:
-        stream = _open_plain(self.path)
+        stream = _open(self.path)
         if position is None:
             return stream
         # The renamed file first: what it still holds comes before the new one.
-        candidates = [*(_open_plain(path) for path in _renamed(self.path, position.inode)), stream]
+        candidates = [*(_open(path) for path in _renamed(self.path, position.inode)), stream]
         chosen = next((s for s in candidates if _is_at(s, position)), stream)
         for other in candidates:
             if other is not chosen:
@@ -112,7 +89,7 @@ class Follower:
             lines += self._gained(most - len(lines), is_finished=True)
             if len(lines) < most:
                 self._stream.close()
-                self._stream, self._offset = _open_plain(self.path), 0
+                self._stream, self._offset = _open(self.path), 0
                 lines += self._gained(most - len(lines))
         return lines
 
@@ -139,7 +116,7 @@ class Follower:
         return (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino)
 
 
-def _raw_lines(stream: IO[bytes] | gzip.GzipFile) -> Iterator[tuple[bytes, int, bool]]:
+def _raw_lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int, bool]]:
     """(line without its end, at most MAX_LINE_BYTES + 1 of it; bytes taken from the stream; whether it had an end)."""
     while line := stream.readline(MAX_LINE_BYTES + 1):
         size, last = len(line), line
@@ -168,29 +145,6 @@ def _renamed(path: Path, inode: int) -> list[Path]:
     return [Path(e.path) for e in os.scandir(path.parent) if e.inode() == inode and e.name.startswith(f"{path.name}.")]
 
 
-def _open(path: Path) -> IO[bytes] | gzip.GzipFile:
-    plain = _open_plain(path)
-    if plain.read(2) == b"\x1f\x8b":
-        plain.close()
-        return gzip.open(path)
-    plain.seek(0)
-    return plain
-
-
-def _open_plain(path: Path) -> IO[bytes]:
-    """Open a regular file, also through a symbolic link, as rotation makes them.
-
-    O_NONBLOCK: a named pipe without a writer would let `open` wait for ever.
-    """
-    try:
-        stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb")
-    except FileNotFoundError:
-        raise UserError(
-            f"There is no log file {path}: correct the path, or wait until the broker has made it."
-        ) from None
-    except OSError as error:
-        raise UserError(f"The log file {path} cannot be read ({error.strerror}): let this user read it.") from None
-    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-        stream.close()
-        raise UserError(f"The log file {path} is no regular file: name the file that the broker writes.")
-    return stream
+def _open(path: Path) -> IO[bytes]:
+    missing, other = "correct the path, or wait until the broker has made it", "name the file that the broker writes"
+    return open_regular(path, "log file", if_missing=missing, if_other=other)

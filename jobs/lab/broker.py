@@ -90,11 +90,6 @@ class Broker:
         if self._process:
             self._process.kill()
 
-    def restart(self) -> None:
-        """Stop and start again with the same data, ports and log file."""
-        self.stop()
-        self.start()
-
     def __enter__(self) -> Self:
         self.start()
         return self

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from typing import TextIO
 
 from schemas.visible import visible_stream, visible_text
@@ -20,6 +22,28 @@ def say(text: str, file: TextIO | None = None) -> None:
 def warn(text: str) -> None:
     """Print one line to stderr."""
     say(text, sys.stderr)
+
+
+def write_line(line: str) -> None:
+    """Print one line of ASCII whole, whatever its length, once the buffer of stdout is full or flushed."""
+    print(line)
+
+
+def flush_lines() -> None:
+    """Print what `write_line` still has in the buffer."""
+    sys.stdout.flush()
+
+
+@contextmanager
+def lines_for_a_pipe() -> Iterator[None]:
+    """End the block in silence if the reader of stdout, such as `head`, is gone; else flush at the end of the block."""
+    try:
+        yield
+        flush_lines()
+    except BrokenPipeError:
+        # What is still buffered has to go somewhere when the process ends.
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def one_visible_line(text: str, longest: int = LONGEST) -> str:

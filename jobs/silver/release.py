@@ -17,9 +17,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.tables.conflicts import turn
 from jobs.tables.delta_io import read, table_path
 from pipelines.arrow_types import row_type
-from pipelines.bronze_batch import TOPIC, Records, SourceRecord, bronze, stored_body
+from pipelines.bronze_batch import TOPIC, Records, bronze, stored_body
+from pipelines.decoding.record_decoding import Decoded, Quarantined, decode_record
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.limits import Limits
-from pipelines.record_decoding import Decoded, Quarantined, decode_record
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from schemas.states import QuarantineReason
 

@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 
 from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
-from jobs.silver.topic_names import polled_topics
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, quoted, show
 from jobs.tables.garbage import no_collection
@@ -27,7 +26,7 @@ from jobs.tables.output import Output, ddl
 from jobs.tables.since_points import since_points
 from pipelines.limits import NAME_BYTES
 from pipelines.silver.client_hosts import ClientHosts
-from pipelines.silver.frame import INPUTS, PartitionCounts, TopicNames, silver_of_few
+from pipelines.silver.frame import INPUTS, PartitionCounts, Polled, TopicNames, silver_of_few
 from pipelines.silver.restarts import from_base
 from schemas.silver import SILVER
 from schemas.tables import Table
@@ -53,8 +52,8 @@ class Making:
     name_bytes: int = NAME_BYTES
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
-        polled = polled_topics(settings.warehouse)
+    def of(cls, settings: Settings, polled: Polled) -> Self:
+        """`polled` is what `polled_topics` returns of the warehouse."""
         return cls(
             quiet_ms=settings.quiet_ms,
             hosts=settings.hosts(),

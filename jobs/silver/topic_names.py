@@ -15,13 +15,13 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.tables.delta_io import read, table_path
 from jobs.tables.engine import connect, show
-from pipelines.silver.frame import Polled
+from pipelines.silver.frame import PartitionCounts, Polled
 from pipelines.silver.touched import TOPIC_KIND
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -51,17 +51,18 @@ def polled_topics(warehouse: Path) -> Polled:
     return Polled(dict(names), dict(counts))
 
 
-def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table) -> pa.Table:
+def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table, polled: Callable[[], Polled]) -> pa.Table:
     """Return `build.touched` with the groups whose rows a poll of a topic changes, each from its start: groups that
     know a topic by its id alone, and groups that were given partitions which no poll had seen before.
 
-    Rows without a group, which name the topics, are left out.
+    Rows without a group, which name the topics, are left out. `polled` returns `polled_topics` of the warehouse.
     """
     groups = touched.filter(pc.is_valid(touched["group_id"])).drop_columns(["topic_ids", "topics"])
-    polled = touched.filter(pc.is_null(touched["group_id"])).to_pylist()
-    ids = sorted({topic_id for row in polled for topic_id in row["topic_ids"] or ()})
-    topics = {(row["cluster"], topic) for row in polled for topic in row["topics"] or ()}
-    found = (_with_ids(spark, warehouse, ids) if ids else set()) | (_with_seen(spark, warehouse, topics))
+    named = touched.filter(pc.is_null(touched["group_id"])).to_pylist()
+    ids = sorted({topic_id for row in named for topic_id in row["topic_ids"] or ()})
+    topics = {(row["cluster"], topic) for row in named for topic in row["topics"] or ()}
+    found = _with_ids(spark, warehouse, ids) if ids else set()
+    found |= _with_seen(spark, warehouse, topics, polled().partition_counts) if topics else set()
     if not found:
         return groups
     # Its history from the start, whatever else is new of it.
@@ -82,11 +83,10 @@ def _with_ids(spark: SparkSession, warehouse: Path, ids: Collection[str]) -> set
     return _groups(owned.where(F.col("resource.name").isin(list(ids))))
 
 
-def _with_seen(spark: SparkSession, warehouse: Path, topics: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+def _with_seen(
+    spark: SparkSession, warehouse: Path, topics: Collection[tuple[str, str]], counts: PartitionCounts
+) -> set[tuple[str, str]]:
     """Groups that were given a partition which had not been seen then, and is known by now."""
-    if not topics:
-        return set()
-    counts = polled_topics(warehouse).partition_counts
     rows = [(cluster, topic, counts.get(cluster, {}).get(topic, 0)) for cluster, topic in sorted(topics)]
     known = spark.createDataFrame(rows, "cluster STRING, name STRING, partitions INT")
     missing = read(spark, warehouse, GENERATIONS).where(F.col("missing_partitions").isNotNull())

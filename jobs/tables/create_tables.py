@@ -195,9 +195,3 @@ def refuse_newer(path: str) -> None:
             f"The table {path} has schema version {found}, written by a newer Regroup than this one (which knows "
             f"{SCHEMA_VERSION}): update Regroup, or choose another --warehouse."
         )
-
-
-def missing_columns(stored: deltalake.DeltaTable, table: Table) -> list[Column]:
-    """Those that a table of an earlier Regroup lacks."""
-    known = {found.name for found in stored.schema().fields}
-    return [column for column in table.columns if column.name not in known]

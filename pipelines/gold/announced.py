@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from pipelines.gold.wording import spell
 from schemas.rows import MarkRow
 from schemas.states import MarkKind
+from schemas.written import duration
 
 MARK_MS = 30 * 60_000
 """A mark so long before is a suspect."""
@@ -32,8 +32,8 @@ def told(instants: Sequence[int], marks: Iterable[MarkRow]) -> str:
     if not found:
         return ""
     at, mark = found[0]
-    first = f"{spell(at - mark['marked_at'])} after the mark “{mark['text'][:LONGEST]}” ({mark['kind']})"
+    first = f"{duration(at - mark['marked_at'])} after the mark “{mark['text'][:LONGEST]}” ({mark['kind']})"
     if len(instants) == 1:
         return f"It began {first}."
     which = "all" if len(found) == len(instants) else f"{len(found)} of {len(instants)}"
-    return f"Marks came up to {spell(MARK_MS)} before {which} of them; the first began {first}."
+    return f"Marks came up to {duration(MARK_MS)} before {which} of them; the first began {first}."

@@ -7,45 +7,30 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from statistics import median
 
+from schemas.written import count, duration
+
 NAMED = 3
 LONGEST = 60
 """Client ids are strangers' text of any length."""
 
 
-def spell(ms: float) -> str:
-    """`340 ms`, `2.5 s`, `45 s`, `5 min`, `5 min 12 s`, `2 h 5 min`, `3 d 2 h`."""
-    if ms < 1_000:
-        return f"{ms:.0f} ms"
-    if ms < 10_000 and round(ms / 100) % 10:
-        return f"{ms / 1000:.1f} s"
-    seconds = round(ms / 1000)
-    for size, word, part, rest in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
-        if seconds >= 2 * size or seconds >= size > 60:
-            more = seconds % size // part
-            return f"{seconds // size} {word} {more} {rest}" if more else f"{seconds // size} {word}"
-    return f"{seconds} s"
-
-
-def times(count: int) -> str:
-    return "once" if count == 1 else "twice" if count == 2 else f"{count:,} times"
-
-
-def many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def times(number: int) -> str:
+    """Return `once`, `twice` or `4 times`."""
+    return "once" if number == 1 else "twice" if number == 2 else f"{number:,} times"
 
 
 def who(names: Iterable[str]) -> str:
     """`orders-7 (6 times), orders-2 (once) and 4 others`, most often first."""
     counted = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
-    shown = [f"{_cut(name)} ({times(count)})" for name, count in counted[:NAMED]]
+    shown = [f"{_cut(name)} ({times(often)})" for name, often in counted[:NAMED]]
     if len(counted) > NAMED:
-        shown.append(many(len(counted) - NAMED, "other"))
+        shown.append(count(len(counted) - NAMED, "other"))
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "members that are not named"
 
 
 def middle(values: Sequence[float]) -> str:
-    """The median, spelled."""
-    return spell(median(values))
+    """The median duration."""
+    return duration(median(values))
 
 
 def period(instants: Sequence[int]) -> float | None:

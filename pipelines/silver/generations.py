@@ -50,7 +50,6 @@ class Replacement:
     record: Record
     old: str
     member: Member
-    stable_since: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -287,7 +286,7 @@ def _replacement(last: Generation, found: Generation) -> Replacement | None:
     old, fresh = before[gone.pop()], after[new.pop()]
     if old.group_instance_id is None or old.group_instance_id != fresh.group_instance_id:
         return None
-    return Replacement(record=found.record, old=old.member_id, member=fresh, stable_since=found.joined_at)
+    return Replacement(record=found.record, old=old.member_id, member=fresh)
 
 
 def _mode(found: Generation) -> RebalanceMode:

@@ -10,6 +10,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.error import URLError
+from urllib.parse import unquote_to_bytes
 from urllib.request import urlopen
 
 from tests.waiting import wait_until
@@ -26,6 +27,11 @@ def program(*names: str) -> str:
         f"Install {names[0]} (Debian: apt-get install prometheus-alertmanager prometheus), as ./regroup test does."
     )
     return found
+
+
+def unescaped(text: str) -> str:
+    """The name that `escaped` made this text of."""
+    return unquote_to_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def free_port() -> int:

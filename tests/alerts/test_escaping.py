@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.gold.alerts.escaping import LONGEST, defused, escaped, unescaped
+from pipelines.gold.alerts.escaping import LONGEST, defused, escaped
+from tests.alerts.receiving import unescaped
 
 HOSTILE = [
     "<!channel>",

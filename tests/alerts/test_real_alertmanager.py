@@ -14,10 +14,9 @@ from deltalake import DeltaTable
 from jobs.config.receivers import Alertmanager
 from jobs.config.settings import Settings
 from jobs.notify import Notifier
-from pipelines.gold.alerts.escaping import unescaped
 from schemas.bronze import COVERAGE
 from schemas.gold import ALERTS, STORMS
-from tests.alerts.receiving import free_port
+from tests.alerts.receiving import free_port, unescaped
 from tests.alerts.rows import coverage, now, storm, write
 from tests.waiting import wait_until
 

@@ -47,7 +47,7 @@ def test_a_storm_of_one_group_pages():
     (alert,) = verdict(storms=[storm()]).alerts
     assert "Group orders storms: 12 rebalances, 9 of them unplanned" == alert.summary
     for told in (
-        "61.0 [58.2 to 66.1] resource-seconds",
+        "≈ 61.0 (58.2\N{EN DASH}66.1) resource-seconds",
         "session_expiry (score 0.80)",
         "bounded",
         "Nothing stands out",

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from pipelines.commit_decoding import decode_commit_values
-from pipelines.record_decoding import Quarantined, decode_commit_key, decode_record, is_offset_commit
-from pipelines.wire import uuid_text
+from pipelines.decoding.commit_decoding import decode_commit_values
+from pipelines.decoding.record_decoding import Quarantined, decode_commit_key, decode_record, is_offset_commit
+from pipelines.decoding.wire import uuid_text
 from schemas.states import QuarantineReason
 from tests.decode.samples import damaged, golden
 from tests.decode.writing import KINDS, UNKNOWN_TAGS, record, values

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from pipelines.member_blobs import decode_assignment, decode_subscription
-from pipelines.record_decoding import Decoded, decode_record, is_offset_commit
+from pipelines.decoding.member_blobs import decode_assignment, decode_subscription
+from pipelines.decoding.record_decoding import Decoded, decode_record, is_offset_commit
 from tests.decode.samples import GOLDEN, golden
 from tests.decode.writing import written
 

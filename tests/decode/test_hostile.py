@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.record_decoding import Decoded, Quarantined, decode_commit_key, decode_record, is_offset_commit
+from pipelines.decoding.record_decoding import Decoded, Quarantined, decode_commit_key, decode_record, is_offset_commit
 from schemas.records import EARLY_ACCESS, KINDS
 from schemas.states import QuarantineReason
 from tests.decode.samples import damaged, golden, written_ones

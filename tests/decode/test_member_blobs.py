@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.member_blobs import decode_assignment, decode_subscription
-from pipelines.record_decoding import decode_record
+from pipelines.decoding.member_blobs import decode_assignment, decode_subscription
+from pipelines.decoding.record_decoding import decode_record
 from schemas import member_blobs as facts
 from schemas.records import KINDS
 from tests.decode.writing import record, values, written

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.member_blobs import decode_assignment, decode_subscription, opaque
-from pipelines.record_decoding import Decoded, decode_record
+from pipelines.decoding.member_blobs import decode_assignment, decode_subscription, opaque
+from pipelines.decoding.record_decoding import Decoded, decode_record
 from schemas.records import KINDS
 from tests.decode.writing import NAME_LENGTHS, UNKNOWN_TAGS, filled, record, values, versions, written
 

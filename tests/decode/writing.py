@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pipelines.wire import uuid_text
+from pipelines.decoding.wire import uuid_text
 from schemas.records import KINDS, Maybe, Struct, Type
 
 CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q"}

@@ -13,13 +13,13 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from deltalake import DeltaTable
 
-from bench.load import java_hash
 from jobs.config.settings import Cluster
 from jobs.kafka.kafka_client import admin, topic_ends
 from jobs.lab.cluster import Cluster as Brokers
 from jobs.lab.members import ConsumerPlan, Group
 from jobs.tables.delta_io import table_path
 from pipelines.bronze_batch import TOPIC
+from pipelines.decoding.group_partition import partition_of
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE
 from tests.faults.matrix import Trial
 from tests.faults.points import has
@@ -63,7 +63,7 @@ def carried(brokers: Brokers) -> str:
     """A group whose records are with `FIRST`, and with `NEXT` where that is gone."""
     theirs = [p for p, nodes in brokers.replicas(TOPIC).items() if nodes[:2] == [FIRST, NEXT]]
     names = (f"carried-{number}" for number in itertools.count())
-    return next(name for name in names if java_hash(name) % PARTITIONS in theirs)
+    return next(name for name in names if partition_of(name, PARTITIONS) in theirs)
 
 
 @pytest.mark.parametrize("behind_s", [0, 300])
@@ -72,7 +72,8 @@ def test_a_killed_coordinator_changes_no_row(matrix, tmp_path, brokers, behind_s
     trial = matrix(f"coordinator killed in a group's life{clocks}", Trial())
     cluster = Cluster(name=CLUSTER, bootstrap_servers=brokers.bootstrap_servers, max_offsets_per_trigger=4_000)
     with clock(behind_s):
-        brokers.brokers[NEXT - 1].restart()
+        brokers.brokers[NEXT - 1].stop()
+        brokers.brokers[NEXT - 1].start()
     followed, quiet = tmp_path / "followed" / "warehouse", tmp_path / "quiet" / "warehouse"
     with following(followed, cluster) as job:
         lived(trial, tmp_path, brokers, lambda: job.until(lambda: read_to(followed) >= ends(cluster)))

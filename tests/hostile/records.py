@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 
-from pipelines.bronze_batch import SourceRecord
+from pipelines.decoding.source_record import SourceRecord
 
 START = 1_795_246_000_000
 TOPIC = "orders"

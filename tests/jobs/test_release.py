@@ -10,8 +10,9 @@ from deltalake import DeltaTable
 from jobs.silver import release as releasing
 from jobs.silver.release import release
 from jobs.tables.delta_io import table_path
-from pipelines import bronze_batch, record_decoding
-from pipelines.commit_decoding import decode_commit_values
+from pipelines import bronze_batch
+from pipelines.decoding import record_decoding
+from pipelines.decoding.commit_decoding import decode_commit_values
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from tests.jobs.conftest import differing, rebuilt, replayed
 

@@ -26,7 +26,7 @@ from jobs.replay import Batch, Capture, replay, split
 from jobs.silver.silver_tasks import silver_by_tasks
 from jobs.silver.standing import Standing
 from jobs.tables.create_tables import create_tables
-from pipelines.record_decoding import is_offset_commit
+from pipelines.decoding.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER
 from tests.jobs.conftest import CLUSTER, NAME, built, differing, rebuilt, replayed, silver

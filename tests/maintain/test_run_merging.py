@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from jobs.replay import Capture, bronze_of
 from pipelines.arrow_types import schema_of
-from pipelines.bronze_batch import SourceRecord, bronze_rows
+from pipelines.bronze_batch import bronze_rows
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.run_merging import merged
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE

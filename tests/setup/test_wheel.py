@@ -90,3 +90,13 @@ def test_the_pages_of_the_wheel_have_their_files_and_runbooks(site, tmp_path) ->
     command = [sys.executable, "-P", "-c", asked]
     told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True).stdout
     assert told.split() == [str(site / "dashboards" / "__init__.py"), "200", "200", "200", "200"]
+
+
+def test_every_package_of_the_wheel_says_that_it_is_typed(site) -> None:
+    packages = ("schemas", "pipelines", "jobs", "dashboards")
+    assert [] == [name for name in packages if not (site / name / "py.typed").is_file()]
+
+
+def test_the_decoder_of_the_wheel_runs_alone(site, tmp_path) -> None:
+    ended = run(site, tmp_path, "decode", str(ROOT / "tests" / "captures" / "eager_churn"), "--max-records", "3")
+    assert (0, "", 3) == (ended.returncode, ended.stderr, len(ended.stdout.splitlines()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from jobs.replay import Capture, Line
-from pipelines.bronze_batch import SourceRecord
+from pipelines.decoding.source_record import SourceRecord
 from tests.silver.rebuilding import CAPTURES
 
 BEHIND_MS = 300_000

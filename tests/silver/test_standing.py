@@ -19,6 +19,7 @@ from jobs.replay import Capture, bronze_of
 from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.standing import Standing
 from jobs.silver.thinned import thinned
+from jobs.silver.topic_names import polled_topics
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type, stored_rows
 from pipelines.silver.frame import INPUTS, UNUSED
@@ -104,7 +105,7 @@ def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, i
     for of_these in (groups, []):
         touched = pa.Table.from_pylist(of_these, GROUPS_TOUCHED)
         standing = Standing(spark=spark, warehouse=folder, touched=touched)
-        points, making = standing.restarts(), Making.of(Settings(warehouse=folder))
+        points, making = standing.restarts(), Making.of(Settings(warehouse=folder), polled_topics(folder))
         expected = making.rows(standing.history(points), points)
         monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)
         made = silver_by_tasks(spark, folder, points, making, in_files=in_files, few_bytes=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from pipelines.bronze_batch import SourceRecord
+from pipelines.decoding.source_record import SourceRecord
 
 
 def text(value: str) -> bytes:

@@ -6,9 +6,10 @@ from itertools import accumulate, pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.bronze_batch import SourceRecord, bronze_rows
+from pipelines.bronze_batch import bronze_rows
+from pipelines.decoding.source_record import SourceRecord
+from pipelines.decoding.wire import uuid_text
 from pipelines.silver.history import Commits
-from pipelines.wire import uuid_text
 from tests.source.offset_records import commit, commit_key, commit_value, deletion, group_record
 
 BUCKET = 600_000

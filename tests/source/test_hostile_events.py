@@ -18,11 +18,13 @@ from jobs.ingest import start
 from jobs.kafka.kafka_client import topic_ends
 from jobs.tables.delta_io import table_path
 from pipelines import event_batch
-from pipelines.bronze_batch import Records, SourceRecord, bronze
+from pipelines.bronze_batch import Records, bronze
 from pipelines.coverage import Span
+from pipelines.decoding.source_record import SourceRecord
 from pipelines.event_sources import Claim, EventSource
-from pipelines.log_envelopes import DEEPEST_JSON, LARGEST_MESSAGE
+from pipelines.log_envelopes import LARGEST_MESSAGE
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, QUARANTINE
+from schemas.json_depth import DEEPEST_JSON
 from tests.source.hostile_messages import HARMLESS, HOSTILE, good
 from tests.waiting import wait_until
 
@@ -78,7 +80,7 @@ def test_whatever_fails_on_one_message_quarantines_that_message(monkeypatch, err
     events, refused, _ = read(*(good(n).encode() for n in (1, 2, 3)))
     assert [1, 3] == [event["generation_id"] for event in events]
     assert [("reader_failed", error.__name__)] == [(row["reason"], row["detail"]) for row in refused]
-    monkeypatch.setattr("pipelines.record_decoding._decode", partial(_raise, error))
+    monkeypatch.setattr("pipelines.decoding.record_decoding._decode", partial(_raise, error))
     records = Records.of([SourceRecord(0, 0, 0, b"\x00\x02\x00\x01g", None)], 0)
     assert ["reader_failed"] == [row["reason"] for row in bronze(records, cluster="c")[QUARANTINE.name].to_pylist()]
 

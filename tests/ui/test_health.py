@@ -50,7 +50,7 @@ def troubled(tmp_path, now):
 def test_what_was_missed_refused_or_unreadable_is_counted_and_told(troubled, now, page) -> None:
     text = page(troubled, now)
     for said in (
-        "3 min 00 s old: either nothing has been written since, or nobody reads", "2 records in quarantine",
+        "3 min old: either nothing has been written since, or nobody reads", "2 records in quarantine",
         "unknown_version", "key <b>version</b> 98", "1 span not read", "deleted by retention before it was read",
         "describe_log_dirs", "CLUSTER_AUTHORIZATION_FAILED", "Nobody polls the brokers",
         "No coordinator's log has been read",

@@ -11,6 +11,7 @@ import pytest
 from dashboards.queries import store as store_module
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window, group_hash
+from schemas.silver import SILVER
 from tests.ui import sample
 
 HOUR = 3_600_000
@@ -28,7 +29,7 @@ def hour(now):
 
 def test_a_warehouse_that_is_not_there_answers_with_nothing(tmp_path, hour, lake):
     store = Store(lake(tmp_path / "absent"))
-    assert ({}, False, None) == (store.versions(), store.is_ready, store.span())
+    assert ({}, None) == (store.versions(), store.span())
     assert ([], False) == store.fleet(hour)
     assert (None, None) == (store.group("c", "g"), store.rebalance("c", "g", 0, 1))
     assert 0 == store.totals(hour)["rebalances"]
@@ -37,7 +38,8 @@ def test_a_warehouse_that_is_not_there_answers_with_nothing(tmp_path, hour, lake
 def test_empty_tables_answer_with_nothing(tmp_path, hour, lake):
     sample.write(tmp_path, {})
     store = Store(lake(tmp_path))
-    assert (True, None) == (store.is_ready, store.span())
+    assert {table.name for table in SILVER} <= store.versions().keys()
+    assert store.span() is None
     assert ([], []) == (store.fleet(hour).rows, store.cells(hour, 10, [("c", "g")]))
 
 

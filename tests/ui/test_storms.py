@@ -37,8 +37,8 @@ def test_open_ones_come_first_and_each_leads_to_itself(store, now) -> None:
     text = words(page)
     assert text.index("billing-worker") < text.index("2 groups together")
     for said in (
-        "2 storms in this range, 1 open as last seen", "billing-worker: open for 14 min 00 s; 1 group, 2 rebalances",
-        "no cause stands out", "835 [700", "members that went silent (session timeout)", "v2.31",
+        "2 storms in this range, 1 open as last seen", "billing-worker: open for 14 min; 1 group, 2 rebalances",
+        "no cause stands out", "≈ 835 (700", "members that went silent (session timeout)", "v2.31",
     ):  # fmt: skip
         assert said in text, said
     assert {"/storms?from=now-1h&storm=alone", "/storms?from=now-1h&storm=together"} <= set(links(page))
@@ -48,15 +48,15 @@ def test_an_open_one_lasts_to_what_its_own_cluster_wrote_last_whatever_another_w
     seen = store.span()
     later = replace(seen, last_at=now + HOUR, until={"prod-eu": seen.until["prod-eu"], "prod-us": now + HOUR})
     monkeypatch.setattr(store, "span", lambda cluster="": later)
-    assert "billing-worker: open for 14 min 00 s" in shown(store, "?from=now-1h", now)
+    assert "billing-worker: open for 14 min" in shown(store, "?from=now-1h", now)
 
 
 def test_a_storm_says_whom_it_hit_what_differs_and_what_it_followed(store, now) -> None:
     page = render(store, parse("/storms", "?storm=together"), now)
     text = words(page)
     for said in (
-        "It began 3.0 s after the deploy “v2.31”", "835, between 700 and 901", "4, 3 of them unexplained",
-        "45.0 s later", "client host | /10.0.4.13 | 100% | 12% | 8.0 times", "range | 100% | 0% | nowhere else",
+        "It began 3 s after the deploy “v2.31”", "835, between 700 and 901", "4, 3 of them unexplained",
+        "45 s later", "client host | /10.0.4.13 | 100% | 12% | 8.0 times", "range | 100% | 0% | nowhere else",
         "score 0.75", "broker 3 gets new disks",
     ):  # fmt: skip
         assert said in text, said
@@ -92,7 +92,7 @@ def test_groups_without_stored_figures_are_sorted_by_what_their_rebalances_lost(
 def test_nothing_that_stands_out_is_said_and_an_open_storm_has_no_end(store, now) -> None:
     text = shown(store, "?storm=alone", now)
     assert "Nothing stands out" in text
-    assert "Open for 14 min 00 s" in text
+    assert "Open for 14 min" in text
     assert "still open" in text
     (figure,) = figures(render(store, parse("/storms", "?storm=alone"), now))
     assert "open, last seen" in [a.text for a in figure.layout.annotations]
@@ -123,8 +123,8 @@ def test_marks_are_those_of_the_window_and_of_the_group_asked_for(store, now, la
 
 def test_a_start_that_is_only_bounded_is_told_as_bounds(store, now) -> None:
     mark = {"marked_at": 10_000, "kind": "deploy", "text": "v2"}
-    assert " It began 3.0 s after the deploy “v2”." == marks.after([mark], 13_000, 13_000)
-    assert " It began 3.0 s \N{EN DASH} 5.0 s after the deploy “v2”." == marks.after([mark], 13_000, 15_000)
+    assert " It began 3 s after the deploy “v2”." == marks.after([mark], 13_000, 13_000)
+    assert " It began 3 s \N{EN DASH} 5 s after the deploy “v2”." == marks.after([mark], 13_000, 15_000)
     assert "between the earliest and the latest" in marks.after([mark], 9_000, 15_000)
     assert "" == marks.after([mark], 10_000 + 16 * 60_000, 10_000 + 16 * 60_000)
     assert "" == marks.after([mark], 9_000, 9_999)
@@ -150,7 +150,7 @@ def test_a_browser_shows_the_storms_and_leads_on(browser, address, scheme) -> No
     page.wait_for_selector(".hovertext >> text=the whole cluster")
     page.click(".panel table a:text-is('generation 5')")
     page.wait_for_selector("h1:text-is('Rebalance to generation 5')")
-    assert "It began 3.0 s after the deploy “v2.31”." in page.inner_text(".sentence")
+    assert "It began 3 s after the deploy “v2.31”." in page.inner_text(".sentence")
     assert [] == watched.wrong
     context.close()
 

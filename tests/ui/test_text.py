@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dashboards import text
+from schemas import written
 
 
 @given(st.text())
@@ -36,14 +38,14 @@ def test_a_long_id_keeps_its_end():
 @pytest.mark.parametrize(
     ("ms", "expected"),
     [(None, "\N{EN DASH}"), (0, "0 ms"), (999, "999 ms"), (12_400, "12.4 s"), (192_000, "3 min 12 s"),
-     (7_500_000, "2 h 05 min"), (360_000_000, "4 d 04 h"), (99_960, "1 min 40 s")],
+     (7_500_000, "2 h 5 min"), (360_000_000, "4 d 4 h"), (99_960, "1 min 40 s")],
 )  # fmt: skip
 def test_durations_read_as_people_write_them(ms, expected):
     assert expected == text.duration(ms)
 
 
 def test_a_bounded_amount_shows_its_bounds_only_where_they_differ():
-    assert "61.0 [58.0 \N{EN DASH} 66.0]" == text.bounded(61, 58, 66)
+    assert "≈ 61.0 (58.0\N{EN DASH}66.0)" == text.bounded(61, 58, 66)
     assert "61.0" == text.bounded(61, 61, 61)
 
 
@@ -58,3 +60,12 @@ def test_a_bounded_amount_shows_its_bounds_only_where_they_differ():
 )
 def test_a_member_goes_by_its_instance_or_its_client(member, instance, client, expected):
     assert expected == text.member_label(member, instance, client)
+
+
+def test_the_examples_of_how_figures_are_written_are_true():
+    assert 0 == doctest.testmod(written).failed
+
+
+def test_a_negative_figure_has_a_real_minus_sign():
+    assert ("\N{MINUS SIGN}3.0", "\N{MINUS SIGN}2.5 s") == (written.amount(-3), written.duration(-2_500))
+    assert ("+3.0", "0") == (written.signed(3), written.signed(0))

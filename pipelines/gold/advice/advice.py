@@ -17,6 +17,7 @@ from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
 from schemas.rows import AdviceOfGroup, GenerationRow
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
+from schemas.written import amount, bounded
 
 REPRODUCED = 0.3
 """How far off the replay of what really happened may be before nothing is concluded from any other."""
@@ -62,7 +63,7 @@ def _evaluated(
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
     measured = latencies(silver, broker)
     if newest["group_type"] == GroupType.CONNECT:
-        text = f"The churn of the window cost {found.lost_ms / 1000:,.1f} resource-seconds."
+        text = f"The churn of the window cost {amount(found.lost_ms / 1000)} resource-seconds."
         return _ranked(found, delay_options(silver, found), text, (), worth)
     if why := _not_replayed(newest, found):
         return [_none(found, why)]
@@ -119,8 +120,8 @@ def _reproduces(as_is: Prediction, measured: float) -> bool:
 
 def _as_is(as_is: Prediction, measured: float) -> str:
     return (
-        f"The churn of the window cost {measured:,.1f} resource-seconds; replayed as the group is now, "
-        f"{as_is.lost:,.1f} ({as_is.low:,.1f} to {as_is.high:,.1f})."
+        f"The churn of the window cost {amount(measured)} resource-seconds; replayed as the group is now, "
+        f"{bounded(as_is.lost, as_is.low, as_is.high)}."
     )
 
 
@@ -133,8 +134,8 @@ def _row(found: Churn, option: Option, cost: str, assumed: Sequence[str], worth:
     parts = [
         cost,
         (
-            f"{_sentence(option.action)} {verdict} {abs(saving):,.1f}: {predicted.lost:,.1f} "
-            f"({predicted.low:,.1f} to {predicted.high:,.1f})."
+            f"{_sentence(option.action)} {verdict} {amount(abs(saving))}: "
+            f"{bounded(predicted.lost, predicted.low, predicted.high)}."
         ),
         option.why,
         *(f"Not recommended before this holds: {c.text}." for c in missing if is_worth),
@@ -178,7 +179,7 @@ def _nothing(rows: Sequence[AdviceOfGroup], cost: str, worth: Worth) -> str:
     if saving <= 0:
         return f"{cost} Every change evaluated would cost more: leave it."
     return (
-        f"{cost} The best change, {best['action'].replace('_', ' ')}, would save {saving:,.1f} at best "
+        f"{cost} The best change, {best['action'].replace('_', ' ')}, would save {amount(saving)} at best "
         f"estimate; that is not surely {worth.seconds:,.0f} resource-seconds and {worth.ratio:.0%}, or cannot be done "
         "yet: leave it."
     )

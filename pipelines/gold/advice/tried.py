@@ -10,6 +10,7 @@ from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
 from schemas.rows import AdviceOfGroup, GenerationMemberRow, GenerationRow
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, RebalanceMode
+from schemas.written import amount
 
 ENOUGH = 3
 """Absences on either side before a verdict."""
@@ -104,7 +105,9 @@ def told(of: Trial, row: AdviceOfGroup, *, rank: int) -> AdviceOfGroup:
         text = "It is in force; too few absences since tell whether it helps."
     else:
         verdict = "saved" if of.saved > 0 else "cost"
-        text = f"It is in force, and {verdict} {abs(of.saved):,.1f} resource-seconds against as many absences before."
+        text = (
+            f"It is in force, and {verdict} {amount(abs(of.saved))} resource-seconds against as many earlier absences."
+        )
     return {
         **row,
         "action": of.action.value,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pipelines.gold.alerts.alert import CLUSTER, Alert, Facts, Limits, Row
 from pipelines.gold.alerts.escaping import defused, escaped
-from pipelines.gold.alerts.words import amount, bounded, instant, span
+from pipelines.gold.alerts.words import instant
 from pipelines.gold.storms.storms import CALM_MS
-from pipelines.gold.wording import many
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, StormScope
+from schemas.written import amount, bounded, count, duration
 
 SOURCE = "__consumer_offsets"
 NAMED = 5
@@ -37,7 +37,7 @@ def _fleet(facts: Facts, row: Row) -> Alert:
         facts,
         row,
         subject=CLUSTER,
-        summary=f"{many(row['groups'], 'group')} rebalance together: {_unexplained(row)}",
+        summary=f"{count(row['groups'], 'group')} rebalance together: {_unexplained(row)}",
         hit=f"Hit hardest: {names}{f' and {others} more' if others > 0 else ''}. ",
     )
 
@@ -68,7 +68,7 @@ def _storm(facts: Facts, row: Row, *, subject: str, summary: str, hit: str) -> A
 
 
 def _unexplained(row: Row) -> str:
-    return f"{many(row['rebalances'], 'rebalance')}, {row['unexplained_rebalances']:,} of them unplanned"
+    return f"{count(row['rebalances'], 'rebalance')}, {row['unexplained_rebalances']:,} of them unplanned"
 
 
 def _different(row: Row) -> str:
@@ -117,7 +117,7 @@ def stale(facts: Facts, limits: Limits) -> list[Alert]:
             subject=SOURCE,
             severity=AlertSeverity.TICKET if sight.is_broker_there is False else AlertSeverity.PAGE,
             started_ms=sight.blind_since_ms,
-            summary=f"Regroup has seen nothing of {escaped(facts.cluster)} for more than {span(limits.stale_ms)}",
+            summary=f"Regroup has seen nothing of {escaped(facts.cluster)} for more than {duration(limits.stale_ms)}",
             description=(
                 f"Since {instant(sight.blind_since_ms)}: {defused(sight.why)}. The history is known {until}; until it "
                 "goes on, no group of this cluster is known to be healthy and no other alert is raised or resolved. "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import unicodedata
 from hashlib import sha256
-from urllib.parse import unquote_to_bytes
 
 MARKUP = frozenset("<>[]`@")
 """Mentions and links of Slack (`<!channel>`, `<@U1>`, `<url|text>`), Markdown's links and code, `@here`, HTML."""
@@ -19,17 +18,13 @@ LONGEST = 512
 
 
 def escaped(name: str) -> str:
-    """The name with markup, control and direction characters and `%` percent-encoded; `unescaped` gives it back.
+    """The name with markup, control and direction characters and `%` percent-encoded, which can be undone.
 
     One that is longer than `LONGEST` characters goes by its beginning and a hash, and does not come back.
     """
     if len(name) > LONGEST:
         name = f"{name[:64]}...{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
     return _encoded(name, MARKUP | {"%"})
-
-
-def unescaped(text: str) -> str:
-    return unquote_to_bytes(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 def defused(sentence: str) -> str:

@@ -7,9 +7,9 @@ from collections import Counter, defaultdict
 from pipelines.gold.alerts.alert import Alert, Facts, Limits, Row
 from pipelines.gold.alerts.burn import burning
 from pipelines.gold.alerts.escaping import escaped
-from pipelines.gold.alerts.words import amount, bounded, instant, span, suspected, worst
-from pipelines.gold.wording import many
+from pipelines.gold.alerts.words import instant, suspected, worst
 from schemas.states import AlertName, AlertSeverity, Evidence
+from schemas.written import amount, bounded, count, duration
 
 NAMED = 3
 """Instances named in a text."""
@@ -33,10 +33,10 @@ def _stuck(facts: Facts, row: Row, limits: Limits) -> Alert:
         subject=group,
         severity=AlertSeverity.PAGE,
         started_ms=since,
-        summary=f"Group {escaped(group)} has not finished a rebalance for more than {span(limits.stuck_ms)}",
+        summary=f"Group {escaped(group)} has not finished a rebalance for more than {duration(limits.stuck_ms)}",
         description=(
             f"A rebalance began by {instant(since)} and has not completed; the group is in {row['state']} with "
-            f"{many(row['member_count'] or 0, 'member')}, its last generation is {row['generation_id']}. "
+            f"{count(row['member_count'] or 0, 'member')}, its last generation is {row['generation_id']}. "
             f"{suspected(facts.causes.get(group))} Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
@@ -62,7 +62,7 @@ def _flapping(facts: Facts, group: str, rows: list[Row], departures: list[Row]) 
     for row in gone:
         times[row["instance"]] += row["times"]
     often = times.most_common(NAMED)
-    who = ", ".join(f"{escaped(name)} ({many(count, 'time')})" for name, count in often) or "not known"
+    who = ", ".join(f"{escaped(name)} ({count(many, 'time')})" for name, many in often) or "not known"
     grade = worst(row["evidence"] for row in gone)
     return Alert(
         name=AlertName.MEMBER_FLAPPING,
@@ -70,7 +70,7 @@ def _flapping(facts: Facts, group: str, rows: list[Row], departures: list[Row]) 
         subject=group,
         severity=AlertSeverity.TICKET,
         started_ms=since,
-        summary=f"{many(number, 'instance')} of group {escaped(group)} came and went at least 3 times in an hour",
+        summary=f"{count(number, 'instance')} of group {escaped(group)} came and went at least 3 times in an hour",
         description=(
             f"In the hour from {instant(since)}: went most often: {who}. {suspected(facts.causes.get(group))} "
             f"Evidence: {grade}."
@@ -96,10 +96,11 @@ def burn(facts: Facts, limits: Limits) -> list[Alert]:
                 subject=group,
                 severity=pair.severity,
                 started_ms=loss.windows[pair.short_ms].first_ms,
-                summary=f"Group {escaped(group)} lost {lost} resource-seconds in {span(pair.long_ms)}",
+                summary=f"Group {escaped(group)} lost {lost} resource-seconds in {duration(pair.long_ms)}",
                 description=(
                     f"That is {rates[0]} times what an availability of {limits.availability:.3%} allows, and "
-                    f"{rates[1]} times in the last {span(pair.short_ms)}, of {amount(stopped.resources)} resources. "
+                    f"{rates[1]} times in the last {duration(pair.short_ms)}, "
+                    f"of {amount(stopped.resources)} resources. "
                     f"{suspected(facts.causes.get(group))} Evidence: {Evidence.BOUNDED}."
                 ),
                 evidence=Evidence.BOUNDED,

@@ -18,24 +18,6 @@ def instant(ms: int) -> str:
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
-def span(ms: int) -> str:
-    """`40 s`, `5 min`, `6 h`, `3 d`: the largest unit of which there are two."""
-    for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000)):
-        if ms >= 2 * length or ms == length:
-            return f"{ms // length} {unit}"
-    return f"{ms // 1000} s"
-
-
-def amount(value: float) -> str:
-    return f"{value:,.1f}" if abs(value) < 99.95 else f"{value:,.0f}"
-
-
-def bounded(value: float, low: float, high: float) -> str:
-    """`61.0 [58.2 to 66.1]`; without brackets where the limits agree."""
-    first, last = amount(low), amount(high)
-    return amount(value) if first == last else f"{amount(value)} [{first} to {last}]"
-
-
 def worst(grades: Iterable[str]) -> Evidence:
     """The weakest of the grades; inferred where there is none."""
     return max((Evidence(grade) for grade in grades), key=GRADES.index, default=Evidence.INFERRED)

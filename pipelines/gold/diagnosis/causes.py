@@ -77,11 +77,6 @@ class Found:
     evidence: Evidence
     instances: tuple[str, ...] = ()
 
-    @property
-    def is_planned(self) -> bool:
-        """Set off by what a healthy group does, too: a deploy, scaling, a follow-up, probing."""
-        return self.set_off_by in NORMAL_CAUSES
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:

@@ -9,9 +9,10 @@ from pipelines.gold.announced import told
 from pipelines.gold.diagnosis.cases import Case, longest_run
 from pipelines.gold.diagnosis.turnover import crash_loop, deploy, poll_timeout, scaling, session_expiry, slow_joiner
 from pipelines.gold.memberships import number
-from pipelines.gold.wording import many, middle, period, spell, times, upper, who
+from pipelines.gold.wording import middle, period, times, upper, who
 from schemas.states import DiagnosisCause, GroupType, Trigger
 from schemas.thresholds import CONVERGED, HOUR_MS
+from schemas.written import count, duration
 
 METADATA_AGE_MS = 300_000
 """metadata.max.age.ms by default, in Java and (topic.metadata.refresh.interval.ms) in librdkafka."""
@@ -25,7 +26,7 @@ def explanation(case: Case) -> str:
 
 def _leader_flapping(case: Case) -> str:
     usual = period([g["joined_at"] for g in case.rows])
-    often = f"every {spell(usual)}" if usual is not None else times(len(case.rows))
+    often = f"every {duration(usual)}" if usual is not None else times(len(case.rows))
     is_aged = usual is not None and abs(usual - METADATA_AGE_MS) <= METADATA_AGE_MS / 10
     why = " that is metadata.max.age.ms, so brokers tell it different metadata" if is_aged else ""
     return (
@@ -49,10 +50,10 @@ def _coordinator(case: Case) -> str:
     ]
     stored = len(case.known.not_stored_at)
     parts = [
-        f"{many(len(case.rows), 'rebalance')} came right after the group's coordinator moved ({times(len(moved))})."
+        f"{count(len(case.rows), 'rebalance')} came right after the group's coordinator moved ({times(len(moved))})."
     ]
     if not moved:
-        parts = [f"{many(len(case.rows), 'rebalance')} came with assignments that could not be stored."]
+        parts = [f"{count(len(case.rows), 'rebalance')} came with assignments that could not be stored."]
     elif stored:
         parts.append(f"Assignments could not be stored {times(stored)}.")
     parts.append("That they follow from it is inferred from the time; the broker's log tells why it moved or failed.")
@@ -81,7 +82,7 @@ def _connect_delay(case: Case) -> str:
 
 def _probing(case: Case) -> str:
     usual = period([g["joined_at"] for g in case.rows])
-    often = f"every {spell(usual)}" if usual is not None else times(len(case.rows))
+    often = f"every {duration(usual)}" if usual is not None else times(len(case.rows))
     return (
         f"Kafka Streams looked whether its warm-up tasks had caught up, {often} (probing.rebalance.interval.ms, 10 min "
         "by default): normal while state is restored."
@@ -95,7 +96,7 @@ def _mixed_protocols(case: Case) -> str:
     if up or down:
         return (
             "Members of both protocols use the group: "
-            f"{many(up, 'upgrade')} to the consumer protocol, {many(down, 'downgrade')} from it."
+            f"{count(up, 'upgrade')} to the consumer protocol, {count(down, 'downgrade')} from it."
         )
     return (
         f"The assignor went back and forth, to {' and '.join(used)}: members are configured differently, or a deploy "

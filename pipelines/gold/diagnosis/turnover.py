@@ -9,16 +9,17 @@ from statistics import median
 from pipelines.gold.diagnosis.cases import Case
 from pipelines.gold.diagnosis.causes import never_leaves
 from pipelines.gold.diagnosis.departures import Departure, lasts_a_poll
-from pipelines.gold.wording import many, middle, period, spell, times, upper, who
+from pipelines.gold.wording import middle, period, times, upper, who
 from schemas.states import Evidence, GroupEventKind, Trigger
 from schemas.thresholds import PAUSED_LOOP_MS, SHORT_SESSION_MS, TOGETHER_MS
+from schemas.written import count, duration
 
 
 def poll_timeout(case: Case) -> str:
     gone = case.departures()
     if not gone:
         return (
-            f"{many(len(case.rows), 'rebalance')} followed members that did not join again within their "
+            f"{count(len(case.rows), 'rebalance')} followed members that did not join again within their "
             "max.poll.interval.ms; which they were is not recorded."
         )
     limits = sorted({d.membership.rebalance_timeout_ms for d in gone if d.membership.rebalance_timeout_ms})
@@ -49,7 +50,9 @@ def session_expiry(case: Case) -> str:
     parts = [f"The session{whose} of {who(d.instance.label for d in gone)} expired{every(gone)}."]
     parts.append(_together(case, gone) or _one_by_one(gone))
     if sessions and max(sessions) <= SHORT_SESSION_MS:
-        parts.append(f"A session.timeout.ms of {spell(max(sessions))} is short: since Kafka 3.0 the default is 45 s.")
+        parts.append(
+            f"A session.timeout.ms of {duration(max(sessions))} is short: since Kafka 3.0 the default is 45 s."
+        )
     if any(never_leaves(g) for g in case.rows):
         parts.append("Kafka Streams does not say that it leaves: a plain stop looks the same.")
     elif any(d.membership.group_instance_id for d in gone):
@@ -75,8 +78,8 @@ def _together(case: Case, gone: Sequence[Departure]) -> str | None:
             return "All members at once: the network to the coordinator, or its broker, rather than a member."
         hosts = {o.membership.client_host for o in near}
         if len(hosts) == 1 and any(one.client_host not in hosts for one in there):
-            return f"{many(len(near), 'member')} of host {min(hosts)} at once, others not: the host or its network."
-        return f"{many(len(near), 'member')} at once, on {many(len(hosts), 'host')}: something they share."
+            return f"{count(len(near), 'member')} of host {min(hosts)} at once, others not: the host or its network."
+        return f"{count(len(near), 'member')} at once, on {count(len(hosts), 'host')}: something they share."
     return None
 
 
@@ -112,9 +115,9 @@ def deploy(case: Case) -> str:
         often = f"{times(most)} at most" if most > 1 else "once each" if len(restarted) > 1 else "once"
         away = middle([max(0, d.away_ms or 0) for d in back])
         were = "was" if len(restarted) == 1 else "were"
-        parts.append(f"{len(restarted)} of {many(size, 'instance')} restarted, {often}, and {were} back after {away}.")
+        parts.append(f"{len(restarted)} of {count(size, 'instance')} restarted, {often}, and {were} back after {away}.")
     if replaced:
-        parts.append(f"{many(replaced, 'instance')} left as a new one came in its place.")
+        parts.append(f"{count(replaced, 'instance')} left as a new one came in its place.")
     if any(d.membership.how == GroupEventKind.SESSION_EXPIRED for d in gone):
         parts.append("They do not say that they leave, so their sessions had to expire; a death looks the same.")
     return " ".join([*parts, _pattern(gone, size, is_sure=case.is_announced)])
@@ -138,7 +141,7 @@ def scaling(case: Case) -> str:
     starts = sum(g["trigger"] == Trigger.FIRST_MEMBER for g in case.rows)
     stops = sum(bool(g["is_empty"]) for g in case.rows)
     again = f", {len(came) - new:,} came back after more than an hour" if len(came) > new else ""
-    parts = [f"{many(new, 'instance')} came that had not been seen before{again}, {left:,} left and stayed away."]
+    parts = [f"{count(new, 'instance')} came that had not been seen before{again}, {left:,} left and stayed away."]
     if starts:
         parts.append(f"The group started {times(starts)}.")
     if stops:
@@ -166,7 +169,7 @@ def slow_joiner(case: Case) -> str:
     behind = Counter(found.set_off_by for found in case.found)
     kinds = ", ".join(f"{cause.value.replace('_', ' ')} ({times(count)})" for cause, count in sorted(behind.items()))
     return (
-        f"Everybody waited for {who(case.names)}: {middle(waits)} (median), {spell(max(waits))} at most. "
+        f"Everybody waited for {who(case.names)}: {middle(waits)} (median), {duration(max(waits))} at most. "
         "It joins with its next poll, after its revocation callback; its own log tells which of them takes so long. "
         f"What began them: {kinds}."
     )
@@ -177,11 +180,11 @@ def every(gone: Sequence[Departure]) -> str:
     counted = Counter(d.instance.number for d in gone)
     often = min(counted, key=lambda n: (-counted[n], n))
     usual = period([d.at for d in gone if d.instance.number == often])
-    return "" if usual is None else f", every {spell(usual)}"
+    return "" if usual is None else f", every {duration(usual)}"
 
 
 def either(limits: Sequence[int]) -> str:
-    return spell(limits[0]) if limits[0] == limits[-1] else f"{spell(limits[0])} to {spell(limits[-1])}"
+    return duration(limits[0]) if limits[0] == limits[-1] else f"{duration(limits[0])} to {duration(limits[-1])}"
 
 
 def of(count: int, total: int) -> str:

@@ -11,10 +11,10 @@ from pipelines.gold.storms.differences import Difference
 from pipelines.gold.storms.storm_causes import Voice, spread, suspected
 from pipelines.gold.storms.storm_cost import Cost
 from pipelines.gold.storms.storms import Storm
-from pipelines.gold.wording import many
 from schemas.rows import CauseRow, DifferenceRow, MarkRow, StormRow
 from schemas.states import Evidence, StormScope
 from schemas.thresholds import MINUTE_MS
+from schemas.written import count
 
 SHOWN = 3
 NORMAL = "; normal"
@@ -129,13 +129,13 @@ def _causes(storm: Storm, facts: Facts) -> list[str]:
     judged = len({voice.group_id for voice in facts.voices})
     of = f" in {judged:,} of its {len(storm.group_ids):,} groups" if storm.scope == StormScope.FLEET else ""
     parts = [
-        f"{each.cause.says.removesuffix(NORMAL)}: {many(each.rebalances, 'rebalance')}"
-        + (f" of {many(each.groups, 'group')}" if storm.scope == StormScope.FLEET else "")
+        f"{each.cause.says.removesuffix(NORMAL)}: {count(each.rebalances, 'rebalance')}"
+        + (f" of {count(each.groups, 'group')}" if storm.scope == StormScope.FLEET else "")
         for each in spread(facts.voices)[:SHOWN]
     ]
     voices = "groups" if storm.scope == StormScope.FLEET else "rebalances"
     said = f"{cause.says.removesuffix(NORMAL)} ({score:.0%} of these {voices}{_most_often(storm)})"
-    out = [f"Suspected, by the diagnoses of {many(len(facts.voices), 'rebalance')}{of}: {said}."]
+    out = [f"Suspected, by the diagnoses of {count(len(facts.voices), 'rebalance')}{of}: {said}."]
     return out if len(parts) == 1 else [*out, f"Causes: {'; '.join(parts)}."]
 
 

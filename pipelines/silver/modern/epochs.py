@@ -38,7 +38,6 @@ class Seat:
     assignor: str | None
     is_classic: bool
     owns_on_rejoin: bool
-    topology_epoch: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,6 @@ def seat(record: Record, value: Mapping[str, Any]) -> Seat:
         is_classic=classic is not None,
         # A cooperative client lists what it keeps whenever it joins again (KIP-429), and the record follows.
         owns_on_rejoin=any(isinstance(blob, dict) and blob.get("ownedPartitions") for blob in blobs),
-        topology_epoch=value.get("topologyEpoch"),
     )
 
 

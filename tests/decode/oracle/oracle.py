@@ -12,8 +12,8 @@ from typing import Any
 
 from jobs.setup.jars import jars
 from jobs.setup.java import java
-from pipelines.member_blobs import decode_assignment, decode_subscription
-from pipelines.record_decoding import Decoded, decode_record
+from pipelines.decoding.member_blobs import decode_assignment, decode_subscription
+from pipelines.decoding.record_decoding import Decoded, decode_record
 from schemas.records import KINDS, Struct, Type
 from schemas.states import QuarantineReason
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from pipelines.decoding.member_blobs import closed_if_too_large, decode_assignment, decode_subscription, opaque
+from pipelines.decoding.wire import Reader, WireError, reader, whole
 from pipelines.limits import RESOURCES
-from pipelines.member_blobs import closed_if_too_large, decode_assignment, decode_subscription, opaque
-from pipelines.wire import Reader, WireError, reader, whole
 from schemas.records import EARLY_ACCESS, KINDS
 from schemas.states import QuarantineReason
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipelines.wire import Reader, WireError, reader
+from pipelines.decoding.wire import Reader, WireError, reader
 from schemas import member_blobs as facts
 from schemas.member_blobs import BlobField
 from schemas.records import Maybe, Type
@@ -19,7 +19,7 @@ from schemas.states import QuarantineReason
 Blob = dict[str, Any]
 Field = tuple[str, Reader, int, int]
 
-DEEPEST_JSON = 64
+MOST_BRACKETS = 64
 """Brackets in a registry's JSON, which has four: deeper text could be read here but not be written again."""
 
 
@@ -164,7 +164,7 @@ def _registry(names: Sequence[str]) -> Callable[[bytes, str | None], Blob]:
     """Of the JSON object only these names: others are a stranger's, and might pass for fields of another protocol."""
 
     def read(raw: bytes, _: str | None) -> Blob:
-        if raw.count(b"{") + raw.count(b"[") > DEEPEST_JSON:
+        if raw.count(b"{") + raw.count(b"[") > MOST_BRACKETS:
             raise WireError(QuarantineReason.INVALID_VALUE, "more brackets than a schema registry writes")
         try:
             found = {name: stated for name, stated in json.loads(raw).items() if name in names}

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.record_decoding import Quarantined, decode_record
-from pipelines.wire import uuid_bytes
+from pipelines.decoding.record_decoding import Quarantined, decode_record
+from pipelines.decoding.wire import uuid_bytes
 from schemas.states import QuarantineReason
 
 _KEY = b"\x00\x01" + b"\x00\x00" * 2 + b"\x00" * 4

@@ -1,0 +1,15 @@
+"""One record of a Kafka topic, whichever source it was read from."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class SourceRecord(NamedTuple):
+    """One record as Kafka delivers it; `timestamp_ms` is negative where it has none, a null value is a tombstone."""
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None

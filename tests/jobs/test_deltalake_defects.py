@@ -1,0 +1,34 @@
+"""Defects of deltalake that the writer of local tables works around. A test that fails here after an upgrade says that
+the defect is mended: then look whether the workaround can go (docs/decisions/003-written-without-spark.md).
+"""
+
+from __future__ import annotations
+
+import json
+
+import deltalake
+import pyarrow as pa
+import pytest
+from deltalake.exceptions import DeltaError
+
+
+def test_of_two_compactions_of_the_same_files_both_win(tmp_path) -> None:
+    """`jobs.tables.local_rewrite` commits only if nobody did meanwhile."""
+    for number in range(4):
+        deltalake.write_deltalake(tmp_path, pa.table({"n": [number]}), mode="append")
+    first, second = deltalake.DeltaTable(tmp_path), deltalake.DeltaTable(tmp_path)
+    first.optimize.compact()
+    second.optimize.compact()
+    assert 8 == deltalake.DeltaTable(tmp_path).to_pyarrow_table().num_rows, "every row is there twice"
+
+
+def test_a_clustered_table_cannot_be_appended_to(tmp_path) -> None:
+    """`jobs.tables.conflicts.is_local` asks a table which engine writes it. delta-rs issue 1626 is about reading one."""
+    deltalake.write_deltalake(tmp_path, pa.table({"n": [1]}))
+    commit = tmp_path / "_delta_log" / f"{1:020}.json"
+    features = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering", "domainMetadata"]}
+    domain = {"domain": "delta.clustering", "configuration": '{"clusteringColumns":[["n"]]}', "removed": False}
+    commit.write_text("\n".join(json.dumps(each) for each in ({"protocol": features}, {"domainMetadata": domain})))
+    assert 1 == deltalake.DeltaTable(tmp_path).to_pyarrow_table().num_rows
+    with pytest.raises(DeltaError, match=r"clustering|Clustered"):
+        deltalake.write_deltalake(tmp_path, pa.table({"n": [2]}), mode="append")
