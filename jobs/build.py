@@ -21,8 +21,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.analyze import analyze
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
+from jobs.config.terminal import say
 from jobs.processes.held import hold
-from jobs.processes.terminal import say
 from jobs.retention.retention import has_settled, unsettled, with_settled
 from jobs.silver import awaited
 from jobs.silver.awaited import GROUP

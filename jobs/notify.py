@@ -22,9 +22,9 @@ from jobs.alerting.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
 from jobs.alerting.metrics import MetricsServer, groups_named, metrics
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Settings
+from jobs.config.terminal import say
 from jobs.kafka.topic_watch import TopicWatch
 from jobs.processes.held import hold
-from jobs.processes.terminal import say
 from jobs.tables.create_tables import create
 from pipelines.gold.alerts.alert import Facts, Limits
 from pipelines.gold.alerts.incidents import carried, key_of

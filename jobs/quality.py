@@ -17,13 +17,13 @@ from typing import Any
 from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import LocalLake, Row
-from dashboards.queries.health_store import HealthStore
+from dashboards.lake.quality_results import newest_results
 from jobs.checks.quality_docs import Looked, escaped, write_docs
 from jobs.checks.quality_rows import Version, batches, engine, lone
 from jobs.checks.quality_suite import Suite
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.processes.terminal import say
+from jobs.config.terminal import say
 from jobs.tables import small_table
 from jobs.tables.engine import show_files
 from schemas.operations import QUALITY_RESULTS
@@ -156,7 +156,7 @@ class Quality:
         show_files(connection, "looked", version.table, sorted(looked))
 
     def _standing(self) -> list[Row]:
-        return HealthStore(LocalLake(self.warehouse, fresh_seconds=0)).results()
+        return newest_results(LocalLake(self.warehouse, fresh_seconds=0))
 
     def _tell(self, table: Table, found: Iterable[Row]) -> None:
         rows = list(found)

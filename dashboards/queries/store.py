@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.lake.lake import Parameter, Row, Rows
+from dashboards.lake.lake import Parameter, Row, Rows, moment
 from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
 from dashboards.queries.fleet_queries import CELLS, FLEET
-from dashboards.queries.gold_store import moment, within
+from dashboards.queries.gold_store import within
 from dashboards.queries.group_queries import (
     AFTER,
     BEFORE,
@@ -30,6 +30,8 @@ from dashboards.queries.group_queries import (
     GENERATIONS,
     GROUP,
     HAS_GAPS,
+    LINE_ROWS,
+    LINES,
     MEMBERS,
     NEIGHBOURS,
     STALLS,
@@ -37,7 +39,6 @@ from dashboards.queries.group_queries import (
 from dashboards.queries.lag_store import LagStore
 from dashboards.queries.move_queries import MET, MOVE_ROWS, MOVE_SAMPLES, MOVES, PROGRESS
 from dashboards.urlstate import Window
-from dashboards.views.log_sources import LINE_ROWS, LINES
 from schemas.silver import SILVER
 from schemas.states import StallCause
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from dashboards.lake.lake import Lake, Parameter
-from dashboards.queries.gold_store import moment
+from dashboards.lake.lake import Lake, Parameter, moment
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.covered import Covered
 from jobs.tables.delta_io import table_path

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import Producer
 
+from jobs.config.terminal import say
 from jobs.lab import churn
 from jobs.lab.cluster import Cluster
 from jobs.lab.members import Group, GroupPlan
 from jobs.lab.other_members import JavaPlan
 from jobs.lab.scenarios import Scenario, chosen
-from jobs.processes.terminal import say
 
 if TYPE_CHECKING:
     import argparse
