@@ -25,6 +25,7 @@ class Timeline:
     base: Base | None
     quiet_ms: int
     ownership: Ownership
+    workers: WorkerLog
     out: dict[str, list[dict[str, Any]]]
     incarnation: int = 0
     number: int | None = None
@@ -41,7 +42,8 @@ class Timeline:
             history=history,
             base=base,
             quiet_ms=quiet_ms,
-            ownership=Ownership(history.commits, WorkerLog(history.worker_lines)),
+            ownership=Ownership(history.commits),
+            workers=WorkerLog(history.worker_lines),
             out={table.name: [] for table in SILVER},
             incarnation=base.incarnation if base else 0,
         )
