@@ -26,7 +26,7 @@ from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
 from dashboards.lake.readers import ReadersLake, stated_in
 from dashboards.lake.without_pandas import without_pandas
 from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
-from dashboards.queries.store import Span, Store
+from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import duration, instant, visible
 from dashboards.views.components import aria, empty
 from dashboards.views.ranges import keyed
@@ -280,7 +280,7 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
         return [empty("missing", "Something went wrong", text, *ways)], None, [broken]
 
 
-def freshness(span: Span | None, now: int, cluster: str = "") -> list[Component]:
+def freshness(span: KnownSpan | None, now: int, cluster: str = "") -> list[Component]:
     """How old the newest record is, of this cluster or, without one, of that which is furthest behind; loud when that
     is long.
     """

@@ -35,7 +35,7 @@ from jobs.silver.build_reassignments import (
 from jobs.silver.group_limits import group_limits
 from jobs.silver.release import release, reopen
 from jobs.silver.silver_tasks import Making, silver_by_tasks
-from jobs.silver.standing import FEW_GROUPS, Frames, Standing
+from jobs.silver.standing import FEW_GROUPS, Frames, SilverInputs
 from jobs.silver.topic_names import with_named
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.spark import for_few_rows, session
@@ -138,13 +138,13 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
 
 def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table) -> None:
     warehouse = settings.warehouse
-    told = _Change(*Standing(spark=spark, warehouse=warehouse, touched=new).committing())
+    told = _Change(*SilverInputs(spark=spark, warehouse=warehouse, touched=new).committing())
     # Arrow joins no columns of lists.
     rest = new.drop_columns("committed").join(told.new.select(GROUP), GROUP, join_type="left anti")
     if not rest.num_rows:
         replace_rows(spark, told.old, told.new, table_path(warehouse, GROUPS), GROUPS)
         return
-    standing = Standing(spark=spark, warehouse=warehouse, touched=rest)
+    standing = SilverInputs(spark=spark, warehouse=warehouse, touched=rest)
     stand = standing.restarts()
     rebuilt = _rebuilt(standing, stand, Making.of(settings))
 
@@ -192,7 +192,7 @@ class _Change:
         return _Change(old, new)
 
 
-def _rebuilt(standing: Standing, stand: pa.Table, making: Making) -> Mapping[Table, NewRows]:
+def _rebuilt(standing: SilverInputs, stand: pa.Table, making: Making) -> Mapping[Table, NewRows]:
     """The rows of silver that what follows on `stand` makes, in files only where all that they replace may go."""
     warehouse = standing.warehouse
     if (history := standing.history(stand)) is not None:

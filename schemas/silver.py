@@ -16,7 +16,7 @@ GENERATIONS = Table(
         incarnation          | INT       | 0, 1, ...: +1 each time the id starts anew
         generation_id        | INT       | Generation, or group epoch
         joined_at            | TIMESTAMP | End of the join phase (generation bump); KIP-848: the epoch bump
-        outcome              | STRING    | schemas.states.Outcome: completed, empty, overtaken or open
+        outcome              | STRING    | schemas.states.GenerationOutcome: completed, empty, overtaken or open
         group_type           | STRING    | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
         group_protocol       | STRING    | schemas.states.GroupProtocol: classic, consumer (KIP-848), streams (KIP-1071) or share (KIP-932)
         protocol_type        | STRING    | As in the record: consumer, connect, sr, ...

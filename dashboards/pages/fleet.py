@@ -13,7 +13,7 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake.lake import Row
 from dashboards.queries.fleet_queries import where
-from dashboards.queries.store import ORDERS, Span, Store, Wanted
+from dashboards.queries.store import ORDERS, KnownSpan, Store, Wanted
 from dashboards.text import ABSENT, amount, between, bounded, clock, count, duration, instant, span, visible
 from dashboards.urlstate import ALL, LONGEST_ID, State, Window, window
 from dashboards.views.components import (
@@ -193,7 +193,7 @@ def _no_rows(state: State) -> Component:
     )
 
 
-def _unobserved(state: State, seen: Span) -> Component:
+def _unobserved(state: State, seen: KnownSpan) -> Component:
     return empty(
         "unobserved",
         "Not observed in this range",
@@ -202,7 +202,7 @@ def _unobserved(state: State, seen: Span) -> Component:
     )
 
 
-def _tiles(totals: Row, seen: Span, view: Window, now: int) -> Component:
+def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
     limits = span(amount(totals["lost_min"]), amount(totals["lost_max"])) if totals["lost_max"] else "none"
     is_seen = seen.last_at >= view.start
     not_known = f"state of {seen.unknown:,} not observed" if seen.unknown else "every state known"
@@ -229,7 +229,7 @@ def _tiles(totals: Row, seen: Span, view: Window, now: int) -> Component:
     )
 
 
-def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Span) -> Component:
+def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: KnownSpan) -> Component:
     worst = groups
     cells = store.cells(view, BINS, [(g["cluster"], g["group_id"]) for g in worst])
     total = sum(c["rebalances"] for c in cells)

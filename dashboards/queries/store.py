@@ -78,7 +78,7 @@ LIMIT $cap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class KnownSpan:
     """What the tables hold. `last_at` is the newest record known, `until` the newest of each cluster: what a cluster
     did after its own is not known, whatever was read of others.
     """
@@ -156,7 +156,7 @@ class Store(LagStore):
         versions = self.versions()
         return all(table.name in versions for table in SILVER)
 
-    def span(self, cluster: str = "") -> Span | None:
+    def span(self, cluster: str = "") -> KnownSpan | None:
         """Of one cluster or of all; None while nothing has been observed."""
         of = [row for row in self._ask(SPAN, ("groups",), CLUSTERS) if cluster in ("", row["cluster"])]
         rows = [row for row in of if row["first_at"] is not None and row["last_at"] is not None]
@@ -167,7 +167,9 @@ class Store(LagStore):
             if row["cluster"] in until and row["last_at"] is not None:
                 until[row["cluster"]] = max(until[row["cluster"]], row["last_at"])
         counts = {name: sum(row[name] for row in of) for name in ("groups", "rebalancing", "unknown")}
-        return Span(first_at=min(row["first_at"] for row in rows), last_at=max(until.values()), until=until, **counts)
+        return KnownSpan(
+            first_at=min(row["first_at"] for row in rows), last_at=max(until.values()), until=until, **counts
+        )
 
     def totals(self, window: Window) -> Row:
         """`rebalances`, `lost`, `lost_min`, `lost_max` (resource-seconds) of all groups."""

@@ -26,7 +26,7 @@ from jobs.gold.gold_inputs import PLACES, files_of, gold_stored
 from jobs.gold.replaying import Replaying
 from jobs.gold.storms import update_storms
 from jobs.tables.as_of import opened
-from jobs.tables.changed_rows import GoneError, Stand, changed
+from jobs.tables.changed_rows import GoneError, TableSnapshot, changed
 from jobs.tables.delta_io import checkpoint_path, read, table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import rows
@@ -85,7 +85,7 @@ def analyze_part(
     with reading or nullcontext():
         known = _known(warehouse)
         versions = {t: opened(warehouse, t) for t in INPUTS}
-        standing = {t.name: Stand.of(version) for t, version in versions.items()}
+        standing = {t.name: TableSnapshot.of(version) for t, version in versions.items()}
         now = {
             "standing": standing,
             "told": {"observed": known.observed, "terms": asdict(terms), "tables": sorted(PLACES)},
@@ -204,7 +204,7 @@ def _all(warehouse: Path) -> Iterator[Change]:
 def _touched(
     warehouse: Path,
     before: Mapping[str, Any],
-    standing: Mapping[str, Stand],
+    standing: Mapping[str, TableSnapshot],
     known: Known,
     tables: Sequence[Table],
 ) -> Iterator[Change]:
@@ -217,7 +217,7 @@ def _touched(
         yield from _announced(warehouse, {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known)))
     for table in INPUTS:
         try:
-            then = Stand(*before["standing"][table.name])
+            then = TableSnapshot(*before["standing"][table.name])
             changes = changed(table.names, TIMES[table.name], then, standing[table.name])
         except GoneError:
             yield from _all(warehouse)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from pipelines.silver.generations import Generation, Replacement
-from pipelines.silver.history import Commits, Point, Position, Resource
+from pipelines.silver.history import CommitHistory, Point, Position, Resource
 from pipelines.silver.stops import APPEND_MS, GenerationContext, GenerationStops, Stop
 from schemas.states import Evidence, RebalanceMode, StallCause
 
@@ -75,7 +75,7 @@ class Held:
 class Ownership:
     """Who has what, from one protocol to the next."""
 
-    def __init__(self, commits: Commits) -> None:
+    def __init__(self, commits: CommitHistory) -> None:
         self.commits = commits
         self.incarnation = 0
         self.held: dict[Resource, Held] = {}

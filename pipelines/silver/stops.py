@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pipelines.silver.generations import Generation, Member, Replacement
-from pipelines.silver.history import ROUND_MS, Commits, Event, Position, Resource, Segment
+from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
 from pipelines.silver.lines import Story
 from pipelines.silver.workers import WorkerLog
 from schemas.coordinator_log import EventKind
@@ -84,12 +84,12 @@ class Work(NamedTuple):
         return self.stopped != self.last
 
 
-def work(commits: Commits, resources: Iterable[Resource], since: int, after: Position, before: Position) -> Work:
+def work(commits: CommitHistory, resources: Iterable[Resource], since: int, after: Position, before: Position) -> Work:
     """Commits for `resources` between two group records; `since` is when the member got them."""
     return work_of([s for r in resources if (s := commits.segment(r, after, before))], since)
 
 
-def work_of(segments: Sequence[Segment], since: int) -> Work:
+def work_of(segments: Sequence[CommitSegment], since: int) -> Work:
     """Of one member, each segment from when it got the resource."""
     if not segments:
         return Work(since=since)
@@ -111,7 +111,7 @@ def work_of(segments: Sequence[Segment], since: int) -> Work:
     return Work(since=since, last=last, before=before_last, explained=explained, repeated_at=repeated_at)
 
 
-def _repeated_at(segments: Sequence[Segment]) -> int | None:
+def _repeated_at(segments: Sequence[CommitSegment]) -> int | None:
     """When the last round of commits was, if it made no progress anywhere and the round before it did."""
     last = max(s.last.at for s in segments)
     ending = [s for s in segments if s.last.at >= last - ROUND_MS]
@@ -121,12 +121,12 @@ def _repeated_at(segments: Sequence[Segment]) -> int | None:
     return last if progressed else None
 
 
-def _shortened(segment: Segment) -> Segment:
+def _shortened(segment: CommitSegment) -> CommitSegment:
     assert segment.before_last is not None
     return segment._replace(third_last=None, before_last=segment.third_last, last=segment.before_last)
 
 
-def work_by_member(previous: Generation | None, commits: Commits, before: Position) -> dict[str, Work]:
+def work_by_member(previous: Generation | None, commits: CommitHistory, before: Position) -> dict[str, Work]:
     """What each final member of a generation committed in it, up to the group record at `before`."""
     if previous is None:
         return {}
@@ -139,7 +139,7 @@ def work_by_member(previous: Generation | None, commits: Commits, before: Positi
     return {m: work(commits, mine, at, after, before) for m, (after, at, mine) in since.items()}
 
 
-class Departure(NamedTuple):
+class MemberDeparture(NamedTuple):
     """Why a member of the generation before is not in this one; `line` is None where only its absence tells."""
 
     member: Member
@@ -159,8 +159,8 @@ class Departure(NamedTuple):
         return silent >= self.member.rebalance_timeout_ms - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
 
 
-def departure(member: Member, story: Story) -> Departure:
-    return Departure(member=member, line=story.departed.get(member.member_id))
+def departure(member: Member, story: Story) -> MemberDeparture:
+    return MemberDeparture(member=member, line=story.departed.get(member.member_id))
 
 
 class MemberStop(NamedTuple):
@@ -197,7 +197,7 @@ class GenerationContext(NamedTuple):
 
 
 def generation_contexts(
-    generations: Sequence[Generation], stories: Iterable[Story], commits: Commits, workers: WorkerLog
+    generations: Sequence[Generation], stories: Iterable[Story], commits: CommitHistory, workers: WorkerLog
 ) -> list[GenerationContext]:
     """Return the context of each generation; `stories` are their log lines, in the same order."""
     contexts = []
@@ -238,7 +238,7 @@ def _unasked(g: Generation) -> Stop | None:
     return Stop.within(g.previous.synced_at, g.joined_at, g.joined_at, Evidence.INFERRED)
 
 
-def _absent(gone: Departure, done: Work, g: Generation, workers: WorkerLog) -> MemberStop:
+def _absent(gone: MemberDeparture, done: Work, g: Generation, workers: WorkerLog) -> MemberStop:
     """The stop of a member that is not in this generation."""
     assert g.previous is not None
     began = workers.logged_at(gone.member.member_id, g.previous, EventKind.WORKER_STOPPING)
@@ -276,7 +276,7 @@ def _stayed(member_id: str, done: Work, story: Story, g: Generation) -> Stop:
     return Stop.within(max(start.at, done.surely), g.joined_at, done.stopped or done.last, _grade(done))
 
 
-def _departed(gone: Departure, done: Work, g: Generation) -> Stop:
+def _departed(gone: MemberDeparture, done: Work, g: Generation) -> Stop:
     """A member that is not in the next generation: it left, was expelled, died, or (no line) any of these."""
     line, last = gone.line, done.last
     if gone.was_poll_timeout(done):
@@ -308,13 +308,13 @@ def _expired(member: Member, line: Event, done: Work) -> Stop:
     )
 
 
-def _halted(began: int, gone: Departure, g: Generation) -> Stop:
+def _halted(began: int, gone: MemberDeparture, g: Generation) -> Stop:
     """A Connect worker that logged when it began to stop all it ran, and left when it had."""
     until = g.joined_at if gone.line is None else gone.line.until
     return Stop.within(min(began, until), until, began, Evidence.OBSERVED)
 
 
-def _replaced(g: Generation, change: Replacement, commits: Commits) -> Stop:
+def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Stop:
     """A static member whose new process came: the old one stopped after its last work, politely or not."""
     at = change.record.at if change.record.at is not None else g.synced_at
     done = work_by_member(g, commits, change.record.position)[change.old]

@@ -26,7 +26,7 @@ from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, QUA
 from tests.source.hostile_messages import HARMLESS, HOSTILE, good
 from tests.waiting import wait_until
 
-READING = event_batch.Reading(cluster="c", topic="t", layout="default", zone="UTC")
+READING = event_batch.TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
 _numbers = itertools.count()
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.alerts import clusters, groups
-from pipelines.gold.alerts.alert import CLUSTER, Alert, Facts, Limits
+from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts
 from schemas.states import AlertName, StormScope
 
-RULES: dict[AlertName, Callable[[Facts, Limits], list[Alert]]] = {
+RULES: dict[AlertName, Callable[[Facts, AlertLimits], list[Alert]]] = {
     AlertName.REBALANCE_STORM: clusters.storm,
     AlertName.GROUP_STUCK_REBALANCING: groups.stuck,
     AlertName.MEMBER_FLAPPING: groups.flapping,
@@ -35,7 +35,7 @@ class Verdict:
     unknown: frozenset[AlertName]
 
 
-def evaluate(facts: Facts, limits: Limits) -> Verdict:
+def evaluate(facts: Facts, limits: AlertLimits) -> Verdict:
     """Which alerts hold. What a storm of the whole fleet explains is not raised beside it, and not resolved by it."""
     unknown = frozenset(name for name in RULES if not _is_known(name, facts, limits))
     found = [alert for name, rule in RULES.items() if name not in unknown for alert in rule(facts, limits)]
@@ -44,7 +44,7 @@ def evaluate(facts: Facts, limits: Limits) -> Verdict:
     return Verdict(cluster=facts.cluster, alerts=kept, unknown=unknown)
 
 
-def _is_known(name: AlertName, facts: Facts, limits: Limits) -> bool:
+def _is_known(name: AlertName, facts: Facts, limits: AlertLimits) -> bool:
     if name is AlertName.REBALANCE_TELEMETRY_STALE:
         return facts.sight.is_certain
     if name is AlertName.REASSIGNMENT_STALLED:
