@@ -23,7 +23,7 @@ from pipelines.bronze_batch import Records, bronze
 from pipelines.coverage import Span
 from pipelines.decoding.record_decoding import Decoded, decode_record
 from pipelines.decoding.source_record import SourceRecord
-from pipelines.event_batch import Reading
+from pipelines.event_batch import TopicReader
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from tests.decode.oracle.oracle import compared, kafka_reads
 
@@ -47,7 +47,7 @@ def _of_records(records: Records) -> Counter[str]:
     return told + Counter({"decoded": commits + len(rows[COORDINATOR_RECORDS.name])})
 
 
-_READING = Reading(cluster="c", topic="t", layout="default", zone="UTC")
+_READING = TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
 
 
 def _of_messages(records: Records) -> Counter[str]:

@@ -27,8 +27,8 @@ from pipelines.arrow_types import stored
 from pipelines.bronze_batch import Records, bronze
 from pipelines.coverage import Span
 from pipelines.decoding.source_record import SourceRecord
-from pipelines.event_batch import Reading
-from pipelines.gold.advice.latencies import Broker
+from pipelines.event_batch import TopicReader
+from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.rows import Terms, gold_rows
 from pipelines.gold.storms.lasting import Looked
 from pipelines.gold.storms.shakes import shakes
@@ -306,7 +306,7 @@ def _layers(records: list[tuple[int, bytes, bytes]], messages: list[bytes]) -> M
 def _gold(silver: GroupHistory, announced: list[MarkRow]) -> Iterable[Sequence[Mapping[str, Any]]]:
     until = max(g["joined_at"] for g in silver["generations"])
     yield from gold_rows(
-        "c", GROUP, silver, broker=Broker(), terms=Terms(), since_ms=0, until_ms=until, marks=announced
+        "c", GROUP, silver, broker=BrokerSettings(), terms=Terms(), since_ms=0, until_ms=until, marks=announced
     ).values()
     shaken = shakes(GROUP, silver["generations"], silver["group_events"])
     looked = Looked(cluster="c", stored=[], since_ms=0, first_seen_at={GROUP: BEGIN_MS})
@@ -315,7 +315,7 @@ def _gold(silver: GroupHistory, announced: list[MarkRow]) -> Iterable[Sequence[M
 
 
 def _events(messages: list[bytes]) -> dict[str, pa.StructArray]:
-    reading = Reading(cluster="c", topic="t", layout="default", zone="UTC")
+    reading = TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
     span = Span(partition=0, log_epoch=0, from_offset=0, to_offset=len(messages))
     records = (SourceRecord(0, at, BEGIN_MS, None, message) for at, message in enumerate(messages))
     return reading(Records.of(records, 0), {0: span})

@@ -24,7 +24,7 @@ from deltalake import DeltaTable
 
 from jobs.lab import churn
 from jobs.lab.lab import Lab
-from jobs.lab.members import ConsumerPlan, Group
+from jobs.lab.members import ConsumerPlan, RunningGroup
 from jobs.lab.scenarios import Scenario
 from jobs.tables.delta_io import table_path
 from schemas.gold import STORMS
@@ -35,7 +35,7 @@ WARM_S, APART_S, AFTER_S = 75.0, 75.0, 100.0
 
 
 def later(seconds: float) -> churn.Script:
-    def script(group: Group, rng: Random) -> Iterator[float]:
+    def script(group: RunningGroup, rng: Random) -> Iterator[float]:
         yield seconds
         yield from churn.crash_loop(group, rng)
 

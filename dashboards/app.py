@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from threading import Thread
 from typing import Any, Protocol
@@ -25,8 +26,8 @@ from dashboards.lake.folder import not_a_folder
 from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
 from dashboards.lake.readers import ReadersLake, stated_in
 from dashboards.lake.without_pandas import without_pandas
-from dashboards.pages import advice, fleet, group, health, reassignments, rebalance, storms
-from dashboards.queries.store import Span, Store
+from dashboards.pages import fleet
+from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import duration, instant, visible
 from dashboards.views.components import aria, empty
 from dashboards.views.ranges import keyed
@@ -43,16 +44,7 @@ from dashboards.zone import told_in, zone
 from schemas.visible import visible_stream
 
 LOG = logging.getLogger(__name__)
-PAGES = {
-    "fleet": fleet.render,
-    "group": group.render,
-    "rebalance": rebalance.render,
-    "storms": storms.render,
-    "reassignments": reassignments.render,
-    "advice": advice.render,
-    "health": health.render,
-}
-PLACES = (("fleet", "g f"), ("storms", "g s"), ("advice", "g a"), ("reassignments", "g r"), ("health", "g h"))
+RENDER = {page.name: import_module(f"dashboards.pages.{page.name}").render for page in urlstate.PAGES}
 TOOLS = (
     ("u", "UTC", "Zone of all times: UTC or this browser's (U)"),
     ("p", "Pause", "Pause updates (P)"),
@@ -62,8 +54,7 @@ TOOLS = (
     ("?", "?", "All keys (?)"),
 )
 """Key, words and title of what acts on every page; the files in assets/ carry it out."""
-TIMELESS = ("advice", "rebalance")
-"""Pages that show no range: they stay as they are until a table changes, with what is folded out in them."""
+TIMELESS = tuple(page.name for page in urlstate.PAGES if not page.has_range)
 TICK_MS = 5_000
 STALE_MS = 60_000
 """A newest record older than this is told: either nothing was written, or nobody reads."""
@@ -229,7 +220,7 @@ def _stranger(access: Access) -> list[Component]:
 def places(state: urlstate.State) -> list[Component]:
     """Where the pages are; they keep the range and the zone."""
     brand = html.Span(dcc.Link([html.Span(className="mark"), "Regroup"], href=state.href("fleet"), className="brand"))
-    return [brand, *(_place(state, name, key) for name, key in PLACES)]
+    return [brand, *(_place(state, name, key) for name, key, _ in urlstate.PAGES if key is not None)]
 
 
 def _place(state: urlstate.State, name: str, key: str) -> Component:
@@ -261,7 +252,7 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
             return [empty("missing", "No such page", "There is no page at this address.", lost)], made_from, ""
         notices = [html.P(text, className="notice", role="alert") for text in state.notices]
         return (
-            [html.Div(notices), *PAGES[state.page](store, state, now)],
+            [html.Div(notices), *RENDER[state.page](store, state, now)],
             made_from,
             freshness(span, now, state.cluster),
         )
@@ -279,7 +270,7 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
         return [empty("missing", "Something went wrong", text, *ways)], None, [broken]
 
 
-def freshness(span: Span | None, now: int, cluster: str = "") -> list[Component]:
+def freshness(span: KnownSpan | None, now: int, cluster: str = "") -> list[Component]:
     """How old the newest record is, of this cluster or, without one, of that which is furthest behind; loud when that
     is long.
     """

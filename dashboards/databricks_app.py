@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from dashboards.app import serve
-from dashboards.lake.databricks_connection import lake
+from dashboards.lake.databricks_tables import lake
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import LakeError
 from dashboards.lake.readers import stated_in

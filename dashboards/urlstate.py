@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import sha256
+from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 from dashboards.zone import instants_of, known, told_in
@@ -29,15 +30,32 @@ LONGEST_ID = 512
 """Servers cap request lines near 4 KiB, and Kafka allows ids of 32 KiB: longer ids go by their hash, as `gid`."""
 
 LANES_PINNED = 12
-PATHS = {
-    "/": "fleet",
-    "/group": "group",
-    "/rebalance": "rebalance",
-    "/storms": "storms",
-    "/reassignments": "reassignments",
-    "/advice": "advice",
-    "/health": "health",
-}
+
+
+class Page(NamedTuple):
+    """A page, named as its module in `dashboards.pages`, whose `render` makes it.
+
+    `key` opens it and is None for a page that only links lead to. `has_range` is False for a page that shows no range:
+    it stays as it is until a table changes, with what is folded out in it.
+    """
+
+    name: str
+    key: str | None = None
+    has_range: bool = True
+
+
+PAGES = (
+    Page("fleet", "g f"),
+    Page("group"),
+    Page("rebalance", has_range=False),
+    Page("storms", "g s"),
+    Page("advice", "g a", has_range=False),
+    Page("reassignments", "g r"),
+    Page("health", "g h"),
+)
+"""The one list of pages; the first is the start page, those with a key are in the menu, in this order."""
+
+PATHS = {f"/{page.name}" if position else "/": page.name for position, page in enumerate(PAGES)}
 MOMENT = re.compile(r"[0-9]{1,15}")
 WALL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3})?)?")
 """As browsers send a `datetime-local` field."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.processes.terminal import say
+from jobs.config.terminal import say
 
 FOLDER = Path(__file__).parent.parent / "bench"
 

@@ -21,8 +21,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from jobs.analyze import analyze
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
+from jobs.config.terminal import say
 from jobs.processes.held import hold
-from jobs.processes.terminal import say
 from jobs.retention.retention import has_settled, unsettled, with_settled
 from jobs.silver import awaited
 from jobs.silver.awaited import GROUP
@@ -35,7 +35,7 @@ from jobs.silver.build_reassignments import (
 from jobs.silver.group_limits import group_limits
 from jobs.silver.release import release, reopen
 from jobs.silver.silver_tasks import Making, silver_by_tasks
-from jobs.silver.standing import FEW_GROUPS, Frames, Standing
+from jobs.silver.standing import FEW_GROUPS, Frames, SilverInputs
 from jobs.silver.topic_names import polled_topics, with_named
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.spark import for_few_rows, session
@@ -47,7 +47,7 @@ from jobs.tables.engine import connect, show
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
 from pipelines.rows_of_tables import rows_of, table_of
-from pipelines.silver.frame import Polled, silver
+from pipelines.silver.frame import PolledTopics, silver
 from pipelines.silver.touched import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
@@ -138,15 +138,15 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
     limits.report()
 
 
-def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Callable[[], Polled]) -> None:
+def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Callable[[], PolledTopics]) -> None:
     warehouse = settings.warehouse
-    told = _Change(*Standing(spark=spark, warehouse=warehouse, touched=new).committing())
+    told = _Change(*SilverInputs(spark=spark, warehouse=warehouse, touched=new).committing())
     # Arrow joins no columns of lists.
     rest = new.drop_columns("committed").join(told.new.select(GROUP), GROUP, join_type="left anti")
     if not rest.num_rows:
         replace_rows(spark, told.old, told.new, table_path(warehouse, GROUPS), GROUPS)
         return
-    standing = Standing(spark=spark, warehouse=warehouse, touched=rest)
+    standing = SilverInputs(spark=spark, warehouse=warehouse, touched=rest)
     stand = standing.restarts()
     rebuilt = _rebuilt(standing, stand, Making.of(settings, polled()))
 
@@ -194,7 +194,7 @@ class _Change:
         return _Change(old, new)
 
 
-def _rebuilt(standing: Standing, stand: pa.Table, making: Making) -> Mapping[Table, NewRows]:
+def _rebuilt(standing: SilverInputs, stand: pa.Table, making: Making) -> Mapping[Table, NewRows]:
     """The rows of silver that what follows on `stand` makes, in files only where all that they replace may go."""
     warehouse = standing.warehouse
     if (history := standing.history(stand)) is not None:

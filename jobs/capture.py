@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 from confluent_kafka import KafkaException
 
 from jobs.config.errors import UserError
+from jobs.config.terminal import say
 from jobs.kafka.admin_poll import MOVING_S, Poller
 from jobs.kafka.kafka_client import admin, topic_ends, unreachable
 from jobs.kafka.kafka_read import Range, RangeReader
-from jobs.processes.terminal import say
 from pipelines.bronze_batch import TOPIC
 from pipelines.event_sources import Claim, may_send
 from pipelines.log_envelopes import Observation, unwrap

@@ -13,7 +13,7 @@ from pathlib import Path
 from jobs.config.errors import UserError
 from jobs.config.permissions import warnings
 from jobs.config.settings import Settings
-from jobs.processes.terminal import guard_streams, warn
+from jobs.config.terminal import guard_streams, warn
 from jobs.spark.jvm_death import jvm_death_named
 from jobs.tables.full_disk import full_disk_named
 from schemas.states import JobOutcome, MarkKind

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from jobs.captures.recording import Capture
 from jobs.config.errors import UserError
+from jobs.config.terminal import flush_lines, lines_for_a_pipe, warn, write_line
 from jobs.kafka.segment_files import UnreadBatch, place_of, segment_files, segment_records
 from jobs.kafka.topic_records import Selection, TopicRecords
-from jobs.processes.terminal import flush_lines, lines_for_a_pipe, warn, write_line
 from pipelines.bronze_batch import TOPIC
 from pipelines.decoding.json_lines import batch_line, json_line
 from pipelines.decoding.record_decoding import Decoded, decode_record

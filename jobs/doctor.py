@@ -19,7 +19,7 @@ from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from jobs.config.errors import UserError
 from jobs.config.permissions import warnings
 from jobs.config.settings import Cluster, Settings
-from jobs.processes.terminal import say
+from jobs.config.terminal import say
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.tables.create_tables import refuse_newer_tables

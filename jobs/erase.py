@@ -24,13 +24,13 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.analyze import analysed_path
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
+from jobs.config.terminal import say
+from jobs.gold.analyze_part import analysed_path
 from jobs.gold.storms import memory_path
 from jobs.maintain import there, vacuum
 from jobs.processes.held import hold
-from jobs.processes.terminal import say
 from jobs.spark.spark import for_few_rows, session
 from jobs.tables.conflicts import insist
 from jobs.tables.delta_io import table_path

@@ -22,9 +22,9 @@ from pyspark.sql import SparkSession
 
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
+from jobs.config.terminal import say
 from jobs.processes.beside import Beside
 from jobs.processes.held import hold
-from jobs.processes.terminal import say
 from jobs.retention.compact import FEW_FILES, Made, compact, together
 from jobs.retention.merge_runs import merge_runs
 from jobs.retention.retention import DAY_MS, expire, kept_days

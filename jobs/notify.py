@@ -16,17 +16,17 @@ from typing import Literal, get_args
 
 from dashboards.lake.lake import LocalLake
 from jobs.alerting import alert_table
-from jobs.alerting.alert_facts import Reading, Watch
+from jobs.alerting.alert_facts import FactReader, Watch
 from jobs.alerting.alert_links import dashboard_url
 from jobs.alerting.delivery import AT_LAST_S, PATIENCE_S, Delivery, Due
 from jobs.alerting.metrics import MetricsServer, groups_named, metrics
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Settings
+from jobs.config.terminal import say
 from jobs.kafka.topic_watch import TopicWatch
 from jobs.processes.held import hold
-from jobs.processes.terminal import say
 from jobs.tables.create_tables import create
-from pipelines.gold.alerts.alert import Facts, Limits
+from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.incidents import carried, key_of
 from pipelines.gold.alerts.rules import evaluate
 from schemas.gold import ALERTS
@@ -117,13 +117,13 @@ class Notifier:
         self.settings = settings
         self.say = say
         self.watched = [TopicWatch(cluster) for cluster in settings.clusters]
-        self._limits = Limits(
+        self._limits = AlertLimits(
             stuck_ms=round(settings.stuck_seconds * 1000),
             stale_ms=round(settings.stale_seconds * 1000),
             availability=settings.availability_target,
         )
         self._lake = LocalLake(settings.warehouse, fresh_seconds=0, cells=CELLS, keeps_files=False)
-        self._reading = Reading(
+        self._reading = FactReader(
             lake=self._lake, warehouse=settings.warehouse, limits=self._limits, watch=None if is_single else Watch()
         )
         self.delivery = Delivery(settings=settings, say=say, patience_s=AT_LAST_S if is_single else PATIENCE_S)

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
+from jobs.config import terminal
 from jobs.config.errors import UserError
 from jobs.kafka.admin_poll import PERMISSIONS, Poller
 from jobs.kafka.kafka_client import cluster_id
-from jobs.processes import terminal
 from jobs.processes.working import Working
 from jobs.silver.build_reassignments import rebuild_touched_reassignments
 from jobs.spark.spark import session

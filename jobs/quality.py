@@ -17,18 +17,18 @@ from typing import cast
 from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import LocalLake
-from dashboards.queries.health_store import HealthStore
-from jobs.checks.quality_docs import Looked, escaped, write_docs
-from jobs.checks.quality_rows import Version, batches, engine, lone
+from dashboards.lake.quality_results import newest_results
+from jobs.checks.quality_docs import CheckedVersion, escaped, write_docs
+from jobs.checks.quality_rows import TableVersion, batches, engine, lone
 from jobs.checks.quality_suite import Suite
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.processes.terminal import say
+from jobs.config.terminal import say
 from jobs.tables import small_table
 from jobs.tables.engine import show_files
 from schemas.operations import QUALITY_RESULTS
 from schemas.rows import QualityResultRow
-from schemas.rules import CHECKED, Kind, Rule, rules_of
+from schemas.rules import CHECKED, Rule, RuleKind, rules_of
 from schemas.states import RuleSeverity
 from schemas.tables import Table
 
@@ -70,7 +70,7 @@ class Quality:
 
     def there(self) -> list[Table]:
         """Those of the tables that have rules and are there."""
-        return [table for table in CHECKED if Version.of(self.warehouse, table) is not None]
+        return [table for table in CHECKED if TableVersion.of(self.warehouse, table) is not None]
 
     def round(self) -> list[QualityResultRow]:
         """Check every version that was not, keep the results and tell them; returns them."""
@@ -96,7 +96,7 @@ class Quality:
         checked; none where that is this one.
         """
         rules = rules_of(table.name) if rules is None else rules
-        version = Version.of(self.warehouse, table)
+        version = TableVersion.of(self.warehouse, table)
         if version is None or _is_checked(version, known, rules):
             return []
         suite = Suite(table, rules)
@@ -113,55 +113,57 @@ class Quality:
         found = []
         for table in self.there():
             suite, rules = Suite(table, rules_of(table.name)), rules_of(table.name)
-            version = Version.of(self.warehouse, table)
+            version = TableVersion.of(self.warehouse, table)
             assert version is not None
             with engine() as connection:
                 version, alone = self._opened(connection, version, rules)
                 self._look(connection, version, None)
                 told = [suite.look(escaped(batch)) for batch in batches(connection, table, rules, alone)]
-            found.append(Looked(suite=suite, version=version.version, told=told))
+            found.append(CheckedVersion(suite=suite, version=version.version, told=told))
         return write_docs(folder, found)
 
-    def _opened(self, connection: DuckDBPyConnection, version: Version, rules: Sequence[Rule]) -> tuple[Version, Alone]:
+    def _opened(
+        self, connection: DuckDBPyConnection, version: TableVersion, rules: Sequence[Rule]
+    ) -> tuple[TableVersion, Alone]:
         """The table and what it refers to in vain, which may be about to come: then both are opened again later."""
         alone = self._alone(connection, version, rules)
         if not alone:
             return version, {}
         time.sleep(self.settle_seconds)
-        version = Version.of(self.warehouse, version.table) or version
+        version = TableVersion.of(self.warehouse, version.table) or version
         still = self._alone(connection, version, rules)
         return version, {name: both for name, found in still.items() if (both := found & alone.get(name, set()))}
 
-    def _alone(self, connection: DuckDBPyConnection, version: Version, rules: Sequence[Rule]) -> Alone:
+    def _alone(self, connection: DuckDBPyConnection, version: TableVersion, rules: Sequence[Rule]) -> Alone:
         show_files(connection, "whole", version.table, sorted(version.files))
         found: Alone = {}
         for rule in rules:
-            if rule.kind is Kind.REFERENCE:
+            if rule.kind is RuleKind.REFERENCE:
                 other = next(table for table in CHECKED if table.name == rule.other)
-                there = Version.of(self.warehouse, other)
+                there = TableVersion.of(self.warehouse, other)
                 show_files(connection, "other", other, sorted(there.files) if there else ())
                 if missing := lone(connection, rule, "whole", "other"):
                     found[rule.name] = missing
         return found
 
     def _passed(
-        self, table: Table, known: Sequence[QualityResultRow], rules: Sequence[Rule], version: Version
-    ) -> Version | None:
+        self, table: Table, known: Sequence[QualityResultRow], rules: Sequence[Rule], version: TableVersion
+    ) -> TableVersion | None:
         """The version of which all rows are known to keep these rules."""
         if not known or _rules(known) != {(rule.name, rule.sentence) for rule in rules}:
             return None
         if known[0]["table_id"] != version.table_id or not all(row["passed"] for row in known):
             return None
-        return Version.of(self.warehouse, table, known[0]["version"])
+        return TableVersion.of(self.warehouse, table, known[0]["version"])
 
     @staticmethod
-    def _look(connection: DuckDBPyConnection, version: Version, since: Version | None) -> None:
+    def _look(connection: DuckDBPyConnection, version: TableVersion, since: TableVersion | None) -> None:
         show_files(connection, "whole", version.table, sorted(version.files))
         looked = version.files - since.files if since else version.files
         show_files(connection, "looked", version.table, sorted(looked))
 
     def _standing(self) -> list[QualityResultRow]:
-        found = HealthStore(LocalLake(self.warehouse, fresh_seconds=0)).results()
+        found = newest_results(LocalLake(self.warehouse, fresh_seconds=0))
         return cast("list[QualityResultRow]", found)
 
     def _tell(self, table: Table, found: Iterable[QualityResultRow]) -> None:
@@ -177,7 +179,7 @@ class Quality:
             )
 
 
-def _is_checked(version: Version, known: Sequence[QualityResultRow], rules: Sequence[Rule]) -> bool:
+def _is_checked(version: TableVersion, known: Sequence[QualityResultRow], rules: Sequence[Rule]) -> bool:
     same = (known[0]["table_id"], known[0]["version"]) == (version.table_id, version.version) if known else False
     return same and _rules(known) == {(rule.name, rule.sentence) for rule in rules}
 
@@ -186,7 +188,7 @@ def _rules(known: Sequence[QualityResultRow]) -> set[tuple[str, str]]:
     return {(row["rule"], row["sentence"]) for row in known}
 
 
-def _results(version: Version, suite: Suite) -> list[QualityResultRow]:
+def _results(version: TableVersion, suite: Suite) -> list[QualityResultRow]:
     at = time.time_ns() // 1_000_000
     return [
         {

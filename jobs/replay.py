@@ -19,7 +19,7 @@ from jobs.build import rebuild_new
 from jobs.captures.recording import Capture, Line
 from jobs.config.errors import UserError
 from jobs.config.settings import DEFAULT_CLUSTER, Settings, cluster_name
-from jobs.processes.terminal import say
+from jobs.config.terminal import say
 from jobs.spark.spark import session
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables

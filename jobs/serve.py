@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 
 from dashboards.app import serve
-from dashboards.lake.databricks_connection import lake as databricks
+from dashboards.lake.databricks_tables import lake as databricks
 from dashboards.lake.lake import LakeError, LocalLake, WarmLake
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings

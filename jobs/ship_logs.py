@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from jobs.config.errors import UserError
 from jobs.kafka.events_topic import EventsTopic
-from jobs.kafka.log_files import FileLine, Follower, Position
+from jobs.kafka.log_files import FileLine, FilePosition, Follower
 
 if TYPE_CHECKING:
     import argparse
@@ -110,16 +110,16 @@ def state_dir() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "regroup" / "ship-logs"
 
 
-def _load(place: Path) -> Position | None:
+def _load(place: Path) -> FilePosition | None:
     try:
-        return Position(**json.loads(place.read_text(encoding="utf-8")))
+        return FilePosition(**json.loads(place.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
         raise UserError(f"The saved position {place} cannot be read ({error}): remove it to begin anew.") from None
 
 
-def _save(place: Path, position: Position) -> None:
+def _save(place: Path, position: FilePosition) -> None:
     fresh = place.with_suffix(".new")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)

@@ -20,6 +20,7 @@ from jobs import ingest, poll
 from jobs.build import rebuild_new, rebuild_touched, touched
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Cluster, Settings
+from jobs.config.terminal import say
 from jobs.gold.analysing import QUICK, SLOW, Analysing, Building
 from jobs.gold.storming import Storming
 from jobs.lab.lab import Lab, without_compiler
@@ -31,7 +32,6 @@ from jobs.processes.beside import NICER, Beside
 from jobs.processes.held import hold
 from jobs.processes.processes import Supervised
 from jobs.processes.runs import Runs
-from jobs.processes.terminal import say
 from jobs.retention.compact import together
 from jobs.setup.jars import jars
 from jobs.spark.spark import session

@@ -29,7 +29,7 @@ WORDS = ("oordinator", "GroupMetadata", "DistributedHerder", "eplica")
 """A line without any of them is none of ours."""
 
 
-class Event(NamedTuple):
+class ParsedEvent(NamedTuple):
     """A row of `coordinator_events` without where the line came from."""
 
     event_at: datetime
@@ -71,7 +71,7 @@ class Unreadable(NamedTuple):
     detail: str
 
 
-def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable | None:
+def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> ParsedEvent | Unreadable | None:
     """What one line says; None for the many lines that are none of ours.
 
     A line is one of ours only if its logger is a group coordinator's, a Connect worker's or a controller's, its prefix
@@ -86,7 +86,7 @@ def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable 
     return _parsed(line, layout, zone)
 
 
-def _parsed(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable | None:
+def _parsed(line: str, layout: Layout, zone: ZoneInfo) -> ParsedEvent | Unreadable | None:
     used = [layout, *WORKER_LAYOUTS] if WORKER_MARK in line else [layout]
     parts = next((found for known in used if (found := known.pattern.match(line))), None)
     if parts is None:
@@ -103,4 +103,4 @@ def _parsed(line: str, layout: Layout, zone: ZoneInfo) -> Event | Unreadable | N
     at = instant(parts["at"].strip(), zone)
     if at is None:
         return Unreadable(QuarantineReason.INVALID_TIMESTAMP, f"{parts['at'][:40]!r} is no time in {zone.key}")
-    return Event(event_at=at[0], event_precision_ms=at[1], raw=line, **said)
+    return ParsedEvent(event_at=at[0], event_precision_ms=at[1], raw=line, **said)

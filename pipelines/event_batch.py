@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import count
-from pipelines.coordinator_events import Event, Unreadable, parse_line
+from pipelines.coordinator_events import ParsedEvent, Unreadable, parse_line
 from pipelines.decoding.record_times import instant
 from pipelines.event_sources import Claim, EventSource, claim_of_line, source_of
 from pipelines.log_envelopes import LARGEST_MESSAGE, Observation, unwrap
@@ -39,7 +39,7 @@ Kept = list[tuple[str, "Row"]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class TopicReader:
     """How the messages of one topic are read: layout and zone where a message does not name its own, and what each
     source of the topic may claim. Without `sources` every message is believed.
 
@@ -103,7 +103,7 @@ class Reading:
                 rows.append((COORDINATOR_EVENTS.name, found))
         return [*rows, self._refused(refused, records, at)] if refused else rows
 
-    def _parsed(self, line: LogLine) -> Event | Unreadable | None:
+    def _parsed(self, line: LogLine) -> ParsedEvent | Unreadable | None:
         try:
             used = _known_layout(line.layout) if line.layout not in (None, "", self.layout) else _layout(self.layout)
             where = _known_zone(line.zone) if line.zone else _zone(self.zone)
@@ -115,7 +115,7 @@ class Reading:
         self, line: LogLine, source: EventSource | None, records: Records, at: int, number: int
     ) -> Row | Unreadable | None:
         event = self._parsed(line)
-        if not isinstance(event, Event):
+        if not isinstance(event, ParsedEvent):
             return event
         broker_id = line.broker_id if event.broker_id is None else event.broker_id
         if source is not None:

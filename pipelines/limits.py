@@ -1,4 +1,8 @@
-"""Limits on what a client of a watched cluster can make Regroup build: it chooses names, and a leader assignments."""
+"""Limits on what untrusted input can make Regroup build.
+
+A client of a watched cluster chooses names, a group's leader chooses assignments, and a capture folder may come from
+anybody.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,9 @@ from dataclasses import dataclass
 RESOURCES = 50_000
 GROUPS = 100_000
 NAME_BYTES = 1_024
+CAPTURE_MB = 512
+"""Megabytes of memory that the content of a capture folder may take."""
+
 UNPACKED_BATCH_BYTES = 64 << 20
 """Of one batch of a log segment file. Kafka's default for a batch is 1 MB (`message.max.bytes`)."""
 

@@ -26,13 +26,13 @@ from schemas.silver import (
     SILVER,
     STALLS,
 )
-from schemas.states import Outcome, ReassignmentState, RuleSeverity
+from schemas.states import GenerationOutcome, ReassignmentState, RuleSeverity
 from schemas.tables import Table
 
 CHECKED = (*SILVER, *REASSIGNMENT_TABLES, *GOLD)
 
 
-class Kind(StrEnum):
+class RuleKind(StrEnum):
     """What a rule's `columns` are, in this order.
 
     `UNIQUE`: together they differ in every row. `PRESENT`, `ABSENT`: one column, not NULL or NULL. `ONE_OF`, `EACH_OF`:
@@ -67,7 +67,7 @@ class Rule:
 
     table: str
     name: str
-    kind: Kind
+    kind: RuleKind
     columns: tuple[str, ...]
     sentence: str
     severity: RuleSeverity = RuleSeverity.ERROR
@@ -102,7 +102,7 @@ def _derived(table: Table) -> Iterator[Rule]:
     yield Rule(
         table=table.name,
         name="key is unique",
-        kind=Kind.UNIQUE,
+        kind=RuleKind.UNIQUE,
         columns=table.key,
         sentence=f"Two rows have the same {key}: what they tell is counted twice.",
     )
@@ -113,7 +113,7 @@ def _derived(table: Table) -> Iterator[Rule]:
             yield Rule(
                 table=table.name,
                 name=f"{column.name} is known",
-                kind=Kind.ONE_OF,
+                kind=RuleKind.ONE_OF,
                 columns=(column.name,),
                 known=values,
                 sentence=f"{column.name} has a value that pages, alerts and queries do not know.",
@@ -132,14 +132,14 @@ def _vocabulary(name: str, comment: str) -> tuple[str, ...]:
 
 
 def _present(table: Table, column: str, sentence: str, when: When | None = None) -> Rule:
-    return _stands(table, column, sentence, when, Kind.PRESENT, "is there")
+    return _stands(table, column, sentence, when, RuleKind.PRESENT, "is there")
 
 
 def _absent(table: Table, column: str, sentence: str, when: When) -> Rule:
-    return _stands(table, column, sentence, when, Kind.ABSENT, "is absent")
+    return _stands(table, column, sentence, when, RuleKind.ABSENT, "is absent")
 
 
-def _stands(table: Table, column: str, sentence: str, when: When | None, kind: Kind, verb: str) -> Rule:
+def _stands(table: Table, column: str, sentence: str, when: When | None, kind: RuleKind, verb: str) -> Rule:
     name = f"{column} {verb}{_where(when)}"
     return Rule(table=table.name, name=name, kind=kind, columns=(column,), sentence=sentence, when=when)
 
@@ -154,21 +154,21 @@ def _where(when: When | None) -> str:
 def _range(table: Table, column: str, low: float | None, high: float | None, sentence: str) -> Rule:
     limits = f"{column} >= {low:g}" if high is None else f"{low:g} <= {column} <= {high:g}"
     return Rule(
-        table=table.name, name=limits, kind=Kind.RANGE, columns=(column,), low=low, high=high, sentence=sentence
+        table=table.name, name=limits, kind=RuleKind.RANGE, columns=(column,), low=low, high=high, sentence=sentence
     )
 
 
 def _order(table: Table, *chain: str, sentence: str) -> Iterator[Rule]:
     """Each column of the chain is at most each that follows: those in between may be NULL."""
     for pair in combinations(chain, 2):
-        yield Rule(table=table.name, name=" <= ".join(pair), kind=Kind.ORDER, columns=pair, sentence=sentence)
+        yield Rule(table=table.name, name=" <= ".join(pair), kind=RuleKind.ORDER, columns=pair, sentence=sentence)
 
 
 def _span(table: Table, length: str, begin: str, end: str) -> Rule:
     sentence = f"{length} is not the time from {begin} to {end}: pages show two different lengths."
     columns = (length, begin, end)
     return Rule(
-        table=table.name, name=f"{length} = {end} - {begin}", kind=Kind.SPAN, columns=columns, sentence=sentence
+        table=table.name, name=f"{length} = {end} - {begin}", kind=RuleKind.SPAN, columns=columns, sentence=sentence
     )
 
 
@@ -176,7 +176,7 @@ def _count(table: Table, number: str, elements: str) -> Rule:
     sentence = f"{number} does not count what stands in {elements}."
     columns = (number, elements)
     return Rule(
-        table=table.name, name=f"{number} counts {elements}", kind=Kind.COUNT, columns=columns, sentence=sentence
+        table=table.name, name=f"{number} counts {elements}", kind=RuleKind.COUNT, columns=columns, sentence=sentence
     )
 
 
@@ -185,7 +185,7 @@ def _reference(table: Table, other: Table, sentence: str, *columns: str, named: 
     return Rule(
         table=table.name,
         name=f"{columns[-1]} is in {other.name}",
-        kind=Kind.REFERENCE,
+        kind=RuleKind.REFERENCE,
         columns=columns,
         other=other.name,
         other_columns=named or columns,
@@ -198,7 +198,7 @@ def _each_of(table: Table, column: str, values: tuple[str, ...]) -> Rule:
     return Rule(
         table=table.name,
         name=f"each of {column} is known",
-        kind=Kind.EACH_OF,
+        kind=RuleKind.EACH_OF,
         columns=(column,),
         known=values,
         sentence=f"{column} has an element that pages, alerts and queries do not know.",
@@ -207,8 +207,8 @@ def _each_of(table: Table, column: str, values: tuple[str, ...]) -> Rule:
 
 GROUP = ("cluster", "group_id")
 LIFE = (*GROUP, "incarnation")
-DONE = When(column="outcome", among=(Outcome.COMPLETED, Outcome.EMPTY))
-NOT_DONE = When(column="outcome", among=(Outcome.OVERTAKEN, Outcome.OPEN))
+DONE = When(column="outcome", among=(GenerationOutcome.COMPLETED, GenerationOutcome.EMPTY))
+NOT_DONE = When(column="outcome", among=(GenerationOutcome.OVERTAKEN, GenerationOutcome.OPEN))
 ENDED = When(column="state", among=(ReassignmentState.COMPLETED, ReassignmentState.CANCELLED))
 UNDER_WAY = When(column="state", among=(ReassignmentState.RUNNING, ReassignmentState.STALLED))
 LOST = ("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max")
@@ -352,10 +352,10 @@ def _of_storms() -> Iterator[Rule]:
 
 def _all() -> Iterator[Rule]:
     written = {(rule.table, rule.name): rule for rule in _written()}
-    bounded = {(rule.table, rule.columns) for rule in written.values() if rule.kind is Kind.RANGE}
+    bounded = {(rule.table, rule.columns) for rule in written.values() if rule.kind is RuleKind.RANGE}
     for table in CHECKED:
         for rule in _derived(table):
-            is_narrower = rule.kind is Kind.RANGE and (rule.table, rule.columns) in bounded
+            is_narrower = rule.kind is RuleKind.RANGE and (rule.table, rule.columns) in bounded
             if (rule.table, rule.name) not in written and not is_narrower:
                 yield rule
     yield from written.values()

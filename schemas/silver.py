@@ -16,7 +16,7 @@ GENERATIONS = Table(
         incarnation          | INT       | 0, 1, ...: +1 each time the id starts anew
         generation_id        | INT       | Generation, or group epoch
         joined_at            | TIMESTAMP NOT NULL | End of the join phase (generation bump); KIP-848: the epoch bump
-        outcome              | STRING NOT NULL | schemas.states.Outcome: completed, empty, overtaken or open
+        outcome              | STRING NOT NULL | schemas.states.GenerationOutcome: completed, empty, overtaken or open
         group_type           | STRING NOT NULL | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
         group_protocol       | STRING NOT NULL | schemas.states.GroupProtocol: classic, consumer (KIP-848), streams (KIP-1071) or share (KIP-932)
         protocol_type        | STRING NOT NULL | As in the record: consumer, connect, sr, ...

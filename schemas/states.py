@@ -30,7 +30,7 @@ class Evidence(Vocabulary):
     INFERRED = "inferred", "a pattern or a model suggests it, nothing states it"
 
 
-class Outcome(Vocabulary):
+class GenerationOutcome(Vocabulary):
     """What became of a generation, or of an epoch of a group whose coordinator assigns."""
 
     COMPLETED = "completed", "everybody was assigned; an epoch: every member has come to it"

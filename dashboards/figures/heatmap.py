@@ -10,13 +10,11 @@ from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
 from dashboards.text import figure_text, instant
 from dashboards.urlstate import Window
-from dashboards.views.theme import layout, look_of
+from dashboards.views.theme import LEVELS, layout, look_of
 from dashboards.zone import zone
 from schemas.written import count
 
 BINS = 96
-LEVELS = (0, 1, 2, 4, 8)
-"""A cell's shade is the highest level it reaches; the first is quiet, the last loud."""
 
 SHADES = (
     "rgba(81,115,144,0.16)",

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from dashboards.lake.databricks_warehouse import Warehouse
-from dashboards.lake.lake import LakeError, WarmLake
+from dashboards.lake.lake import LakeError
 from dashboards.lake.service_principal import ServicePrincipal
 
 LOG = logging.getLogger(__name__)
@@ -32,23 +31,6 @@ ABSENT = (
 """Conditions that a table or a folder without one may raise."""
 UNUSED_SECONDS = 300.0
 """A connection that was not used for so long is opened anew: the warehouse may have ended its session."""
-
-
-def lake(warehouse: Warehouse) -> WarmLake:
-    """The tables of a warehouse.
-
-    Raises:
-        LakeError: the packages for it are not installed.
-    """
-    try:
-        import_module("databricks.sql")
-        from dashboards.lake.databricks_lake import DatabricksLake  # noqa: PLC0415 - only who reads Databricks SQL has sqlglot
-    except ImportError:
-        raise LakeError(
-            "Reading Databricks SQL needs databricks-sql-connector and sqlglot: install Regroup with its extra, "
-            "regroup[databricks]."
-        ) from None
-    return DatabricksLake(warehouse)
 
 
 def connect(warehouse: Warehouse) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from dashboards.lake.answers import Answers, rows_of
 from dashboards.lake.databricks_connection import Connections, connect, is_answer
 from dashboards.lake.databricks_sql import bound, statement
-from dashboards.lake.databricks_versions import Version, Versions
+from dashboards.lake.databricks_versions import Versions, WarehouseVersion
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import CELLS, TABLES, LakeError, Parameter, Rows, Tables, frozen, milliseconds, refuse_newer
 
@@ -66,7 +66,7 @@ class DatabricksLake:
 
     def _asked(
         self,
-        known: Mapping[str, Version],
+        known: Mapping[str, WarehouseVersion],
         sql: str,
         tables: tuple[str, ...],
         cap: int,

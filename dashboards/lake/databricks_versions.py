@@ -21,7 +21,7 @@ TOLD_SECONDS = 300.0
 """A table is asked so seldom for its schema version, which changes when a job of another Regroup is started."""
 
 
-class Version(NamedTuple):
+class WarehouseVersion(NamedTuple):
     """A table's newest version, when it was made, and the schema version of the Regroup that writes it. A table that
     was made anew counts from 0 again.
     """
@@ -41,13 +41,13 @@ class Versions:
         self._fresh_seconds = fresh_seconds
         self._pool = ThreadPoolExecutor(1 + AT_ONCE, thread_name_prefix="versions")
         self._lock = Lock()
-        self._held: Mapping[str, Version] = {}
+        self._held: Mapping[str, WarehouseVersion] = {}
         self._told: dict[str, tuple[float, int]] = {}
         self._failed: Exception | None = None
         self._looked_at = float("-inf")
         self._underway: Future[None] | None = None
 
-    def get(self) -> Mapping[str, Version]:
+    def get(self) -> Mapping[str, WarehouseVersion]:
         """Raises `LakeError` where the last look failed."""
         with self._lock:
             age = monotonic() - self._looked_at
@@ -61,14 +61,14 @@ class Versions:
                 raise self._failed.with_traceback(None)
             return self._held
 
-    def renewed(self) -> Mapping[str, Version]:
+    def renewed(self) -> Mapping[str, WarehouseVersion]:
         """Those of a look that nobody has seen yet."""
         with self._lock:
             self._looked_at = float("-inf")
         return self.get()
 
     def _look(self) -> None:
-        found: Mapping[str, Version] = {}
+        found: Mapping[str, WarehouseVersion] = {}
         failed: Exception | None = None
         try:
             looked = zip(self._names, self._pool.map(self._newest, self._names), strict=True)
@@ -81,7 +81,7 @@ class Versions:
         with self._lock:
             self._held, self._failed, self._looked_at, self._underway = found, failed, monotonic(), None
 
-    def _newest(self, name: str) -> Version | None:
+    def _newest(self, name: str) -> WarehouseVersion | None:
         """None where there is no such table."""
         try:
             answer = self._connections.ask(f"DESCRIBE HISTORY {source(self._place, name)} LIMIT 1", {})
@@ -91,7 +91,7 @@ class Versions:
                 return None
             raise
         (newest,) = milliseconds(answer.select(["version", "timestamp"])).to_pylist()
-        return Version(newest["version"], newest["timestamp"], written)
+        return WarehouseVersion(newest["version"], newest["timestamp"], written)
 
     def _written(self, name: str) -> int:
         asked_at, written = self._told.get(name, (float("-inf"), 0))

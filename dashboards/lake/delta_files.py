@@ -53,7 +53,7 @@ def relation(
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenTable:
     identity: int
     table: DeltaTable
     changed_ns: int
@@ -68,7 +68,7 @@ class DeltaFiles:
         self._names = tuple(names)
         self._fresh_seconds = fresh_seconds
         self._looked_at: dict[str, float] = {}
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenTable] = {}
         self._columns: dict[str, dict[str, frozenset[str]]] = {}
 
     def versions(self) -> Mapping[str, int]:
@@ -114,7 +114,7 @@ class DeltaFiles:
             open_ = self._open.get(name)
             # Another folder of the same name is another table, whatever its version number.
             if open_ is None or open_.identity != log.st_ino:
-                self._open[name] = _Open(log.st_ino, DeltaTable(str(self._warehouse / name)), log.st_mtime_ns)
+                self._open[name] = _OpenTable(log.st_ino, DeltaTable(str(self._warehouse / name)), log.st_mtime_ns)
             elif open_.changed_ns != log.st_mtime_ns or time() - log.st_mtime < SETTLED_SECONDS:
                 open_.table.update_incremental()
                 open_.changed_ns = log.st_mtime_ns

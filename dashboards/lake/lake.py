@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -227,3 +227,8 @@ def milliseconds(table: pa.Table) -> pa.Table:
             whole = table.column(position).cast(pa.timestamp("ms", tz=field.type.tz), safe=False).cast(pa.int64())
             table = table.set_column(position, field.name, whole)
     return table
+
+
+def moment(ms: int) -> datetime:
+    """Return milliseconds since the epoch as a parameter of a query."""
+    return datetime.fromtimestamp(ms / 1000, UTC)

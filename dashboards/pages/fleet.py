@@ -13,7 +13,7 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake.lake import Row
 from dashboards.queries.fleet_queries import where
-from dashboards.queries.store import ORDERS, Span, Store, Wanted
+from dashboards.queries.store import ORDERS, KnownSpan, Store, Wanted
 from dashboards.text import ABSENT, amount, between, bounded, clock, duration, instant, span, visible
 from dashboards.urlstate import ALL, LONGEST_ID, State, Window, window
 from dashboards.views.components import (
@@ -194,7 +194,7 @@ def _no_rows(state: State) -> Component:
     )
 
 
-def _unobserved(state: State, seen: Span) -> Component:
+def _unobserved(state: State, seen: KnownSpan) -> Component:
     return empty(
         "unobserved",
         "Not observed in this range",
@@ -203,7 +203,7 @@ def _unobserved(state: State, seen: Span) -> Component:
     )
 
 
-def _tiles(totals: Row, seen: Span, view: Window, now: int) -> Component:
+def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
     limits = span(amount(totals["lost_min"]), amount(totals["lost_max"])) if totals["lost_max"] else "none"
     is_seen = seen.last_at >= view.start
     not_known = f"state of {seen.unknown:,} not observed" if seen.unknown else "every state known"
@@ -230,7 +230,7 @@ def _tiles(totals: Row, seen: Span, view: Window, now: int) -> Component:
     )
 
 
-def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Span) -> Component:
+def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: KnownSpan) -> Component:
     worst = groups
     cells = store.cells(view, BINS, [(g["cluster"], g["group_id"]) for g in worst])
     total = sum(c["rebalances"] for c in cells)

@@ -12,7 +12,7 @@ from dashboards.figures.group import Drawn, group_figure
 from dashboards.figures.lag import lag_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.lag import Behind, told
-from dashboards.queries.store import Span, Store
+from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, bounded, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import diagnoses, log_sources, sentences
@@ -184,7 +184,7 @@ def _not_known(store: Store, state: State) -> Component:
     )
 
 
-def _quiet(state: State, found: Row, seen: Span, view: Window) -> Component:
+def _quiet(state: State, found: Row, seen: KnownSpan, view: Window) -> Component:
     everything = dcc.Link(
         "Show all data",
         href=state.href("group", cluster=state.cluster, group=found["group_id"], from_=ALL, to=""),

@@ -9,7 +9,7 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.storms import STORMS_SHOWN, storms_figure
 from dashboards.lake.lake import Row
 from dashboards.pages import storm
-from dashboards.queries.store import Span, Store
+from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, amount, bounded, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import sentences
@@ -88,7 +88,7 @@ def _overview(store: Store, state: State, rows: list[Row], view: Window) -> Comp
     return panel("Storms over time", text, figure, name="storms", table=marks_table(marks))
 
 
-def _none(store: Store, state: State, view: Window, seen: Span | None) -> Component:
+def _none(store: Store, state: State, view: Window, seen: KnownSpan | None) -> Component:
     """Not analysed, not observed, or nothing happened: never one for another."""
     if "storms" not in store.versions():
         return empty("missing", "Nothing here yet", "No analysis has run yet (“regroup analyze”, or “up”).")

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 
-from dashboards.lake.lake import Lake, Parameter, Row, Rows
+from dashboards.lake.lake import Lake, Parameter, Row, Rows, moment
 from dashboards.urlstate import Window
 
 ADVICE_ROWS = 600
@@ -119,8 +118,3 @@ class GoldStore:
 def within(window: Window) -> dict[str, Parameter]:
     """The window's ends as parameters."""
     return {"start": moment(window.start), "end": moment(window.end)}
-
-
-def moment(ms: int) -> datetime:
-    """Epoch milliseconds as a parameter."""
-    return datetime.fromtimestamp(ms / 1000, UTC)

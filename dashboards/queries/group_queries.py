@@ -59,6 +59,14 @@ ORDER BY stopped_at_latest DESC, name, index
 LIMIT $cap
 """
 
+LINE_ROWS = 200
+LINES = """
+SELECT * FROM coordinator_events
+WHERE cluster = $cluster AND group_id = $group AND event_at >= $start AND event_at < $end
+ORDER BY event_at DESC, source_id, line_no
+LIMIT $cap
+"""
+
 EVENTS = """
 SELECT * FROM group_events
 WHERE cluster = $cluster AND group_id = $group AND event_at >= $start AND event_at < $end

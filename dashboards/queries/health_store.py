@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dashboards.lake.lake import Lake, LakeError, Row, Rows
-from dashboards.queries.gold_store import moment
+from dashboards.lake.lake import Lake, LakeError, Row, Rows, moment
+from dashboards.lake.quality_results import newest_results
 
 SOURCE_ROWS = 500
 GAP_ROWS = 200
@@ -13,7 +13,6 @@ REASON_ROWS = 200
 REFUSAL_ROWS = 50
 RUN_ROWS = 200
 RUN_DAYS = 90
-RULE_ROWS = 5_000
 LIMIT_ROWS = 200
 DAY_MS = 86_400_000
 
@@ -56,15 +55,6 @@ FROM (
     FROM job_runs WHERE told_at >= $since
 ) told
 WHERE newest = 1 ORDER BY place, job LIMIT $cap
-"""
-
-RESULTS = """
-SELECT r.table_name, r.rule, r.table_id, r.version, r.checked_at, r.severity, r.sentence, r.passed, r.rows_checked,
-       r.rows_failed, r.examples
-FROM quality_results r
-JOIN (SELECT table_name, max(checked_at) AS checked_at FROM quality_results GROUP BY table_name) latest
-  ON r.table_name = latest.table_name AND r.checked_at = latest.checked_at
-ORDER BY r.table_name, r.rule LIMIT $cap
 """
 
 LIMITS = """
@@ -135,7 +125,7 @@ class HealthStore:
 
     def results(self) -> list[Row]:
         """Of every table that was checked, what each rule gave the last time."""
-        return self._lake.query(RESULTS, ("quality_results",), RULE_ROWS, {}).rows
+        return newest_results(self._lake)
 
     def versions(self) -> Mapping[str, int]:
         """Version of every table that is there."""

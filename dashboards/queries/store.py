@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.lake.lake import Parameter, Row, Rows
+from dashboards.lake.lake import Parameter, Row, Rows, moment
 from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
 from dashboards.queries.fleet_queries import CELLS, FLEET
-from dashboards.queries.gold_store import moment, within
+from dashboards.queries.gold_store import within
 from dashboards.queries.group_queries import (
     AFTER,
     BEFORE,
@@ -30,6 +30,8 @@ from dashboards.queries.group_queries import (
     GENERATIONS,
     GROUP,
     HAS_GAPS,
+    LINE_ROWS,
+    LINES,
     MEMBERS,
     NEIGHBOURS,
     STALLS,
@@ -37,7 +39,6 @@ from dashboards.queries.group_queries import (
 from dashboards.queries.lag_store import LagStore
 from dashboards.queries.move_queries import MET, MOVE_ROWS, MOVE_SAMPLES, MOVES, PROGRESS
 from dashboards.urlstate import Window
-from dashboards.views.log_sources import LINE_ROWS, LINES
 from schemas.states import StallCause
 
 DAY_MS = 24 * 3_600_000
@@ -76,7 +77,7 @@ LIMIT $cap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
+class KnownSpan:
     """What the tables hold. `last_at` is the newest record known, `until` the newest of each cluster: what a cluster
     did after its own is not known, whatever was read of others.
     """
@@ -148,7 +149,7 @@ class Rebalance:
 class Store(LagStore):
     """Answers of one warehouse."""
 
-    def span(self, cluster: str = "") -> Span | None:
+    def span(self, cluster: str = "") -> KnownSpan | None:
         """Of one cluster or of all; None while nothing has been observed."""
         of = [row for row in self._ask(SPAN, ("groups",), CLUSTERS) if cluster in ("", row["cluster"])]
         rows = [row for row in of if row["first_at"] is not None and row["last_at"] is not None]
@@ -159,7 +160,9 @@ class Store(LagStore):
             if row["cluster"] in until and row["last_at"] is not None:
                 until[row["cluster"]] = max(until[row["cluster"]], row["last_at"])
         counts = {name: sum(row[name] for row in of) for name in ("groups", "rebalancing", "unknown")}
-        return Span(first_at=min(row["first_at"] for row in rows), last_at=max(until.values()), until=until, **counts)
+        return KnownSpan(
+            first_at=min(row["first_at"] for row in rows), last_at=max(until.values()), until=until, **counts
+        )
 
     def totals(self, window: Window) -> Row:
         """`rebalances`, `lost`, `lost_min`, `lost_max` (resource-seconds) of all groups."""

@@ -11,12 +11,11 @@ from dash import dcc, html
 from dash.development.base_component import Component
 from dash_ag_grid import AgGrid
 
-from dashboards.figures.heatmap import LEVELS
 from dashboards.lake.lake import Row
 from dashboards.text import ABSENT, instant, span, visible, zoned
 from dashboards.urlstate import State
 from dashboards.views.marks import about, flag_of
-from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LOOKS
+from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LEVELS, LOOKS
 
 Cell = str | int | Component
 GRID_CELLS = {"sortable": True, "resizable": True, "suppressMovable": True}

@@ -14,13 +14,6 @@ from dashboards.views.components import table
 from dashboards.zone import zone
 from schemas.written import count
 
-LINE_ROWS = 200
-LINES = """
-SELECT * FROM coordinator_events
-WHERE cluster = $cluster AND group_id = $group AND event_at >= $start AND event_at < $end
-ORDER BY event_at DESC, source_id, line_no
-LIMIT $cap
-"""
 _PLACE_IN_MESSAGE = re.compile(r"#\d+\Z")
 
 

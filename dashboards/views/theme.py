@@ -55,6 +55,9 @@ STATE_LOOKS = {
     GroupState.UNKNOWN: "unknown",
 }
 
+LEVELS = (0, 1, 2, 4, 8)
+"""Rebalances in one cell of the heatmap. A cell's shade is the highest level it reaches; the first is quiet."""
+
 
 def look_of(state: str | None) -> str:
     """The look of a `groups.state`; whatever is not known here looks unknown."""

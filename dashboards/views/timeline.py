@@ -36,7 +36,7 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Change:
+class _LookChange:
     """From here on the group looks like `look`."""
 
     look: str
@@ -50,15 +50,17 @@ def states(
     generations: Sequence[Row], group: Row | None, events: Iterable[Row], window: Window, observed_until: int
 ) -> list[Segment]:
     """The group's state over the window without a hole: what no record tells is `unknown`."""
-    changes = [_Change(look="unknown", earliest=window.start, at=window.start, evidence=Evidence.INFERRED)]
+    changes = [_LookChange(look="unknown", earliest=window.start, at=window.start, evidence=Evidence.INFERRED)]
     for generation in sorted(generations, key=lambda g: g["joined_at"]):
         changes += _of_generation(generation)
-    changes += [_Change(look="gone", earliest=e["event_at"], at=e["event_at"]) for e in events if e["kind"] == "dead"]
+    changes += [
+        _LookChange(look="gone", earliest=e["event_at"], at=e["event_at"]) for e in events if e["kind"] == "dead"
+    ]
     changes.sort(key=lambda c: c.at)
     changes += _now(group, changes[-1])
     until = max(observed_until, changes[-1].at)
-    changes.append(_Change(look="unknown", earliest=until, at=until, evidence=Evidence.INFERRED))
-    ends = [*changes[1:], _Change(look="", earliest=window.end, at=max(window.end, until))]
+    changes.append(_LookChange(look="unknown", earliest=until, at=until, evidence=Evidence.INFERRED))
+    ends = [*changes[1:], _LookChange(look="", earliest=window.end, at=max(window.end, until))]
     return [
         segment
         for change, following in zip(changes, ends, strict=True)
@@ -66,38 +68,38 @@ def states(
     ]
 
 
-def _of_generation(g: Row) -> list[_Change]:
+def _of_generation(g: Row) -> list[_LookChange]:
     partial = g["rebalance_mode"] in PARTIAL_MODES
     latest = min(g["prepared_at_latest"], g["joined_at"])
     earliest = min(g["prepared_at_earliest"], latest)
     if g["prepared_at"] is not None:
         earliest = latest = g["prepared_at"]
     found = [
-        _Change(
+        _LookChange(
             look="partial" if partial else "stopped", earliest=earliest, at=latest, evidence=g["evidence"], generation=g
         )
     ]
     if g["is_empty"]:
-        return [*found, _Change(look="empty", earliest=g["joined_at"], at=g["joined_at"], generation=g)]
+        return [*found, _LookChange(look="empty", earliest=g["joined_at"], at=g["joined_at"], generation=g)]
     stated = [("assigning", g["joined_at"])]
     if g["synced_at"] is not None:
         stated.append(("partial" if g["group_protocol"] != "classic" else "working", g["synced_at"]))
     if g["completed_at"] is not None:
         stated.append(("working", g["completed_at"]))
-    return found + [_Change(look=look, earliest=at, at=at, generation=g) for look, at in stated]
+    return found + [_LookChange(look=look, earliest=at, at=at, generation=g) for look, at in stated]
 
 
-def _now(group: Row | None, last: _Change) -> list[_Change]:
+def _now(group: Row | None, last: _LookChange) -> list[_LookChange]:
     """What the last known state adds to the last generation: an open rebalance, or that nothing is known."""
     if group is None or group["state"] in (GroupState.DEAD, GroupState.STABLE):
         return []
     since = group["open_rebalance_since_at"] or group["state_since_at"]
     if group["state"] == GroupState.UNKNOWN or since is None or since <= last.at:
         return []
-    return [_Change(look=look_of(group["state"]), earliest=since, at=since, evidence=group["evidence"])]
+    return [_LookChange(look=look_of(group["state"]), earliest=since, at=since, evidence=group["evidence"])]
 
 
-def _between(change: _Change, following: _Change) -> Segment:
+def _between(change: _LookChange, following: _LookChange) -> Segment:
     end = max(change.at, following.earliest)
     g = change.generation
     return Segment(

@@ -23,17 +23,17 @@ KEPT = 4_096
 LONGEST = 64
 
 
-class Limit(NamedTuple):
+class AttemptLimit(NamedTuple):
     """Wrong tokens allowed at once, and how many more with every second."""
 
     burst: int
     per_second: float
 
 
-LIMITS = {"client": Limit(5, 0.2), "peer": Limit(50, 1), "all": Limit(200, 5)}
+LIMITS = {"client": AttemptLimit(5, 0.2), "peer": AttemptLimit(50, 1), "all": AttemptLimit(200, 5)}
 
 
-class Verdict(NamedTuple):
+class AttemptVerdict(NamedTuple):
     """`wait_s` is not 0 where the token was not looked at: it may be sent again after so many seconds."""
 
     is_right: bool
@@ -55,7 +55,7 @@ class Attempts:
         self._allowances: OrderedDict[Scope, _Allowance] = OrderedDict()
         self._good: OrderedDict[Scope, None] = OrderedDict()
 
-    def judge(self, peer: str, client: str, is_right: Callable[[], bool]) -> Verdict:
+    def judge(self, peer: str, client: str, is_right: Callable[[], bool]) -> AttemptVerdict:
         """`peer` is the address that connects. `client` is the one for which it says to ask; it need not be true, since
         it only divides what the peer is allowed.
         """
@@ -64,13 +64,13 @@ class Attempts:
             scopes = [own] if own in self._good else [own, ("peer", _network(peer)), ("all",)]
             wait = max(self._wait(scope) for scope in scopes)
             if wait > 0:
-                return Verdict(is_right=False, wait_s=ceil(wait))
+                return AttemptVerdict(is_right=False, wait_s=ceil(wait))
             if is_right():
                 _remember(self._good, own, None)
-                return Verdict(is_right=True, wait_s=0)
+                return AttemptVerdict(is_right=True, wait_s=0)
             for scope in scopes:
                 _remember(self._allowances, scope, _Allowance(self._left(scope) - 1, self._clock()))
-            return Verdict(is_right=False, wait_s=0)
+            return AttemptVerdict(is_right=False, wait_s=0)
 
     def _left(self, scope: Scope) -> float:
         limit, known = LIMITS[scope[0]], self._allowances.get(scope)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from flask import Flask, Response, redirect, request
 
 from dashboards.web.access import Access, is_loopback
-from dashboards.web.attempts import Attempts, Verdict
+from dashboards.web.attempts import Attempts, AttemptVerdict
 
 COOKIE = "regroup"
 WEEK_S = 7 * 24 * 3600
@@ -103,7 +103,7 @@ class _Door:
         answer.set_cookie(COOKIE, self._session, max_age=WEEK_S, httponly=True, samesite="Lax", secure=is_secure)
         return answer
 
-    def _judge(self, given: str) -> Verdict:
+    def _judge(self, given: str) -> AttemptVerdict:
         client = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
         return self._attempts.judge(request.remote_addr or "", client, lambda: _same(given, self._access.token))
 
@@ -125,11 +125,11 @@ def _asked_host() -> str:
     return (found[1] or found[2]) if found else ""
 
 
-def _too_many(verdict: Verdict) -> str:
+def _too_many(verdict: AttemptVerdict) -> str:
     return f"Too many wrong tokens were sent: wait {verdict.wait_s} s, then send the right one."
 
 
-def _later(answer: Response, verdict: Verdict) -> Response:
+def _later(answer: Response, verdict: AttemptVerdict) -> Response:
     answer.headers["Retry-After"] = str(verdict.wait_s)
     return answer
 

@@ -11,12 +11,11 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from dashboards.lake.lake import Lake, Parameter
-from dashboards.queries.gold_store import moment
+from dashboards.lake.lake import Lake, Parameter, moment
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.covered import Covered
 from jobs.tables.delta_io import table_path
-from pipelines.gold.alerts.alert import Facts, Limits
+from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_ms
 from pipelines.gold.alerts.sight import Asked, Read, sight
 from schemas.bronze import OFFSET_COMMITS
@@ -48,14 +47,14 @@ class Watch:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class FactReader:
     """Questions to one warehouse. `watch` None: a single look, which can only go by the records' times. `_lost`: by
     cluster, when its losses were added up last, and what they were.
     """
 
     lake: Lake
     warehouse: Path
-    limits: Limits
+    limits: AlertLimits
     watch: Watch | None = None
     covered: Covered = field(default_factory=Covered)
     _lost: dict[str, tuple[int, list[Loss]]] = field(default_factory=dict)

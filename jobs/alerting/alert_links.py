@@ -8,8 +8,7 @@ from typing import Any
 from dashboards.urlstate import State
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import CLUSTER, Alert
-from pipelines.gold.alerts.rules import ABOUT_GROUPS
-from schemas.states import AlertName
+from pipelines.gold.alerts.rules import ABOUT_GROUPS, RULES
 
 AROUND_MS = 15 * 60_000
 """A link shows so much before and after the start of what happened."""
@@ -25,10 +24,8 @@ def dashboard_url(settings: Settings, alert: Alert) -> str:
         path = state.href("storms", cluster=alert.cluster, storm=alert.storm_id)
     elif alert.name in ABOUT_GROUPS and alert.subject != CLUSTER:
         path = state.href("group", cluster=alert.cluster, group=alert.subject)
-    elif alert.name is AlertName.REASSIGNMENT_STALLED:
-        path = state.href("reassignments")
     else:
-        path = state.href("fleet")
+        path = state.href(RULES[alert.name].page)
     return f"{_base(settings)}{path}"
 
 

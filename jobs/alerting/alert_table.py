@@ -8,8 +8,7 @@ from typing import cast
 
 from deltalake import DeltaTable
 
-from dashboards.lake.lake import Lake
-from dashboards.queries.gold_store import moment
+from dashboards.lake.lake import Lake, moment
 from jobs.alerting import alert_queries
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored

@@ -13,11 +13,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dashboards.lake.lake import Lake, Parameter
-from dashboards.web.access import is_loopback
 from dashboards.web.http_server import bound
 from jobs.alerting import alert_queries as sql
 from jobs.alerting.delivery import Delivery
 from jobs.alerting.exposition import CONTENT_TYPE, Metric, exposition
+from jobs.config.receivers import is_loopback
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import Facts
 from schemas.states import AlertName, AlertSeverity

@@ -12,6 +12,7 @@ from io import BufferedReader, RawIOBase
 from typing import IO, TYPE_CHECKING, Any
 
 from jobs.config.errors import UserError
+from pipelines.limits import CAPTURE_MB
 from schemas.visible import visible_text
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MB = 1_000_000
-DEFAULT_MB = 512
 FILE_COST = 1_000
 """Bytes charged for a name in the folder and a member of a gzip file, which take time, though hardly memory."""
 
@@ -70,7 +70,7 @@ class CaptureFiles:
         UserError: the folder is missing, is a symbolic link or no folder, or may not be read.
     """
 
-    def __init__(self, folder: Path, limit_mb: int = DEFAULT_MB) -> None:
+    def __init__(self, folder: Path, limit_mb: int = CAPTURE_MB) -> None:
         self.folder = folder
         self.budget = Budget(folder, limit_mb)
         try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jobs.captures.capture_files import DEFAULT_MB, CaptureFiles
+from jobs.captures.capture_files import CaptureFiles
 from jobs.captures.offsets_parquet import read_records
 from jobs.config.errors import UserError
 from jobs.kafka.log_files import MAX_LINE_BYTES
 from pipelines.bounded_json import bounded_json, cost
 from pipelines.coordinator_events import WORDS
 from pipelines.decoding.record_times import LAST_MS
+from pipelines.limits import CAPTURE_MB
 from pipelines.log_layouts import zone
 from pipelines.observations import Refused, observation
 from schemas.log_layouts import LAYOUTS
@@ -61,7 +62,7 @@ class Capture:
     """
 
     def __init__(
-        self, folder: Path, limit_mb: int = DEFAULT_MB, layouts: Collection[str] = (), *, is_probed: bool = False
+        self, folder: Path, limit_mb: int = CAPTURE_MB, layouts: Collection[str] = (), *, is_probed: bool = False
     ) -> None:
         self.folder, self._is_probed = folder, is_probed
         self._files = CaptureFiles(folder, limit_mb)

@@ -27,7 +27,7 @@ POLICY = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self'; 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class CheckedVersion:
     """What `Suite.look` returned for each batch of a version's rows, which were `escaped`."""
 
     suite: Suite
@@ -41,7 +41,7 @@ def escaped(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**{name: texts[name] for name in texts.columns})
 
 
-def write_docs(folder: Path, found: Sequence[Looked]) -> Path:
+def write_docs(folder: Path, found: Sequence[CheckedVersion]) -> Path:
     """Make the pages, one for each batch of rows; returns the first page.
 
     Raises:

@@ -21,7 +21,7 @@ from duckdb import DuckDBPyConnection
 
 from jobs.tables.changed_rows import local
 from jobs.tables.delta_io import table_path
-from schemas.rules import Kind, Rule
+from schemas.rules import Rule, RuleKind
 from schemas.tables import Table
 
 BATCH_ROWS = 50_000
@@ -37,7 +37,7 @@ NULLABLE = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Version:
+class TableVersion:
     """A table as it stood: Delta's id of it, its version and that one's files."""
 
     table: Table
@@ -46,7 +46,7 @@ class Version:
     files: frozenset[str]
 
     @classmethod
-    def of(cls, warehouse: Path, table: Table, version: int | None = None) -> Version | None:
+    def of(cls, warehouse: Path, table: Table, version: int | None = None) -> TableVersion | None:
         """The newest one unless a version is named; None where it is not there, or not any more."""
         path = table_path(warehouse, table)
         if not DeltaTable.is_deltatable(path):
@@ -106,9 +106,9 @@ def batches(
     told = [f'coalesce(copied.copies, 1) AS "{COPIES}"']
     joined = [f"LEFT JOIN copied ON {same}"]
     for number, rule in enumerate(rules):
-        if rule.kind is Kind.REFERENCE and rule.name not in alone:
+        if rule.kind is RuleKind.REFERENCE and rule.name not in alone:
             told.append(f'1 AS "{beside(rule)}"')
-        elif rule.kind is Kind.REFERENCE:
+        elif rule.kind is RuleKind.REFERENCE:
             joined.append(_alone(connection, rule, f"alone_{number}", alone[rule.name]))
             told.append(f'CASE WHEN alone_{number}.is_alone THEN 0 ELSE 1 END AS "{beside(rule)}"')
         elif (derived := _derived(rule)) is not None:
@@ -121,7 +121,7 @@ def batches(
 
 def beside(rule: Rule) -> str:
     """The column of a batch that tells what the rule needs to know beyond its own columns."""
-    return COPIES if rule.kind is Kind.UNIQUE else f"told: {rule.name}"
+    return COPIES if rule.kind is RuleKind.UNIQUE else f"told: {rule.name}"
 
 
 def _alone(connection: DuckDBPyConnection, rule: Rule, name: str, found: set[tuple[object, ...]]) -> str:
@@ -138,12 +138,12 @@ def _alone(connection: DuckDBPyConnection, rule: Rule, name: str, found: set[tup
 
 def _derived(rule: Rule) -> str | None:
     match rule.kind:
-        case Kind.SPAN:
+        case RuleKind.SPAN:
             _, begin, end = rule.columns
             return f'epoch_ms(looked."{end}") - epoch_ms(looked."{begin}")'
-        case Kind.COUNT:
+        case RuleKind.COUNT:
             return f'len(looked."{rule.columns[1]}")'
-        case Kind.EACH_OF:
+        case RuleKind.EACH_OF:
             known = ", ".join(f"'{value}'" for value in rule.known)
             return f'len(list_filter(looked."{rule.columns[0]}", lambda x: x IS NULL OR x NOT IN ({known})))'
         case _:

@@ -21,7 +21,7 @@ from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.expectations.row_conditions import Column
 
 from jobs.checks.quality_rows import beside
-from schemas.rules import Kind, Rule, When
+from schemas.rules import Rule, RuleKind, When
 from schemas.states import RuleSeverity
 from schemas.tables import Table
 
@@ -31,7 +31,7 @@ SEVERITIES = {RuleSeverity.ERROR: FailureSeverity.CRITICAL, RuleSeverity.WARNING
 
 
 @dataclass(slots=True, kw_only=True)
-class Verdict:
+class RuleResult:
     """What the rows looked at so far say of a rule."""
 
     rule: Rule
@@ -50,7 +50,7 @@ class Suite:
     def __init__(self, table: Table, rules: Sequence[Rule], *, examples: int = EXAMPLES) -> None:
         self.table = table
         self._examples = examples
-        self.verdicts = {rule.name: Verdict(rule=rule) for rule in rules}
+        self.verdicts = {rule.name: RuleResult(rule=rule) for rule in rules}
         self.suite = gx.ExpectationSuite(table.name, expectations=[expectation(rule) for rule in rules])
 
     def look(self, rows: pd.DataFrame) -> Any:
@@ -98,20 +98,20 @@ def _asked(rule: Rule) -> tuple[type[Expectation], dict[str, Any]]:
     first, *others = rule.columns
     between, told = gxe.ExpectColumnValuesToBeBetween, {"column": beside(rule)}
     both = {"ignore_row_if": "either_value_is_missing"}
-    kinds: dict[Kind, tuple[type[Expectation], dict[str, Any]]] = {
-        Kind.UNIQUE: (between, told | {"min_value": 1, "max_value": 1}),
-        Kind.REFERENCE: (between, told | {"min_value": 1, "max_value": 1}),
-        Kind.EACH_OF: (between, told | {"min_value": 0, "max_value": 0}),
-        Kind.RANGE: (between, {"column": first, "min_value": rule.low, "max_value": rule.high}),
-        Kind.PRESENT: (gxe.ExpectColumnValuesToNotBeNull, {"column": first}),
-        Kind.ABSENT: (gxe.ExpectColumnValuesToBeNull, {"column": first}),
-        Kind.ONE_OF: (gxe.ExpectColumnValuesToBeInSet, {"column": first, "value_set": list(rule.known)}),
-        Kind.ORDER: (
+    kinds: dict[RuleKind, tuple[type[Expectation], dict[str, Any]]] = {
+        RuleKind.UNIQUE: (between, told | {"min_value": 1, "max_value": 1}),
+        RuleKind.REFERENCE: (between, told | {"min_value": 1, "max_value": 1}),
+        RuleKind.EACH_OF: (between, told | {"min_value": 0, "max_value": 0}),
+        RuleKind.RANGE: (between, {"column": first, "min_value": rule.low, "max_value": rule.high}),
+        RuleKind.PRESENT: (gxe.ExpectColumnValuesToNotBeNull, {"column": first}),
+        RuleKind.ABSENT: (gxe.ExpectColumnValuesToBeNull, {"column": first}),
+        RuleKind.ONE_OF: (gxe.ExpectColumnValuesToBeInSet, {"column": first, "value_set": list(rule.known)}),
+        RuleKind.ORDER: (
             gxe.ExpectColumnPairValuesAToBeGreaterThanB,
             both | {"column_A": others[0] if others else first, "column_B": first, "or_equal": True},
         ),
-        Kind.SPAN: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
-        Kind.COUNT: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
+        RuleKind.SPAN: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
+        RuleKind.COUNT: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
     }
     return kinds[rule.kind]
 

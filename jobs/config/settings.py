@@ -17,13 +17,12 @@ from typing import Any
 
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.folder import not_a_folder
-from jobs.captures.capture_files import DEFAULT_MB
 from jobs.config.code_options import refuse_code
 from jobs.config.errors import UserError
 from jobs.config.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
 from jobs.config.stated import all_typed, hints_of, refuse_unknown, secret, shown, table, text, typed
 from pipelines.event_sources import Claim, EventSource
-from pipelines.limits import GROUPS, NAME_BYTES, RESOURCES, Limits
+from pipelines.limits import CAPTURE_MB, GROUPS, NAME_BYTES, RESOURCES, Limits
 from pipelines.log_envelopes import LARGEST_MESSAGE
 from pipelines.log_layouts import layout, zone
 from pipelines.silver.client_hosts import ClientHosts, HostPolicy
@@ -108,7 +107,7 @@ class Settings:
     worth_ratio: float = 0.1
     cores: int = 2
     driver_memory: str = "2g"
-    capture_mb: int = DEFAULT_MB
+    capture_mb: int = CAPTURE_MB
     host: str = "127.0.0.1"
     port: int = 8050
     pages_token: str = field(default="", repr=False)

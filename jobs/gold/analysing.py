@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import SparkSession
 
-from jobs.analyze import Part, analyze_part
 from jobs.config.settings import Settings
+from jobs.gold.analyze_part import Part, analyze_part
 from jobs.gold.replaying import Replaying
 from jobs.processes.working import Working
 from jobs.spark.spark import for_few_rows

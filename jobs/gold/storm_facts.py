@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dashboards.lake.lake import milliseconds
-from dashboards.queries.gold_store import moment
+from dashboards.lake.lake import milliseconds, moment
 from jobs.gold.storm_causes import voices
 from jobs.tables.engine import connect, show
 from pipelines.gold.announced import before

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from jobs.tables.changed_rows import Stand
+from jobs.tables.changed_rows import TableSnapshot
 from pipelines.gold.storms.shakes import Shake
 from schemas.states import Evidence
 
@@ -29,7 +29,7 @@ SCHEMA = pa.schema(
         *((name, TYPES.get(kind, pa.string())) for name, kind in get_type_hints(Shake).items()),
     ]
 )
-Standing = Mapping[str, Stand]
+Standing = Mapping[str, TableSnapshot]
 Group = tuple[str, str]
 
 
@@ -53,7 +53,7 @@ class Memory:
             return cls.empty()
         if told["version"] != VERSION or table.schema.names != SCHEMA.names:
             return cls.empty()
-        standing = {name: Stand(*each) for name, each in told["standing"].items()}
+        standing = {name: TableSnapshot(*each) for name, each in told["standing"].items()}
         return cls(standing=standing, shakes=table.cast(SCHEMA))
 
     def save(self, path: Path) -> None:

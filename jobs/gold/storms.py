@@ -19,7 +19,7 @@ from jobs.gold.storm_facts import facts
 from jobs.gold.storm_memory import Group, Memory, Standing, shakes_of
 from jobs.spark.spark import for_few_rows
 from jobs.tables.as_of import opened
-from jobs.tables.changed_rows import GoneError, Stand, changed
+from jobs.tables.changed_rows import GoneError, TableSnapshot, changed
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, table_path
 from jobs.tables.replace import replace_rows
@@ -89,7 +89,7 @@ def store(spark: SparkSession, warehouse: Path, found: Update) -> None:
 def look(warehouse: Path, *, again: bool = False) -> Update:
     """What silver tells of storms beyond what is stored."""
     before = Memory.empty() if again else Memory.of(memory_path(warehouse))
-    standing = {table.name: Stand.of(opened(warehouse, table)) for table in COLUMNS}
+    standing = {table.name: TableSnapshot.of(opened(warehouse, table)) for table in COLUMNS}
     known = _known(warehouse)
     since = _changed(before, standing, known)
     memory = before.with_new(standing, since, _shaken(warehouse, since))

@@ -27,14 +27,14 @@ NEWEST_BY_NAME = 12
 _clients: dict[frozenset[tuple[str, str]], Client] = {}
 
 
-class Batch(NamedTuple):
+class BatchOffsets(NamedTuple):
     """`end` is the offset after the last record."""
 
     base: int
     end: int
 
 
-def batch_at(options: Mapping[str, str], topic: str, partition: int, offset: int) -> Batch | None:
+def batch_at(options: Mapping[str, str], topic: str, partition: int, offset: int) -> BatchOffsets | None:
     """Return the batch that holds `offset`; None if the brokers do not say, or an option has no counterpart."""
     identity = frozenset(options.items())
     try:
@@ -48,7 +48,7 @@ def batch_at(options: Mapping[str, str], topic: str, partition: int, offset: int
         return None
 
 
-def batch_of(raw: bytes, offset: int) -> Batch | None:
+def batch_of(raw: bytes, offset: int) -> BatchOffsets | None:
     """Return the batch among those that `raw` begins with which holds `offset`."""
     position = 0
     while position + _HEADER.size <= len(raw):
@@ -56,7 +56,7 @@ def batch_of(raw: bytes, offset: int) -> Batch | None:
         if magic != _MAGIC or length <= 0:
             return None
         if base <= offset <= base + last:
-            return Batch(base, base + last + 1)
+            return BatchOffsets(base, base + last + 1)
         position += _BEFORE_LENGTH + length
     return None
 

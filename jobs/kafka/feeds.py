@@ -41,7 +41,7 @@ def events(cluster: Cluster, *, tasks: int, topic: str | None = None) -> Feed:
     """Return the feed of one events topic: log lines, and what Regroup sends itself."""
     topic = topic or cluster.events_topic
     sources = tuple(source for source in cluster.event_sources if source.topic == topic)
-    reading = event_batch.Reading(
+    reading = event_batch.TopicReader(
         cluster=cluster.name,
         topic=topic,
         layout=cluster.events_layout,

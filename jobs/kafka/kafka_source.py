@@ -19,7 +19,7 @@ from jobs.kafka.bronze_source import read_stream
 from jobs.kafka.fuse import InARow
 from jobs.kafka.kafka_client import TopicEnds, admin, topic_ends, unreachable
 from jobs.kafka.kafka_read import Range, RangeReader
-from jobs.kafka.source_position import Position, lost
+from jobs.kafka.source_position import TopicPosition, lost
 from jobs.tables.garbage import no_collection
 from jobs.tables.output import FEW_BYTES, Output, union
 from pipelines.arrow_types import row_type
@@ -61,7 +61,7 @@ class Feed:
     has_headers: bool = False
     folders: Mapping[str, str] = field(default_factory=dict)
     few_bytes: int = FEW_BYTES
-    start: Position = field(default_factory=Position)
+    start: TopicPosition = field(default_factory=TopicPosition)
 
     def stream(self, spark: SparkSession) -> DataFrame:
         """The topic's rows, from `start` where there is no checkpoint."""
@@ -102,7 +102,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if ends is None:
             return start
         most = None if isinstance(limit, ReadAllAvailable) else self._feed.max_offsets_per_trigger
-        return Position.of(start).seen(ends).advanced(ends, most).stored()
+        return TopicPosition.of(start).seen(ends).advanced(ends, most).stored()
 
     def _ends(self) -> TopicEnds | None:
         try:
@@ -115,7 +115,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ends
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        before, after = Position.of(start), Position.of(end)
+        before, after = TopicPosition.of(start), TopicPosition.of(end)
         gaps = lost(before, after)
         ranges = []
         for partition, place in after.places.items():

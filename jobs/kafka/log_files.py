@@ -30,7 +30,7 @@ class FileLine(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class FilePosition:
     """Where to go on: the byte after the last complete line of the file that begins with `head` (a hash of its first
     `min(offset, HEAD_BYTES)` bytes). `line_no` counts on across rotations, so that (file name, number) stays unique.
     """
@@ -52,14 +52,14 @@ class Follower:
     then the new one from its beginning. A file that shrank or begins differently is read from its beginning.
     """
 
-    def __init__(self, path: Path, position: Position | None = None, source_id: str | None = None) -> None:
+    def __init__(self, path: Path, position: FilePosition | None = None, source_id: str | None = None) -> None:
         self.path = path
         self._source_id = source_id or path.name
         self._line_no = position.line_no if position else 0
         self._offset = 0
         self._stream = self._resume(position)
 
-    def _resume(self, position: Position | None) -> IO[bytes]:
+    def _resume(self, position: FilePosition | None) -> IO[bytes]:
         stream = _open(self.path)
         if position is None:
             return stream
@@ -73,9 +73,9 @@ class Follower:
         return chosen
 
     @property
-    def position(self) -> Position:
+    def position(self) -> FilePosition:
         """After the last line that `poll` returned."""
-        return Position(
+        return FilePosition(
             inode=os.fstat(self._stream.fileno()).st_ino,
             offset=self._offset,
             line_no=self._line_no,
@@ -135,7 +135,7 @@ def _head(stream: IO[bytes], offset: int) -> str:
     return hashlib.sha256(os.pread(stream.fileno(), min(offset, HEAD_BYTES), 0)).hexdigest()[:16]
 
 
-def _is_at(stream: IO[bytes], position: Position) -> bool:
+def _is_at(stream: IO[bytes], position: FilePosition) -> bool:
     size = os.fstat(stream.fileno()).st_size
     return size >= position.offset and _head(stream, position.offset) == position.head
 

@@ -14,7 +14,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from jobs.kafka.bronze_source import read_stream
-from jobs.kafka.log_files import Follower, Position
+from jobs.kafka.log_files import FilePosition, Follower
 from jobs.tables.output import union
 from pipelines.arrow_types import row_type
 from pipelines.coverage import Span
@@ -52,8 +52,8 @@ class Stretch(InputPartition):
     """Lines of one file: after `before` (None: from its beginning) up to `after`."""
 
     log: LogFile
-    before: Position | None
-    after: Position
+    before: FilePosition | None
+    after: FilePosition
 
 
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -92,7 +92,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._is_done = self._is_once and all(is_end for _, is_end in ends.values())
         return start | {path: position.to_json() for path, (position, _) in ends.items()}
 
-    def _ahead(self, path: str, before: Position | None) -> tuple[Position, bool]:
+    def _ahead(self, path: str, before: FilePosition | None) -> tuple[FilePosition, bool]:
         """The position after the next lines, and whether the file has no more."""
         follower = self._followers.get(path)
         if follower is not None and follower.position != before:
@@ -158,5 +158,5 @@ def _lines(stretch: Stretch) -> list[PlacedLine] | None:
         follower.close()
 
 
-def _position(offset: Mapping[str, Any], path: str) -> Position | None:
-    return Position(**offset[path]) if path in offset else None
+def _position(offset: Mapping[str, Any], path: str) -> FilePosition | None:
+    return FilePosition(**offset[path]) if path in offset else None

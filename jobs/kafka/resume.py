@@ -10,7 +10,7 @@ import deltalake
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
-from jobs.kafka.source_position import Place, Position
+from jobs.kafka.source_position import PartitionPosition, TopicPosition
 from jobs.tables.conflicts import turn
 from jobs.tables.delta_io import read, table_path
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from schemas.tables import Table
 
 
-def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> Position:
+def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> TopicPosition:
     """The position after everything that `coverage` says of the feed's topic.
 
     Coverage is written last, so rows beyond it are of a batch that was not finished: they are deleted, to be read
     again. Without that, runs of commits folded another way would count twice.
     """
     if not any(_has_rows(warehouse, table) for table in (*feed.tables, COVERAGE)):
-        return Position()
+        return TopicPosition()
     spans = read(spark, warehouse, COVERAGE)
     here = (F.col("cluster") == feed.cluster) & (F.col("source") == feed.topic)
     newest = spans.where(here).groupBy("source_partition", "log_epoch").agg(F.max("to_offset").alias("end")).collect()
-    places: dict[int, Place] = {}
+    places: dict[int, PartitionPosition] = {}
     for row in sorted(newest, key=lambda r: r.log_epoch):
-        places[row.source_partition] = Place(log_epoch=row.log_epoch, begin=0, offset=row.end)
+        places[row.source_partition] = PartitionPosition(log_epoch=row.log_epoch, begin=0, offset=row.end)
     for table in feed.tables:
         if not _has_rows(warehouse, table):
             continue
@@ -48,7 +48,7 @@ def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> Position:
         if not target.toDF().where(unfinished).isEmpty():
             with turn(path, alone=True):
                 target.delete(unfinished)
-    return Position(places=places)
+    return TopicPosition(places=places)
 
 
 def _has_rows(warehouse: Path, table: Table) -> bool:
@@ -56,7 +56,7 @@ def _has_rows(warehouse: Path, table: Table) -> bool:
     return bool(deltalake.DeltaTable(table_path(warehouse, table)).file_uris())
 
 
-def _beyond(table: Table, feed: Feed, places: Mapping[int, Place]) -> Column:
+def _beyond(table: Table, feed: Feed, places: Mapping[int, PartitionPosition]) -> Column:
     """Rows of this feed at or after its places; observations, which repeat harmlessly under one key, are left alone."""
     epoch, partition, offset = F.col("log_epoch"), F.col("source_partition"), F.col("source_offset")
     mine = F.col("cluster") == feed.cluster

@@ -17,7 +17,7 @@ TRUNCATED = "the log was truncated below our position: what was written between 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class PartitionPosition:
     """In one partition: the next offset to read, and at which offset its present life (`log_epoch`) began for us."""
 
     log_epoch: int
@@ -26,16 +26,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class TopicPosition:
     """In a topic. A partition without a place begins at offset 0 in the epoch `log_epoch`."""
 
     topic_id: str | None = None
     log_epoch: int = 0
-    places: Mapping[int, Place] = field(default_factory=dict)
+    places: Mapping[int, PartitionPosition] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, stored: Mapping[str, Any]) -> Position:
-        places = {int(p): Place(**place) for p, place in stored.get("places", {}).items()}
+    def of(cls, stored: Mapping[str, Any]) -> TopicPosition:
+        places = {int(p): PartitionPosition(**place) for p, place in stored.get("places", {}).items()}
         return cls(topic_id=stored.get("topic_id"), log_epoch=stored.get("log_epoch", 0), places=places)
 
     def stored(self) -> dict[str, Any]:
@@ -43,20 +43,20 @@ class Position:
         places = {str(p): asdict(self.places[p]) for p in sorted(self.places)}
         return {"topic_id": self.topic_id, "log_epoch": self.log_epoch, "places": places}
 
-    def place(self, partition: int) -> Place:
-        return self.places.get(partition, Place(log_epoch=self.log_epoch, begin=0, offset=0))
+    def place(self, partition: int) -> PartitionPosition:
+        return self.places.get(partition, PartitionPosition(log_epoch=self.log_epoch, begin=0, offset=0))
 
-    def seen(self, topic: TopicEnds) -> Position:
+    def seen(self, topic: TopicEnds) -> TopicPosition:
         """The same position in the topic as it is now: a new life where it was recreated or truncated, no lost ones."""
         if self._is_another(topic):
             epoch = 1 + max((place.log_epoch for place in self.places.values()), default=self.log_epoch)
-            fresh = Position(topic_id=topic.topic_id, log_epoch=epoch, places={})
+            fresh = TopicPosition(topic_id=topic.topic_id, log_epoch=epoch, places={})
             return replace(fresh, places={p: fresh.place(p) for p in topic.ends})
         places = {p: self.place(p) for p in topic.ends}
         for partition, (_, high) in topic.ends.items():
             place = places[partition]
             if high < place.offset:
-                places[partition] = Place(log_epoch=place.log_epoch + 1, begin=high, offset=high)
+                places[partition] = PartitionPosition(log_epoch=place.log_epoch + 1, begin=high, offset=high)
         return replace(self, topic_id=topic.topic_id, places=places)
 
     def _is_another(self, topic: TopicEnds) -> bool:
@@ -65,7 +65,7 @@ class Position:
         # Brokers before 2.8 have no topic ids: fewer records than were read can only mean a new topic or lost data.
         return any(p not in topic.ends or topic.ends[p][1] < place.offset for p, place in self.places.items())
 
-    def advanced(self, topic: TopicEnds, limit: int | None) -> Position:
+    def advanced(self, topic: TopicEnds, limit: int | None) -> TopicPosition:
         """To the end of every partition, or about `limit` records on, each partition by the same share of its rest."""
         waiting = {p: max(0, high - max(self.place(p).offset, low)) for p, (low, high) in topic.ends.items()}
         total = sum(waiting.values())
@@ -80,7 +80,7 @@ class Position:
         return replace(self, places=places)
 
 
-def lost(start: Position, end: Position) -> list[Span]:
+def lost(start: TopicPosition, end: TopicPosition) -> list[Span]:
     """What was missed between the two because a life of the topic, or of one of its logs, ended."""
     if not start.places:
         return []

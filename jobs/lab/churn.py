@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from random import Random
 
-    from jobs.lab.members import Group
+    from jobs.lab.members import RunningGroup
 
-    Script = Callable[[Group, Random], Iterator[float]]
+    Script = Callable[[RunningGroup, Random], Iterator[float]]
 
 
 HOST_PAUSE_S = 80.0
 """By then nobody takes the members for processes that only just started, and could not stay."""
 
 
-def staggered_joins(group: Group, rng: Random) -> Iterator[float]:
+def staggered_joins(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Start the members one after the other."""
     for index in range(group.plan.members):
         group.start(index)
         yield rng.uniform(1, 4)
 
 
-def restart(group: Group, index: int, away_s: float, **changes: Any) -> Iterator[float]:
+def restart(group: RunningGroup, index: int, away_s: float, **changes: Any) -> Iterator[float]:
     """A polite close, `away_s` seconds of absence, a start, with `changes` to the member's plan."""
     group.leave(index)
     while group.is_running(index):
@@ -40,7 +40,7 @@ def restart(group: Group, index: int, away_s: float, **changes: Any) -> Iterator
     group.start(index, **changes)
 
 
-def deploys(group: Group, rng: Random) -> Iterator[float]:
+def deploys(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Single members come and go; every third time a rolling restart takes all of them in turn."""
     yield from staggered_joins(group, rng)
     for turn in itertools.count(1):
@@ -54,7 +54,7 @@ def deploys(group: Group, rng: Random) -> Iterator[float]:
                 yield rng.uniform(4, 8)
 
 
-def static_bounces(group: Group, rng: Random) -> Iterator[float]:
+def static_bounces(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Static members restart, mostly within their session, now and then too slowly."""
     yield from staggered_joins(group, rng)
     session_s = group.plan.session_timeout_ms / 1000
@@ -65,7 +65,7 @@ def static_bounces(group: Group, rng: Random) -> Iterator[float]:
         yield from restart(group, rng.randrange(group.plan.members), away_s)
 
 
-def crashes(group: Group, rng: Random) -> Iterator[float]:
+def crashes(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Members are killed and come back, before or after their session ended; every third time one loops."""
     yield from staggered_joins(group, rng)
     for turn in itertools.count(1):
@@ -80,7 +80,7 @@ def crashes(group: Group, rng: Random) -> Iterator[float]:
             yield rng.uniform(1, 3)
 
 
-def slow_polls(group: Group, rng: Random) -> Iterator[float]:
+def slow_polls(group: RunningGroup, rng: Random) -> Iterator[float]:
     """One member exceeds max.poll.interval.ms again and again."""
     yield from staggered_joins(group, rng)
     interval_s = group.plan.max_poll_interval_ms / 1000
@@ -91,7 +91,7 @@ def slow_polls(group: Group, rng: Random) -> Iterator[float]:
         yield seconds
 
 
-def one_deploy(group: Group, rng: Random) -> Iterator[float]:
+def one_deploy(group: RunningGroup, rng: Random) -> Iterator[float]:
     """A rolling restart, rolled back soon after; then nothing more."""
     yield from staggered_joins(group, rng)
     for _ in range(2):
@@ -102,7 +102,7 @@ def one_deploy(group: Group, rng: Random) -> Iterator[float]:
             yield rng.uniform(4, 8)
 
 
-def crash_loop(group: Group, rng: Random) -> Iterator[float]:
+def crash_loop(group: RunningGroup, rng: Random) -> Iterator[float]:
     """One member is killed soon after each start, eight times; then nothing more."""
     yield from staggered_joins(group, rng)
     yield rng.uniform(15, 20)
@@ -112,7 +112,7 @@ def crash_loop(group: Group, rng: Random) -> Iterator[float]:
         yield rng.uniform(4, 8)
 
 
-def host_pause(group: Group, rng: Random) -> Iterator[float]:
+def host_pause(group: RunningGroup, rng: Random) -> Iterator[float]:
     """A while after the start all members stand still at once, for longer than their sessions; then nothing more."""
     at = 0.0
     for pause in staggered_joins(group, rng):
@@ -126,7 +126,7 @@ def host_pause(group: Group, rng: Random) -> Iterator[float]:
         group.thaw(index)
 
 
-def poll_loop(group: Group, rng: Random) -> Iterator[float]:
+def poll_loop(group: RunningGroup, rng: Random) -> Iterator[float]:
     """One member exceeds max.poll.interval.ms six times in a row; then nothing more."""
     yield from staggered_joins(group, rng)
     yield rng.uniform(15, 20)
@@ -136,7 +136,7 @@ def poll_loop(group: Group, rng: Random) -> Iterator[float]:
         yield seconds + rng.uniform(5, 10)
 
 
-def comings_and_goings(group: Group, rng: Random) -> Iterator[float]:
+def comings_and_goings(group: RunningGroup, rng: Random) -> Iterator[float]:
     """By turns a member leaves and returns, and one is killed and returns after its session ended."""
     yield from staggered_joins(group, rng)
     for turn in itertools.count():
@@ -148,14 +148,14 @@ def comings_and_goings(group: Group, rng: Random) -> Iterator[float]:
             yield from restart(group, index, rng.uniform(4, 8))
 
 
-def crash(group: Group, index: int, away_s: float) -> Iterator[float]:
+def crash(group: RunningGroup, index: int, away_s: float) -> Iterator[float]:
     """A kill, `away_s` seconds of absence, a start."""
     group.kill(index)
     yield away_s
     group.start(index)
 
 
-def worker_losses(group: Group, rng: Random) -> Iterator[float]:
+def worker_losses(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Connect: one worker stops and returns within the delay, then one is killed and returns after it, and so on.
 
     The first, which leads, is the last to go: a new leader hands out at once what the old one had waited with.
@@ -170,7 +170,7 @@ def worker_losses(group: Group, rng: Random) -> Iterator[float]:
             yield from restart(group, index, rng.uniform(1, 2))
 
 
-def migration(group: Group, rng: Random) -> Iterator[float]:
+def migration(group: RunningGroup, rng: Random) -> Iterator[float]:
     """A rolling restart takes the members to the consumer protocol, the next one takes them back."""
     yield from staggered_joins(group, rng)
     for group_protocol in itertools.cycle(("consumer", "classic")):

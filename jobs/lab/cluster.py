@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-class Cluster:
+class LocalCluster:
     """Brokers on free ports, for as long as the `with` block lasts. The first is the controller too: it must stay."""
 
     def __init__(self, folder: Path, *, brokers: int = 1, overrides: Mapping[str, object]) -> None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
-    from jobs.lab.cluster import Cluster
+    from jobs.lab.cluster import LocalCluster
 
-    Incident = Callable[[Cluster, Random, Callable[[str], None]], Iterator[float]]
+    Incident = Callable[[LocalCluster, Random, Callable[[str], None]], Iterator[float]]
 
 MOVED_TOPIC = "ledger"
 MEGABYTES = 16
@@ -26,7 +26,7 @@ KEPT = {"retention.bytes": str(MEGABYTES << 20), "segment.bytes": str(4 << 20)}
 CONTROLLER = 1
 
 
-def coordinator_losses(cluster: Cluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:
+def coordinator_losses(cluster: LocalCluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:
     """Again and again a broker that coordinates a group crashes or is stopped, and comes back."""
     while True:
         for is_crash in (True, False):
@@ -46,7 +46,7 @@ def coordinator_losses(cluster: Cluster, rng: Random, say: Callable[[str], None]
             broker.start()
 
 
-def reassignments(cluster: Cluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:
+def reassignments(cluster: LocalCluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:
     """Partitions of one topic move under a throttle, one after the other; every third move is cancelled."""
     ids = [broker.node_id for broker in cluster.brokers]
     placed = [[ids[partition % 3], ids[(partition + 1) % 3]] for partition in range(3)]

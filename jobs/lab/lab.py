@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Self
 
 from confluent_kafka import Producer
 
+from jobs.config.terminal import say
 from jobs.lab import churn
-from jobs.lab.cluster import Cluster
-from jobs.lab.members import Group, GroupPlan
+from jobs.lab.cluster import LocalCluster
+from jobs.lab.members import GroupPlan, RunningGroup
 from jobs.lab.other_members import JavaPlan
 from jobs.lab.scenarios import Scenario, chosen
-from jobs.processes.terminal import say
 
 if TYPE_CHECKING:
     import argparse
@@ -43,7 +43,7 @@ class Lab:
     ) -> None:
         overrides = {"group.initial.rebalance.delay.ms": 1000, **scenario.overrides}
         self.directory = directory.resolve()
-        self.cluster = Cluster(self.directory, brokers=scenario.brokers, overrides=overrides)
+        self.cluster = LocalCluster(self.directory, brokers=scenario.brokers, overrides=overrides)
         self._scenario = scenario
         self._seed = seed
         self._say = say
@@ -97,8 +97,8 @@ class Lab:
     def _random(self, name: str) -> Random:
         return Random(f"{self._seed} {name}")  # noqa: S311 - a script, not a secret
 
-    def _group(self, plan: GroupPlan) -> Group:
-        return Group(plan=plan, bootstrap_servers=self.bootstrap_servers, folder=self.directory, say=self._say)
+    def _group(self, plan: GroupPlan) -> RunningGroup:
+        return RunningGroup(plan=plan, bootstrap_servers=self.bootstrap_servers, folder=self.directory, say=self._say)
 
     def _start_thread(self, started: ExitStack, target: Callable[[], None]) -> None:
         thread = threading.Thread(target=target, daemon=True)

@@ -85,7 +85,7 @@ class ConsumerPlan(GroupPlan):
 
 
 @dataclass(kw_only=True)
-class Group:
+class RunningGroup:
     """The running members of one plan, each a process of its own that ends when this process ends."""
 
     plan: GroupPlan

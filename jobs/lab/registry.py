@@ -23,7 +23,7 @@ PROTOCOL = "v0"
 DUPLICATE_URLS = 1
 
 
-class Instance(BaseCoordinator):  # type: ignore[misc]
+class RegistryInstance(BaseCoordinator):  # type: ignore[misc]
     """One member; `identity` is what it states when it joins."""
 
     def __init__(self, client: KafkaNetClient, identity: dict[str, Any], **config: object) -> None:
@@ -61,7 +61,7 @@ def main(port: int, connection: dict[str, Any], config: dict[str, Any]) -> None:
     manager = KafkaConnectionManager(net, **connection)
     net.start()
     manager.bootstrap(30_000)
-    member = Instance(
+    member = RegistryInstance(
         KafkaNetClient(net=net, manager=manager),
         {"version": 1, "host": "localhost", "port": port, "master_eligibility": True, "scheme": "http"},
         api_version=manager.broker_version,

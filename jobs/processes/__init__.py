@@ -1,4 +1,4 @@
-"""Child processes, threads beside the batches, locks between processes, the record of job runs, and output.
+"""Child processes, threads beside the batches, locks between processes, and the record of job runs.
 
 What these processes and threads do belongs to the room of that work.
 """

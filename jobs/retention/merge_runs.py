@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
-from dashboards.queries.gold_store import moment
+from dashboards.lake.lake import moment
 from jobs.processes.beside import Beside
 from jobs.retention.merged_hour import HOUR_MS, PLACE, Covered, Place, Replaced, merged_files, merged_hour
 from jobs.tables.conflicts import insist, is_local

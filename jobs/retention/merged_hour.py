@@ -15,7 +15,7 @@ from pathlib import Path
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from dashboards.queries.gold_store import moment
+from dashboards.lake.lake import moment
 from jobs.tables.data_file import DataFile, write, write_pieces
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, holding, in_pieces, quoted, show, show_files

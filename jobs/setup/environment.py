@@ -1,4 +1,4 @@
-"""Prepares the environment `./regroup` runs in: `.venv` from the lock, Java found, jars fetched.
+"""Prepares the environment `./regroup` runs in: `.venv` from `uv.lock`, Java found, jars fetched.
 
 Runs on a bare Python, before anything is installed: only the standard library, and only modules that need no more.
 """
@@ -16,15 +16,22 @@ from typing import TYPE_CHECKING
 
 from jobs.config.errors import UserError
 from jobs.setup.java import java_home
+from jobs.setup.locked_packages import LockedPackages, requirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
-# A copy of the lock the environment was made from; written last, compared by ./regroup at every start.
-STAMP = VENV / "regroup.lock"
+LOCK = ROOT / "uv.lock"
 OWN_UV = ROOT / ".regroup" / "uv"
+# What an environment may be prepared for, with the options of `uv export` that name its packages.
+PURPOSES = {"runtime": ("--no-dev",), "development": ("--all-extras",)}
+# A copy of the lock the environment was made from; written last, compared by ./regroup at every start.
+STAMPS = {"runtime": VENV / "regroup.lock", "development": VENV / "regroup-dev.lock"}
+# The lock names the address of each file at its registry; exported requirements name hashes only, so that a mirror
+# that pip or uv is configured for can serve the files.
+EXPORT = ("export", "--quiet", "--frozen", "--no-emit-project", "--no-annotate", "--no-header")
 # People behind a mirror have told pip; uv has names of its own for the same.
 PIP_TO_UV = {
     "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
@@ -34,31 +41,41 @@ PIP_TO_UV = {
 }
 
 
-def prepare(lock: Path) -> None:
-    """Make `.venv` hold exactly what `lock` names. Safe to interrupt and repeat, and for two starts at once.
+def prepare(purpose: str) -> None:
+    """Make `.venv` hold exactly the locked packages of a purpose. Safe to interrupt and repeat, and for two at once.
 
     Raises:
-        UserError: Java, the network or the right to write is missing.
+        UserError: Java, the network or the permission to write is missing.
     """
     _say(f"Java: {java_home()}")
     with _alone():
-        if STAMP.exists() and STAMP.read_bytes() == lock.read_bytes():
+        if _is_prepared(purpose):
             return
-        STAMP.unlink(missing_ok=True)
-        uv = _uv()
+        for stamp in STAMPS.values():
+            stamp.unlink(missing_ok=True)
+        uv = uv_program()
         if not _runs(VENV / "bin" / "python", "-c", "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))"):
             _say(f"virtual environment: {VENV}")
             _run([uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(VENV)], "create the environment")
-        _say(f"packages: {lock.name} (about 1 GB the first time)")
+        _say(f"packages: {purpose}, of {LOCK.name} (about 1 GB the first time)")
+        requirements = ROOT / ".regroup" / f"{purpose}.txt"
+        export = [*EXPORT, *PURPOSES[purpose], "--project", str(ROOT), "--output-file", str(requirements)]
+        _run([uv, *export], f"read {LOCK.name}")
         _run(
-            [uv, "pip", "sync", "--require-hashes", "--python", str(VENV / "bin" / "python"), str(lock)],
-            f"install the packages of {lock.name}",
+            [uv, "pip", "sync", "--require-hashes", "--python", str(VENV / "bin" / "python"), str(requirements)],
+            f"install the {purpose} packages of {LOCK.name}",
         )
         _say("jars: Delta Lake, and Kafka for the embedded broker (about 60 MB the first time)")
         if subprocess.run([VENV / "bin" / "python", "-P", "-m", "jobs.setup.jars"], check=False).returncode:
             sys.exit(2)
-        shutil.copyfile(lock, STAMP)
+        shutil.copyfile(LOCK, STAMPS[purpose])
         _say("ready")
+
+
+def _is_prepared(purpose: str) -> bool:
+    """Return whether `.venv` was made from this lock for this purpose, or for development, which has all packages."""
+    stamps = {STAMPS[purpose], STAMPS["development"]}
+    return any(stamp.exists() and stamp.read_bytes() == LOCK.read_bytes() for stamp in stamps)
 
 
 def uv_environment(environ: Mapping[str, str]) -> dict[str, str]:
@@ -84,16 +101,23 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def _uv() -> str:
-    """An installed uv, or one of our own from pip."""
+def uv_program() -> str:
+    """Return the path of an installed uv that can read the lock, or of Regroup's own, installed by pip by its hashes.
+
+    Raises:
+        UserError: Python has no `venv`, or pip could not install uv.
+    """
     for uv in (shutil.which("uv"), str(OWN_UV / "bin" / "uv")):
-        if uv and _runs(uv, "--version"):
+        if uv and _runs(uv, *EXPORT, "--only-group", "setup", "--project", str(ROOT)):
             return uv
-    _say("uv: not installed, so one of Regroup's own")
+    _say("uv: none that can read uv.lock, so one of Regroup's own")
     make = [sys.executable, "-m", "venv", "--clear", str(OWN_UV)]
     _run(make, "create an environment for uv (Debian: install python3-venv, or install uv yourself)")
     pip = [str(OWN_UV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
-    _run([*pip, "--require-hashes", "-r", str(ROOT / "requirements-uv.lock")], "install uv")
+    requirements = OWN_UV / "requirements.txt"
+    lines = map(requirement, LockedPackages(LOCK).group("setup"))
+    requirements.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    _run([*pip, "--require-hashes", "-r", str(requirements)], "install uv")
     return str(OWN_UV / "bin" / "uv")
 
 
@@ -118,9 +142,9 @@ def _say(text: str) -> None:
 
 
 def main() -> int:
-    """`python -m jobs.setup.environment LOCK`: prepare, or say in one sentence why not."""
+    """`python -m jobs.setup.environment PURPOSE`: prepare, or say in one sentence why not."""
     try:
-        prepare(ROOT / sys.argv[1])
+        prepare(sys.argv[1])
     except UserError as error:
         _say(str(error))
     except OSError as error:

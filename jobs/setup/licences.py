@@ -1,13 +1,12 @@
 """Licences of what Regroup stands on: `python -m jobs.setup.licences` writes docs/licences.md and docs/sbom.cdx.json.
 
-Versions are those of the lock files, licences those of `licences.toml`, so the lists are the same on every machine. A
-package that is locked twice, for two Pythons, is there twice.
+Versions are those of `uv.lock` and `jars.lock`, licences those of `licences.toml`, so the lists are the same on every
+machine. A package that is locked twice, for two Pythons, is there twice.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs.setup.jars import ALWAYS, locked
+from jobs.setup.locked_packages import LockedPackages
 
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
-LOCKS = {"requirements.lock": "needed", "requirements-databricks.lock": "Databricks"}
-LINE = re.compile(r"^([\w.-]+)==([^\s;]+)", re.MULTILINE)
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 FREE = frozenset(
     "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 MIT MIT-0 PSF-2.0 ZPL-2.1 Zlib".split()  # noqa: SIM905 - reads best
 )
@@ -52,9 +49,10 @@ def components() -> list[Component]:
 
 
 def _packages(licences: Mapping[str, str]) -> Iterator[Component]:
+    locked_packages = LockedPackages()
     seen: set[tuple[str, str]] = set()
-    for lock, used in LOCKS.items():
-        for name, version in LINE.findall((ROOT / lock).read_text(encoding="utf-8")):
+    for packages, used in ((locked_packages.needed(), "needed"), (locked_packages.group("app"), "Databricks")):
+        for name, version in ((package["name"], package["version"]) for package in packages):
             if (name, version) not in seen:
                 yield Component(kind="pypi", name=name, version=version, licence=licences[name], used=used)
             seen.add((name, version))

@@ -26,7 +26,7 @@ from jobs.tables.output import Output, ddl
 from jobs.tables.since_points import since_points
 from pipelines.limits import NAME_BYTES
 from pipelines.silver.client_hosts import ClientHosts
-from pipelines.silver.frame import INPUTS, PartitionCounts, Polled, TopicNames, silver_of_few
+from pipelines.silver.frame import INPUTS, PartitionCounts, PolledTopics, TopicNames, silver_of_few
 from pipelines.silver.restarts import from_base
 from schemas.silver import SILVER
 from schemas.tables import Table
@@ -52,7 +52,7 @@ class Making:
     name_bytes: int = NAME_BYTES
 
     @classmethod
-    def of(cls, settings: Settings, polled: Polled) -> Self:
+    def of(cls, settings: Settings, polled: PolledTopics) -> Self:
         """`polled` is what `polled_topics` returns of the warehouse."""
         return cls(
             quiet_ms=settings.quiet_ms,

@@ -62,7 +62,7 @@ class Frames(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class SilverInputs:
     """The tables of a warehouse, as far as the groups in `touched` go, which has what `restarts.committing` reads."""
 
     spark: SparkSession

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.tables.delta_io import read, table_path
 from jobs.tables.engine import connect, show
-from pipelines.silver.frame import PartitionCounts, Polled
+from pipelines.silver.frame import PartitionCounts, PolledTopics
 from pipelines.silver.touched import TOPIC_KIND
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS
@@ -33,7 +33,7 @@ FROM seen WHERE kind = $kind GROUP BY ALL HAVING topic IS NOT NULL
 """
 
 
-def polled_topics(warehouse: Path) -> Polled:
+def polled_topics(warehouse: Path) -> PolledTopics:
     """By cluster: topic id → name, and topic → the most partitions that any poll saw. An id is never given twice, and
     partitions are never taken away, so a later poll contradicts an earlier one only for a topic that was made anew.
     """
@@ -48,10 +48,10 @@ def polled_topics(warehouse: Path) -> Polled:
                 names[cluster][topic_id] = topic
             if partitions is not None:
                 counts[cluster][topic] = max(partitions, counts[cluster].get(topic, 0))
-    return Polled(dict(names), dict(counts))
+    return PolledTopics(dict(names), dict(counts))
 
 
-def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table, polled: Callable[[], Polled]) -> pa.Table:
+def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table, polled: Callable[[], PolledTopics]) -> pa.Table:
     """Return `build.touched` with the groups whose rows a poll of a topic changes, each from its start: groups that
     know a topic by its id alone, and groups that were given partitions which no poll had seen before.
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TextIO
 import deltalake
 
 from jobs.config.errors import UserError
+from jobs.config.terminal import say
 from jobs.processes.held import locked
-from jobs.processes.terminal import say
 from jobs.tables.delta_io import table_path
 
 if TYPE_CHECKING:

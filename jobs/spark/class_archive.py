@@ -1,4 +1,4 @@
-"""The classes of Spark and Delta as a JVM has them in memory, in a file that the next one maps (Java's AppCDS).
+"""Makes the file of Spark's and Delta's classes, as a JVM has them in memory, that later JVMs map (Java's AppCDS).
 
 To read, check and link them is a third of the processor time of a start. The file belongs to the environment in which
 it was made: the JVM leaves it alone where Java, a jar or its place is another one, and starts as ever.
@@ -6,41 +6,20 @@ it was made: the JVM leaves it alone where Java, a jar or its place is another o
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 import tempfile
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jobs.config.errors import one_line
-from jobs.setup.jars import jars
-from jobs.setup.java import java_home
+from jobs.spark.class_archive_file import SILENT, archive
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-SILENT = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 LONGEST_S = 300
-
-
-def archive() -> Path:
-    """Where it is kept: a few hundred MB, in the environment of this Python."""
-    parts = [
-        (java_home() / "release").read_text(encoding="utf-8", errors="replace"),
-        version("pyspark"),
-        *(jar.name for jar in jars("delta")),
-    ]
-    key = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
-    return Path(sys.prefix) / "regroup" / f"classes-{key}.jsa"
-
-
-def options() -> tuple[str, ...]:
-    """Of a JVM that is to start from it; none where it was not made."""
-    file = archive()
-    return (f'"-XX:SharedArchiveFile={file}"', "-Xshare:auto", *SILENT) if file.exists() else ()
 
 
 def make() -> None:
@@ -61,7 +40,7 @@ def make() -> None:
 
 
 def _exercised(part: Path, folder: Path) -> None:
-    from jobs.spark.spark import session  # noqa: PLC0415 - which starts from the archive
+    from jobs.spark.spark import session  # noqa: PLC0415 - takes longer than to see that there is nothing to do
 
     # Compiled for hours to come it would take twice as long.
     dump = (f"-XX:ArchiveClassesAtExit={part}", "-XX:TieredStopAtLevel=1", *SILENT)

@@ -25,7 +25,7 @@ PATIENCE_S = 5.0
 
 
 @dataclass
-class _Waiting:
+class _WaitingBatch:
     new: New
     is_done: bool = False
     error: BaseException | None = None
@@ -39,7 +39,7 @@ class Gathering:
     patience_s: float = PATIENCE_S
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _building: threading.Lock = field(default_factory=threading.Lock)
-    _waiting: list[_Waiting] = field(default_factory=list)
+    _waiting: list[_WaitingBatch] = field(default_factory=list)
     _under_way: int = 0
 
     @contextmanager
@@ -56,7 +56,7 @@ class Gathering:
 
     def hand_on(self, new: New) -> None:
         """Return when `on_batch` has had these rows; raises what it raised."""
-        mine = _Waiting(new)
+        mine = _WaitingBatch(new)
         with self._changed:
             self._waiting.append(mine)
             self._changed.notify_all()
@@ -66,7 +66,7 @@ class Gathering:
         if mine.error is not None:
             raise mine.error
 
-    def _ready(self) -> list[_Waiting]:
+    def _ready(self) -> list[_WaitingBatch]:
         until = time.monotonic() + self.patience_s
         with self._changed:
             while self._under_way > len(self._waiting) and (left := until - time.monotonic()) > 0:
@@ -74,7 +74,7 @@ class Gathering:
             ready, self._waiting = self._waiting, []
         return ready
 
-    def _build(self, ready: Sequence[_Waiting]) -> None:
+    def _build(self, ready: Sequence[_WaitingBatch]) -> None:
         error: BaseException | None = None
         try:
             self.on_batch(_together([each.new for each in ready]))

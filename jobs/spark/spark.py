@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home
-from jobs.spark import class_archive
+from jobs.spark import class_archive_file
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
@@ -79,7 +79,7 @@ def _local(cores: int, driver_memory: str) -> dict[str, str]:
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.driver.memory": driver_memory,
         "spark.driver.extraJavaOptions": " ".join(
-            (f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", HEAP, *class_archive.options())
+            (f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", HEAP, *class_archive_file.options())
         ),
         # Only a whole collection shrinks the heap and unloads classes, and small batches would never need one.
         "spark.cleaner.periodicGC.interval": "5min",

@@ -16,7 +16,7 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from jobs.config.errors import PassingError, UserError, one_line
-from jobs.processes.terminal import say
+from jobs.config.terminal import say
 
 RESTS_S = (1.0, 10.0, 60.0)
 """Before each further start; then it is given up, but for what may pass by itself, for which the last one stands."""

@@ -21,18 +21,18 @@ LOOKED_BACK = 500
 """Commits, of the log that is read for what was put together: that of more takes longer than comparing."""
 
 
-class Stand(NamedTuple):
+class TableSnapshot(NamedTuple):
     """A state of a table: its version, and where its files are."""
 
     version: int
     files: Sequence[str]
 
     @classmethod
-    def of(cls, table: DeltaTable) -> Stand:
+    def of(cls, table: DeltaTable) -> TableSnapshot:
         return cls(table.version(), sorted(table.file_uris()))
 
 
-def changed(columns: Sequence[str], time: str, before: Stand, now: Stand) -> list[tuple[str, str, int]]:
+def changed(columns: Sequence[str], time: str, before: TableSnapshot, now: TableSnapshot) -> list[tuple[str, str, int]]:
     """(cluster, group_id, earliest `time` in milliseconds) of the groups whose rows are not those of `before`, as far
     as `columns` go.
 
@@ -53,7 +53,7 @@ def changed(columns: Sequence[str], time: str, before: Stand, now: Stand) -> lis
         ).fetchall()
 
 
-def _apart(before: Stand, now: Stand) -> set[str]:
+def _apart(before: TableSnapshot, now: TableSnapshot) -> set[str]:
     """Files that hold the rows of `now`: for what was put together since those that it was made of, whose rows nobody
     has to compare with them.
     """

@@ -20,7 +20,7 @@ from deltalake import Field, Schema
 from deltalake.exceptions import DeltaError
 
 from jobs.config.errors import UserError
-from jobs.processes.terminal import say
+from jobs.config.terminal import say
 from jobs.tables.conflicts import is_local, turn
 from jobs.tables.delta_io import WRITERS, table_path
 from pipelines.arrow_types import schema_of

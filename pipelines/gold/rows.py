@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.gold.advice.advice import Worth, advice_rows
-from pipelines.gold.advice.latencies import Broker
+from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.health import health_rows
 from pipelines.gold.memberships import Silver, number
@@ -39,7 +39,7 @@ def gold_rows(
     group_id: str,
     silver: Silver,
     *,
-    broker: Broker,
+    broker: BrokerSettings,
     terms: Terms,
     since_ms: int,
     until_ms: int,
@@ -99,7 +99,7 @@ def _manageable(silver: Silver, end_ms: int) -> int:
     return int(joined[-most]) if len(joined) > most else 0
 
 
-def broker(observed: Mapping[str, Any]) -> Broker:
+def broker(observed: Mapping[str, Any]) -> BrokerSettings:
     """From broker settings by name, as observed last; a setting that is absent or no int32 is unknown."""
 
     def stated(name: str) -> int | None:
@@ -109,7 +109,7 @@ def broker(observed: Mapping[str, Any]) -> Broker:
             return None
         return found if 0 <= found < 2**31 else None
 
-    return Broker(
+    return BrokerSettings(
         heartbeat_ms=stated("group.consumer.heartbeat.interval.ms"),
         session_ms=stated("group.consumer.session.timeout.ms"),
         initial_delay_ms=stated("group.initial.rebalance.delay.ms"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from pipelines.reassignments.statements import Brokers, Source, Statement
+from pipelines.reassignments.statements import Brokers, Statement, StatementSource
 from schemas.states import Evidence, ReassignmentState
 
 
@@ -32,7 +32,7 @@ class Move:
     ended_at_earliest: int | None = None
     is_end_stated: bool = False
     outcome: ReassignmentState | None = None
-    sources: set[Source] = field(default_factory=set)
+    sources: set[StatementSource] = field(default_factory=set)
 
     @property
     def base(self) -> set[int]:
@@ -105,8 +105,8 @@ class _Partition:
     ) -> Move:
         before = self._running.ended_at_earliest if self._running else self._since
         original = self._settled or said.replicas_before
-        is_stated = said.source > Source.POLL and (
-            said.source == Source.CONTROLLER_LOG or self._settled is not None or self._running is not None
+        is_stated = said.source > StatementSource.POLL and (
+            said.source == StatementSource.CONTROLLER_LOG or self._settled is not None or self._running is not None
         )
         move = Move(
             started_at=said.at,
@@ -129,7 +129,7 @@ class _Partition:
             running = self._running
             self._end(running, said)
             self._running, self._untold = None, running
-            if replicas is None and said.source == Source.CONTROLLER_LOG:
+            if replicas is None and said.source == StatementSource.CONTROLLER_LOG:
                 replicas = running.replicas
         if self._untold and replicas is not None:
             self._settle(self._untold, replicas)
@@ -140,7 +140,7 @@ class _Partition:
         self._since = said.at
 
     def _end(self, move: Move, said: Statement) -> None:
-        move.is_end_stated = said.source > Source.POLL
+        move.is_end_stated = said.source > StatementSource.POLL
         move.ended_at = said.at
         move.ended_at_earliest = said.at if move.is_end_stated else move.last_at
         move.last_at = said.at
@@ -161,10 +161,10 @@ class _Partition:
                 self._at_once(move.ended_at, move.ended_at_earliest, replicas, max(move.sources))
         self._settled = replicas if is_ordered else move.original
 
-    def _at_once(self, at: int, earliest: int | None, replicas: Brokers, source: Source) -> None:
+    def _at_once(self, at: int, earliest: int | None, replicas: Brokers, source: StatementSource) -> None:
         """A change that was over when it was seen: an order, fewer replicas, or quicker than the polls."""
         before = self._settled or ()
-        is_stated = source > Source.POLL
+        is_stated = source > StatementSource.POLL
         self.moves.append(
             Move(
                 started_at=at,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from pipelines.reassignments.moves import Move
-from pipelines.reassignments.statements import Brokers, Standing
+from pipelines.reassignments.statements import Brokers, ReplicaState
 from schemas.states import ReassignmentPhase, ReassignmentState
 
 SPEED_WINDOW_MS = 30_000
@@ -35,7 +35,7 @@ class Sample:
     at: int
     done: int | None
     total: int | None
-    standing: Standing | None
+    standing: ReplicaState | None
 
     @property
     def share(self) -> float | None:
@@ -81,21 +81,21 @@ def _bytes(sizes: Sizes | None, adding: Brokers, leader: int | None) -> tuple[in
 class Standings:
     """Leader and in-sync replicas at any moment, from what was said of either so far."""
 
-    def __init__(self, said: Sequence[Standing]) -> None:
-        self._known: list[Standing] = []
+    def __init__(self, said: Sequence[ReplicaState]) -> None:
+        self._known: list[ReplicaState] = []
         leader: int | None = None
         isr: Brokers | None = None
         for each in said:
             leader = each.leader if each.leader is not None else leader
             isr = each.isr if each.isr is not None else isr
-            self._known.append(Standing(at=each.at, leader=leader, isr=isr))
+            self._known.append(ReplicaState(at=each.at, leader=leader, isr=isr))
         self._times = [each.at for each in self._known]
 
-    def at(self, at: int) -> Standing | None:
+    def at(self, at: int) -> ReplicaState | None:
         index = bisect_right(self._times, at)
         return self._known[index - 1] if index else None
 
-    def between(self, start: int, end: int | None) -> list[Standing]:
+    def between(self, start: int, end: int | None) -> list[ReplicaState]:
         """What was in force at `start` and each change after it, before `end`."""
         first = max(bisect_right(self._times, start) - 1, 0)
         return [each for each in self._known[first:] if end is None or each.at < end]
@@ -109,7 +109,7 @@ def phase(move: Move, adding: Brokers, standing: Standings) -> ReassignmentPhase
     return max([ReassignmentPhase.REPLICAS_ADDED, *seen], key=list(ReassignmentPhase).index)
 
 
-def _step(move: Move, adding: Brokers, now: Standing) -> ReassignmentPhase:
+def _step(move: Move, adding: Brokers, now: ReplicaState) -> ReassignmentPhase:
     if now.isr is None or not set(adding) <= set(now.isr):
         return ReassignmentPhase.REPLICAS_ADDED
     if move.removing and not set(move.removing) & set(now.isr):

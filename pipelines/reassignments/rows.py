@@ -19,7 +19,7 @@ from pipelines.reassignments.progress import (
     speed,
     stalled_since,
 )
-from pipelines.reassignments.statements import Brokers, Polled, standings, statements
+from pipelines.reassignments.statements import Brokers, PolledPartition, standings, statements
 from schemas.rows import ReassignmentRow, ReassignmentRows, ReassignmentSampleRow
 from schemas.states import ReassignmentState
 
@@ -93,10 +93,10 @@ class _Seen:
                 }
         return found
 
-    def of_partition(self, key: Key) -> Polled:
+    def of_partition(self, key: Key) -> PolledPartition:
         topic, number = key
         described = self.topics.get(topic, ())
-        return Polled(
+        return PolledPartition(
             lists=[(at, listed.get(key)) for at, listed in self.lists],
             topics=[(at, topic_id, parts[number]) for at, topic_id, parts in described if number in parts],
         )

@@ -20,7 +20,7 @@ RULES_MS = 2_000
 """So near to a line of the log, a lesser source that contradicts or repeats it is not heard: clocks and answers lag."""
 
 
-class Source(IntEnum):
+class StatementSource(IntEnum):
     """The higher one knows better."""
 
     POLL = 0
@@ -36,7 +36,7 @@ class Statement:
     """
 
     at: int
-    source: Source
+    source: StatementSource
     replicas: Brokers | None = None
     replicas_before: Brokers | None = None
     adding: Brokers | None = None
@@ -47,7 +47,7 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ReplicaState:
     """Leader and in-sync replicas at `at` (ms); None: not said."""
 
     at: int
@@ -56,7 +56,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Polled:
+class PolledPartition:
     """What polls saw of one partition. `lists`: every answered list of reassignments as (time, its entry or None);
     `topics`: (time, topic id, its entry in the topic's description).
     """
@@ -65,24 +65,27 @@ class Polled:
     topics: Sequence[tuple[int, str | None, dict[str, Any]]]
 
 
-def statements(polled: Polled, events: Iterable[dict[str, Any]]) -> list[Statement]:
+def statements(polled: PolledPartition, events: Iterable[dict[str, Any]]) -> list[Statement]:
     """All that bears on the assignment, in time order, each source silent where a better one has just spoken."""
     logged = _logged(events)
     said = [*logged, *_listed(polled.lists), *_described(polled)]
-    spoken = {source: sorted((s for s in logged if s.source == source), key=_time) for source in Source}
-    kept = [s for s in said if not any(_overruled(s, spoken[better]) for better in Source if better > s.source)]
+    spoken = {source: sorted((s for s in logged if s.source == source), key=_time) for source in StatementSource}
+    kept = [
+        s for s in said if not any(_overruled(s, spoken[better]) for better in StatementSource if better > s.source)
+    ]
     return sorted(kept, key=lambda s: (s.at, -s.source, not (s.adding or s.removing), s.replicas or ()))
 
 
-def standings(polled: Polled, events: Iterable[dict[str, Any]]) -> list[Standing]:
+def standings(polled: PolledPartition, events: Iterable[dict[str, Any]]) -> list[ReplicaState]:
     """All that tells of leader and in-sync replicas, in time order; of one moment, what polls say comes last."""
     logged = [
-        Standing(at=e["event_at"], leader=_leader(e), isr=_brokers(e["isr"]))
+        ReplicaState(at=e["event_at"], leader=_leader(e), isr=_brokers(e["isr"]))
         for e in sorted(events, key=lambda e: (e["event_at"], e["partition_epoch"] or 0, repr(e["isr"])))
         if e["isr"] is not None or e["leader"] is not None
     ]
     described = [
-        Standing(at=at, leader=entry.get("leader"), isr=_brokers(entry.get("isr"))) for at, _, entry in polled.topics
+        ReplicaState(at=at, leader=entry.get("leader"), isr=_brokers(entry.get("isr")))
+        for at, _, entry in polled.topics
     ]
     return sorted([*logged, *described], key=lambda s: s.at)
 
@@ -152,9 +155,9 @@ def _line(event: dict[str, Any]) -> Statement:
     )
 
 
-def _source(event: dict[str, Any]) -> Source:
+def _source(event: dict[str, Any]) -> StatementSource:
     is_broker = event["event_kind"] == ControllerEventKind.REPLICA_STATE
-    return Source.BROKER_LOG if is_broker else Source.CONTROLLER_LOG
+    return StatementSource.BROKER_LOG if is_broker else StatementSource.CONTROLLER_LOG
 
 
 def _leader(event: dict[str, Any]) -> int | None:
@@ -166,11 +169,11 @@ def _leader(event: dict[str, Any]) -> int | None:
 
 def _listed(lists: Iterable[tuple[int, dict[str, Any] | None]]) -> list[Statement]:
     return [
-        Statement(at=at, source=Source.POLL, adding=(), removing=())
+        Statement(at=at, source=StatementSource.POLL, adding=(), removing=())
         if entry is None
         else Statement(
             at=at,
-            source=Source.POLL,
+            source=StatementSource.POLL,
             replicas=_brokers(entry["replicas"]),
             adding=_brokers(entry["adding"]) or (),
             removing=_brokers(entry["removing"]) or (),
@@ -179,7 +182,7 @@ def _listed(lists: Iterable[tuple[int, dict[str, Any] | None]]) -> list[Statemen
     ]
 
 
-def _described(polled: Polled) -> list[Statement]:
+def _described(polled: PolledPartition) -> list[Statement]:
     """Descriptions say neither adding nor removing: between two lists without the partition, its replicas are settled.
 
     Beside a list with it they are settled only if they are not the full set that is being reassigned, and right after
@@ -195,7 +198,9 @@ def _described(polled: Polled) -> list[Statement]:
         following = bisect_left(times, at)
         if at < last and set(replicas) in _just_ended(polled.lists[:following], at):
             continue
-        said = Statement(at=at, source=Source.POLL, replicas=replicas, adding=(), removing=(), topic_id=topic_id)
+        said = Statement(
+            at=at, source=StatementSource.POLL, replicas=replicas, adding=(), removing=(), topic_id=topic_id
+        )
         beside = [polled.lists[index][1] for index in (following - 1, following) if 0 <= index < len(times)]
         if any(entry is not None and set(entry["replicas"]) == set(replicas) for entry in beside):
             continue

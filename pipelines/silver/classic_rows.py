@@ -15,7 +15,7 @@ from pipelines.silver.lines import Lines
 from pipelines.silver.member_rows import member_rows
 from pipelines.silver.phases import Phase
 from pipelines.silver.stalls import stalls
-from pipelines.silver.stops import Told, work_by_member
+from pipelines.silver.stops import GenerationContext, generation_contexts
 from pipelines.silver.timeline import Timeline
 from pipelines.silver.triggers import Cause, cause
 from schemas.rows import GenerationOfGroup, GroupEventOfGroup
@@ -30,14 +30,14 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     starts_anew = timeline.is_alive and base is None
     found = lives(records, base, timeline.incarnation + starts_anew)
     lines = Lines(phase.history.events)
-    commits = timeline.history.commits
-    told = [Told(g, lines.story(g), work_by_member(g.previous, commits, g.position)) for g in found.generations]
+    stories = [lines.story(g) for g in found.generations]
+    contexts = generation_contexts(found.generations, stories, timeline.history.commits, timeline.workers)
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
-    stalls(told, timeline.ownership)
+    stalls(contexts, timeline.ownership)
     timeline.bases = settled(found.generations, timeline.ownership.stalls, phase.history.records)
     timeline.out["group_events"] += _lifecycle(phase, found, lines)
-    for each, following in zip_longest(told, found.generations[1:]):
+    for each, following in zip_longest(contexts, found.generations[1:]):
         g = each.generation
         if g.previous is None and (base is None or g.position != base.position):
             timeline.last_owner.clear()
@@ -74,8 +74,8 @@ def _lifecycle(phase: Phase, found: Lives, lines: Lines) -> Iterator[GroupEventO
     yield from lifecycle(found, phase.history.events, unfinished)
 
 
-def _of_generation(timeline: Timeline, phase: Phase, told: Told, following: Generation | None) -> None:
-    g, story, done = told
+def _of_generation(timeline: Timeline, phase: Phase, context: GenerationContext, following: Generation | None) -> None:
+    g, story, done = context.generation, context.story, context.done
     until = following.joined_at if following and following.incarnation == g.incarnation else None
     if following is None and phase.is_handed_on:
         until = phase.records[-1].at

@@ -35,7 +35,7 @@ PartitionCounts = Mapping[str, Mapping[str, int]]
 Row = dict[str, Any]
 
 
-class Polled(NamedTuple):
+class PolledTopics(NamedTuple):
     """What polls know of each cluster's topics."""
 
     topic_names: TopicNames
@@ -80,7 +80,7 @@ def silver(
         parts.append(_bases(restarts))
     history = _union(parts)
     ordered = history.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
-    polled = Polled(topic_names or {}, partition_counts or {})
+    polled = PolledTopics(topic_names or {}, partition_counts or {})
     return ordered.mapInArrow(partial(_rebuild, quiet_ms, hosts, polled, name_bytes), ddl(SILVER))
 
 
@@ -106,7 +106,7 @@ def silver_of_few(
         partition_counts: as for `silver`.
         name_bytes: as for `silver`.
     """
-    polled = Polled(topic_names, partition_counts or {})
+    polled = PolledTopics(topic_names, partition_counts or {})
     stated = {(row["cluster"], row["group_id"]): row for row in bases if row["base_offset"] is not None}
     groups: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: {name: [] for name in INPUTS})
     for name, rows in history.items():
@@ -150,7 +150,7 @@ def _union(sides: list[DataFrame]) -> DataFrame:
 
 
 def _rebuild(
-    quiet_ms: int, hosts: ClientHosts, polled: Polled, name_bytes: int, given: Iterable[pa.RecordBatch]
+    quiet_ms: int, hosts: ClientHosts, polled: PolledTopics, name_bytes: int, given: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in given for row in batch.to_pylist())
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in SILVER}
@@ -167,7 +167,9 @@ def _rebuild(
     yield from stored_batches(out, SILVER)
 
 
-def _history(cluster: str, group_id: str, rows: Mapping[str, list[Row]], polled: Polled, name_bytes: int) -> History:
+def _history(
+    cluster: str, group_id: str, rows: Mapping[str, list[Row]], polled: PolledTopics, name_bytes: int
+) -> History:
     for record in rows["record"]:
         record["body"] = parsed(record["body"], name_bytes)
         record["member_id"] = record["member_id"] and shortened(record["member_id"], name_bytes)

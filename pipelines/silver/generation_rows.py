@@ -9,7 +9,7 @@ from pipelines.silver.stops import Work
 from pipelines.silver.triggers import Cause
 from schemas.coordinator_log import EventKind
 from schemas.rows import GenerationOfGroup, ResourceRow
-from schemas.states import Evidence, GroupProtocol, GroupType, NotCosted, Outcome
+from schemas.states import Evidence, GenerationOutcome, GroupProtocol, GroupType, NotCosted
 
 APART_MS = 10_000
 """A dynamic member's first two JoinGroups are one round trip apart; more than this is another attempt."""
@@ -39,7 +39,7 @@ def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work
         "incarnation": g.incarnation,
         "generation_id": g.number,
         "joined_at": g.joined_at,
-        "outcome": Outcome.EMPTY if g.is_empty else Outcome.COMPLETED,
+        "outcome": GenerationOutcome.EMPTY if g.is_empty else GenerationOutcome.COMPLETED,
         "group_type": group_type(g),
         "group_protocol": GroupProtocol.CLASSIC,
         "protocol_type": g.protocol_type,

@@ -56,9 +56,17 @@ class Replacement:
 class Generation:
     """One generation that completed (W2) or ended empty (W4).
 
-    `waiting` is work of Connect workers that are gone, while the others wait for them to come back; `owners` says by
-    resource to which member the leader's assignment gave it; `not_costed` why what the members run is not known, or
-    some of it does not exist.
+    `is_piecemeal`: members went on with what they keep while it formed. `waiting` is work of Connect workers that are
+    gone, while the others wait for them to come back. Fields without an argument are computed once from the record:
+
+    - `synced_at`: W2's record time; for a W4 the time of the transition. `completed_at`: when the group was whole again
+    - `owners`: resource → the member that the leader's assignment gave it to
+    - `missing`: partitions that were assigned although polls say they do not exist, by topic
+    - `not_costed`: why what the members run is not known, or that some of it does not exist; `is_closed`: it is unknown
+    - `workers`: what Connect's workers state; empty for other groups and if a blob could not be read
+    - `delay_ms`: how long Connect's workers wait before they join again; 0 for other groups
+    - `revoked`: what Connect's leader took from workers that stay
+    - `config_offset`: how far Connect's configuration topic had been read
     """
 
     record: Record
@@ -72,37 +80,39 @@ class Generation:
     previous: Generation | None
     created: Record | None = None
     mode: RebalanceMode = RebalanceMode.UNKNOWN
+    is_piecemeal: bool = False
     waiting: frozenset[Resource] = frozenset()
     replacements: list[Replacement] = field(default_factory=list)
+    position: Position = field(init=False)
+    is_empty: bool = field(init=False)
+    synced_at: int = field(init=False)
+    completed_at: int = field(init=False)
     owners: dict[Resource, str] = field(init=False)
+    missing: dict[str, list[int]] = field(init=False)
     not_costed: NotCosted | None = field(init=False)
+    is_closed: bool = field(init=False)
+    workers: list[Worker] = field(init=False)
+    delay_ms: int = field(init=False)
+    revoked: frozenset[Resource] = field(init=False)
+    config_offset: int | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self.position, self.is_empty = self.record.position, not self.members
+        self.synced_at = self.joined_at if self.record.at is None else self.record.at
+        self.completed_at = self.joined_at if self.is_empty else self.synced_at
         self.owners = {resource: m.member_id for m in self.members.values() for resource in m.assigned}
+        self.missing = (self.record.value or {}).get(MISSING, {})
+        self.workers = [m.worker for m in self.members.values() if m.worker is not None]
+        self.delay_ms = max((w.delay_ms for w in self.workers), default=0)
+        self.revoked = frozenset(resource for w in self.workers for resource in w.revoked)
+        self.config_offset = max((w.config_offset for w in self.workers), default=None)
         self.not_costed = self._not_costed()
-
-    @property
-    def position(self) -> Position:
-        return self.record.position
-
-    @property
-    def synced_at(self) -> int:
-        """W2's record time; for a W4 the time of the transition."""
-        return self.joined_at if self.record.at is None else self.record.at
+        self.is_closed = self.not_costed not in (None, NotCosted.NO_SUCH_PARTITION)
 
     @property
     def is_first(self) -> bool:
         """The group had no member before: earlier numbers, if any, are attempts that were never stored."""
         return self.previous is None and (self.number == 1 or self.created is not None)
-
-    @property
-    def completed_at(self) -> int:
-        """When the group was whole again."""
-        return self.joined_at if self.is_empty else self.synced_at
-
-    @property
-    def is_empty(self) -> bool:
-        return not self.members
 
     @property
     def final_members(self) -> dict[str, Member]:
@@ -112,37 +122,6 @@ class Generation:
             members.pop(change.old)
             members[change.member.member_id] = change.member
         return members
-
-    @property
-    def workers(self) -> list[Worker]:
-        """What Connect's workers state; empty for other groups and where a blob stayed closed."""
-        return [m.worker for m in self.members.values() if m.worker is not None]
-
-    @property
-    def is_closed(self) -> bool:
-        """What its members run is not known."""
-        return self.not_costed not in (None, NotCosted.NO_SUCH_PARTITION)
-
-    @property
-    def missing(self) -> dict[str, list[int]]:
-        """Partitions that were assigned although polls say they do not exist, by topic."""
-        found: dict[str, list[int]] = (self.record.value or {}).get(MISSING, {})
-        return found
-
-    @property
-    def delay_ms(self) -> int:
-        """How long Connect's workers wait before they join again; 0 for other groups."""
-        return max((w.delay_ms for w in self.workers), default=0)
-
-    @property
-    def revoked(self) -> frozenset[Resource]:
-        """What Connect's leader took from workers that stay."""
-        return frozenset(resource for w in self.workers for resource in w.revoked)
-
-    @property
-    def config_offset(self) -> int | None:
-        """How far Connect's configuration topic had been read."""
-        return max((w.config_offset for w in self.workers), default=None)
 
     def _not_costed(self) -> NotCosted | None:
         found = {m.not_costed for m in self.members.values()}
@@ -219,6 +198,7 @@ def lives(records: Iterable[Record], base: Base | None = None, incarnation: int 
             incarnation, last = incarnation + 1, None
         found.incarnation, found.previous = incarnation, last
         found.mode = base.mode if base and record.position == base.position else _mode(found)
+        found.is_piecemeal = _is_piecemeal(found)
         found.waiting = _waiting(found)
         out.generations.append(found)
         last, created = found, None
@@ -315,6 +295,13 @@ def _consumer_mode(found: Generation) -> RebalanceMode:
     if any(member_id in before and before[member_id].assigned for member_id in found.members):
         return RebalanceMode.EAGER
     return previous.mode if previous.assignor == found.assignor else RebalanceMode.UNKNOWN
+
+
+def _is_piecemeal(found: Generation) -> bool:
+    """Whether members go on with what they keep. Connect workers of an eager generation have stopped all before."""
+    if found.mode == RebalanceMode.INCREMENTAL:
+        return found.previous is not None and found.previous.mode != RebalanceMode.EAGER
+    return found.mode == RebalanceMode.COOPERATIVE
 
 
 def _waiting(found: Generation) -> frozenset[Resource]:

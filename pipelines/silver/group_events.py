@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Protocol
 
 from pipelines.silver import registry, streams
 from pipelines.silver.generations import Generation, Lives, Member, Replacement
 from pipelines.silver.history import Event
 from pipelines.silver.lines import Story
-from pipelines.silver.modern.epochs import Seat
 from pipelines.silver.stops import Work, departure
 from schemas.coordinator_log import EventKind
 from schemas.rows import GroupEventOfGroup
@@ -32,13 +32,26 @@ ANYTIME = {
 NEVER_SYNCED = "members joined, the leader's assignment was never stored"
 
 
+class MemberIdentity(Protocol):
+    """Who a member is, as the records of either protocol state it."""
+
+    @property
+    def member_id(self) -> str: ...
+    @property
+    def group_instance_id(self) -> str | None: ...
+    @property
+    def client_id(self) -> str: ...
+    @property
+    def client_host(self) -> str: ...
+
+
 def event_row(
     at: int,
     kind: GroupEventKind,
     incarnation: int,
     *,
     evidence: Evidence,
-    member: Member | Seat | None = None,
+    member: MemberIdentity | None = None,
     member_id: str = "",
     generation: int | None = None,
     detail: str | None = None,

@@ -26,7 +26,7 @@ class Point(NamedTuple):
     committed: int
 
 
-class Segment(NamedTuple):
+class CommitSegment(NamedTuple):
     """Commits of one resource between two group records: its first, last-but-one and last, exact at any fold width.
 
     So is `third_last` where the last two commit the same offset; it is None otherwise.
@@ -44,7 +44,7 @@ ENDS = tuple(
 )
 
 
-class Commits:
+class CommitHistory:
     """Commits of one group by resource, as far as the fold kept them.
 
     Each run of `offset_commits` names its first, last-but-one and last record, the one before these where the last two
@@ -69,18 +69,18 @@ class Commits:
                     mine.add(Point((log_epoch, offset), at, run[committed]))
         self._points = {resource: sorted(found) for resource, found in points.items() if found}
 
-    def with_points(self, points: Mapping[Resource, Iterable[Point]]) -> Commits:
+    def with_points(self, points: Mapping[Resource, Iterable[Point]]) -> CommitHistory:
         """With further ones, as of a time before the runs."""
-        out = Commits(())
+        out = CommitHistory(())
         out._topics = self._topics
         out._points = self._points | {
             resource: sorted({*self._points.get(resource, ()), *more}) for resource, more in points.items() if more
         }
         return out
 
-    def renamed(self, topics: Mapping[str, Iterable[str]]) -> Commits:
+    def renamed(self, topics: Mapping[str, Iterable[str]]) -> CommitHistory:
         """By other names: those of a name are the first of its `topics` that has commits for the partition."""
-        out = Commits(())
+        out = CommitHistory(())
         partitions = {partition for _, partition in self._points}
         for name, candidates in topics.items():
             for partition in partitions:
@@ -98,7 +98,7 @@ class Commits:
         ends = [at for points in self._points.values() for at in (points[0].at, points[-1].at)]
         return (min(ends), max(ends)) if ends else None
 
-    def segment(self, resource: Resource, after: Position, before: Position) -> Segment | None:
+    def segment(self, resource: Resource, after: Position, before: Position) -> CommitSegment | None:
         """Commits strictly between two group records, or up to the end of the history."""
         points = self._points.get(resource, [])
         # Points begin with their position; asked so, no function of Python's is called for each comparison.
@@ -110,7 +110,7 @@ class Commits:
         before_last = points[high - 2] if high - low > 1 else None
         is_repeated = before_last is not None and last.committed == before_last.committed
         third_last = points[high - 3] if is_repeated and high - low > 2 else None
-        return Segment(points[low], third_last, before_last, last)
+        return CommitSegment(points[low], third_last, before_last, last)
 
     def first(self, resource: Resource, after: Position, before: Position) -> Point | None:
         """The first commit strictly between two group records."""
@@ -159,7 +159,7 @@ class History:
     cluster: str
     group_id: str
     records: list[Record]
-    commits: Commits
+    commits: CommitHistory
     events: list[Event]
     worker_lines: list[Event] = field(default_factory=list)
     topic_names: Mapping[str, str] = field(default_factory=dict)
@@ -200,7 +200,7 @@ class History:
                 )
                 for position, row in sorted(by_position.items())
             ],
-            commits=Commits(runs),
+            commits=CommitHistory(runs),
             events=[e for e in ordered if e.kind not in WORKER_KINDS],
             worker_lines=[e for e in ordered if e.kind in WORKER_KINDS],
             topic_names=topic_names or {},

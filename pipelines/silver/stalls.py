@@ -7,28 +7,11 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from pipelines.silver.generations import Generation, Replacement
-from pipelines.silver.history import Commits, Point, Position, Resource
-from pipelines.silver.lines import Story
-from pipelines.silver.stops import (
-    Departure,
-    Stop,
-    Told,
-    Work,
-    departed,
-    departure,
-    halted,
-    replaced,
-    stayed,
-    work_by_member,
-)
-from pipelines.silver.workers import WorkerLog
-from schemas.coordinator_log import EventKind
+from pipelines.silver.history import CommitHistory, Point, Position, Resource
+from pipelines.silver.stops import APPEND_MS, GenerationContext, GenerationStops, Stop
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 END: Position = (1 << 31, 1 << 62)
-
-APPEND_MS = 5_000
-"""offsets.commit.timeout.ms: an assignment that is not stored and handed out within it fails the rebalance."""
 
 FIRST_COMMIT_MS = 600_000
 """A consumer has polled, and committed what it did, within its max.poll.interval.ms, 5 minutes by default. Of a group
@@ -92,8 +75,8 @@ class Held:
 class Ownership:
     """Who has what, from one protocol to the next."""
 
-    def __init__(self, commits: Commits, workers: WorkerLog) -> None:
-        self.commits, self.workers = commits, workers
+    def __init__(self, commits: CommitHistory) -> None:
+        self.commits = commits
         self.incarnation = 0
         self.held: dict[Resource, Held] = {}
         self.open: dict[Resource, Stall] = {}
@@ -159,7 +142,7 @@ class Ownership:
         firsts: Mapping[Resource, Point],
         limit: int,
         number: int,
-        started: dict[str, int] | None = None,
+        started: Mapping[str, int] | None = None,
     ) -> list[Stall]:
         """Resources that `position` handed out; returns the windows that end so. `firsts` are first commits since,
         `limit` is a time by which a member must have had them. `started`: when a member says that it had started its
@@ -197,54 +180,41 @@ class Ownership:
             self.open[resource] = stall
 
 
-def stalls(told: Sequence[Told], ownership: Ownership) -> None:
-    """Adds every window of these generations, in the order in which the resources stopped."""
-    for each, after in zip_longest(told, told[1:]):
-        g, following = each.generation, after.generation if after is not None else None
+def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
+    """Add every window of these generations, in the order in which the resources stopped."""
+    for context, after in zip_longest(contexts, contexts[1:]):
+        g, following = context.generation, after.generation if after is not None else None
         ownership.begin(g.incarnation)
         if g.is_closed:
             ownership.lose_sight(g.position)
-        _take(ownership, each, following)
+        _take(ownership, g, context.stops, is_failover=context.story.failover is not None)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
-        _give(ownership, g, ends[0], following)
-        for change, end in zip(g.replacements, ends[1:], strict=True):
-            _replace(ownership, g, change, end)
+        _give(ownership, g, ends[0], following, context.started)
+        for change, stop, end in zip(g.replacements, context.stops.replaced, ends[1:], strict=True):
+            _replace(ownership, g, change, stop, end)
         _forget_deleted(ownership, g)
 
 
-def _take(o: Ownership, told: Told, following: Generation | None) -> None:
+def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: bool) -> None:
     """Close what its owner gave up for this generation."""
-    g, story, done = told
     previous = g.previous
     if previous is None:
         return
-    members, config_offset, position = previous.final_members, previous.config_offset, g.position
-    is_piecemeal = _is_piecemeal(g, previous)
-    gone: dict[str, tuple[Departure, Stop]] = {}
+    config_offset, position = previous.config_offset, g.position
     for resource, held in list(o.held.items()):
-        if is_piecemeal and _goes_on(o, g, previous, resource):
+        if g.is_piecemeal and _goes_on(o, g, previous, resource):
             continue
-        owner = held.owner
-        back = owner in g.members
-        if back and is_piecemeal:
-            stop, cause = _revoked(resource, owner, g, following, o.workers), StallCause.MOVED
-        else:
-            if owner not in gone:
-                how = departure(members[owner], story)
-                gone[owner] = how, _stop(owner, how, done[owner], story, g, o.workers)
-            how, stop = gone[owner]
-            cause = _cause(g, resource, back=back, gone=how, done=done[owner])
-        if story.failover is not None and cause in (StallCause.MOVED, StallCause.EAGER_BARRIER):
+        stop, departure_cause = stops.members[held.owner]
+        is_back = held.owner in g.members
+        if is_back and stops.unasked is not None and g.is_piecemeal and resource not in _brought(g, held.owner):
+            stop = stops.unasked
+        cause = StallCause.MOVED if is_back and g.is_piecemeal else departure_cause or _cause(g, resource)
+        if g.is_empty:
+            cause = StallCause.NO_MEMBER
+        if is_failover and cause in (StallCause.MOVED, StallCause.EAGER_BARRIER):
             cause = StallCause.FAILOVER
         stall = o.stop(resource, stop, cause, position, g.incarnation, g.number)
         stall.config_offset = config_offset
-
-
-def _is_piecemeal(g: Generation, previous: Generation) -> bool:
-    """Members go on with what they keep. Connect workers of an eager generation have stopped all before they join."""
-    return g.mode == RebalanceMode.COOPERATIVE or (
-        g.mode == RebalanceMode.INCREMENTAL and previous.mode != RebalanceMode.EAGER
-    )
 
 
 def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource) -> bool:
@@ -272,53 +242,20 @@ def _brought(g: Generation, member_id: str) -> frozenset[Resource]:
     return g.members[member_id].owned or frozenset()
 
 
-def _stop(owner: str, gone: Departure, done: Work, story: Story, g: Generation, workers: WorkerLog) -> Stop:
-    if owner in g.members:
-        return stayed(owner, done, story, g)
-    assert g.previous is not None
-    began = workers.stopping(owner, g.previous)
-    return departed(gone, done, g) if began is None else halted(began, gone, g)
-
-
-def _revoked(resource: Resource, owner: str, g: Generation, following: Generation | None, workers: WorkerLog) -> Stop:
-    """A member learns with its assignment what it has to give up, and rejoins when it has."""
-    if g.mode == RebalanceMode.INCREMENTAL and resource not in _brought(g, owner):
-        # It gave up by itself, for it had lost sight of the coordinator, and came back without it.
-        assert g.previous is not None
-        return Stop.within(g.previous.synced_at, g.joined_at, g.joined_at, Evidence.INFERRED)
-    said = workers.revoked(owner, g)
-    if said is not None:
-        return Stop.within(g.synced_at, said, (g.synced_at + said) // 2, Evidence.OBSERVED)
-    latest = g.synced_at + APPEND_MS
-    if following is not None and owner in following.members:
-        latest = min(latest, following.joined_at)
-    return Stop.within(g.synced_at, latest, g.synced_at, Evidence.OBSERVED)
-
-
-def _cause(g: Generation, resource: Resource, *, back: bool, gone: Departure, done: Work) -> StallCause:
-    if g.is_empty:
-        return StallCause.NO_MEMBER
-    lost = gone.line is not None and gone.line.kind in (
-        EventKind.SESSION_EXPIRED,
-        EventKind.REMOVED_NOT_REJOINED,
-        EventKind.REMOVED_NOT_SYNCED,
-    )
-    if not back and (lost or gone.was_poll_timeout(done)):
-        return StallCause.MEMBER_LOST
-    if not back and gone.line is not None and gone.line.kind == EventKind.STATIC_REPLACED:
-        return StallCause.STATIC_RESTART
+def _cause(g: Generation, resource: Resource) -> StallCause:
+    """Why the resource stopped if no line tells why its owner departed."""
     if resource in g.waiting:
         return StallCause.CONNECT_DELAY
-    piecemeal = g.previous is not None and _is_piecemeal(g, g.previous)
-    return StallCause.MOVED if piecemeal else StallCause.EAGER_BARRIER
+    return StallCause.MOVED if g.is_piecemeal else StallCause.EAGER_BARRIER
 
 
-def _give(o: Ownership, g: Generation, until: Position, following: Generation | None) -> None:
+def _give(
+    o: Ownership, g: Generation, until: Position, following: Generation | None, started: Mapping[str, int]
+) -> None:
     fresh = {r: owner for r, owner in g.owners.items() if r not in o.held or o.held[r].owner != owner}
     limit = g.synced_at + APPEND_MS
     if following is not None and following.incarnation == g.incarnation:
         limit = min(limit, max(g.synced_at, following.synced_at))
-    started = {m: at for m in g.members if (at := o.workers.started(m, g)) is not None}
     back = {r: stall for r in fresh if (stall := o.open.get(r)) and r in _brought(g, fresh[r])}
     o.give(fresh, g.synced_at, g.position, o.firsts(fresh, g.position, until), limit, g.number, started)
     if g.mode == RebalanceMode.INCREMENTAL:
@@ -352,11 +289,10 @@ def _forget_deleted(o: Ownership, g: Generation) -> None:
             stall.is_void, stall.resumed_by = True, g.position
 
 
-def _replace(o: Ownership, g: Generation, change: Replacement, until: Position) -> None:
+def _replace(o: Ownership, g: Generation, change: Replacement, stop: Stop, until: Position) -> None:
     """W3: the instance's resources stood still from its last work until the new process came."""
     at = change.record.at if change.record.at is not None else g.synced_at
     mine = [r for r, h in o.held.items() if h.owner == change.old]
-    stop = replaced(work_by_member(g, o.commits, change.record.position)[change.old], at)
     for resource in mine:
         o.stop(resource, stop, StallCause.STATIC_RESTART, change.record.position, g.incarnation, g.number)
     firsts = o.firsts(mine, change.record.position, until)

@@ -6,26 +6,35 @@ commit with progress proves work before it. Clients that commit automatically co
 revocation and on close (`ConsumerCoordinator.onJoinPrepare`): only the last commit but one is surely before the stop.
 librdkafka goes on committing while the application's revocation callback takes its time, and repeats the last commit
 on closing: then only the one before these two is.
+
+`generation_contexts` answers for all members of all generations; `stalls` knows who had which resource.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pipelines.silver.generations import Generation, Member
-from pipelines.silver.history import ROUND_MS, Commits, Event, Position, Resource, Segment
+from pipelines.silver.generations import Generation, Member, Replacement
+from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
 from pipelines.silver.lines import Story
+from pipelines.silver.workers import WorkerLog
 from schemas.coordinator_log import EventKind
-from schemas.states import Evidence
+from schemas.states import Evidence, RebalanceMode, StallCause
 
 HEARTBEAT_MS = 3_000
 """heartbeat.interval.ms by default, in Java and librdkafka; it should not exceed a third of the session timeout."""
+
+APPEND_MS = 5_000
+"""offsets.commit.timeout.ms: an assignment that is not stored and handed out within it fails the rebalance."""
 
 DAWDLE_MS = 250
 """A last commit this much later than the progress in it explains was made after the stop, not at it."""
 
 POLL_TIMEOUT_TEXT = "poll timeout has expired"
+
+EXPULSIONS = (EventKind.SESSION_EXPIRED, EventKind.REMOVED_NOT_REJOINED, EventKind.REMOVED_NOT_SYNCED)
+"""Lines of a coordinator that removed a member which did not leave."""
 
 
 class Stop(NamedTuple):
@@ -75,12 +84,12 @@ class Work(NamedTuple):
         return self.stopped != self.last
 
 
-def work(commits: Commits, resources: Iterable[Resource], since: int, after: Position, before: Position) -> Work:
+def work(commits: CommitHistory, resources: Iterable[Resource], since: int, after: Position, before: Position) -> Work:
     """Commits for `resources` between two group records; `since` is when the member got them."""
     return work_of([s for r in resources if (s := commits.segment(r, after, before))], since)
 
 
-def work_of(segments: Sequence[Segment], since: int) -> Work:
+def work_of(segments: Sequence[CommitSegment], since: int) -> Work:
     """Of one member, each segment from when it got the resource."""
     if not segments:
         return Work(since=since)
@@ -102,7 +111,7 @@ def work_of(segments: Sequence[Segment], since: int) -> Work:
     return Work(since=since, last=last, before=before_last, explained=explained, repeated_at=repeated_at)
 
 
-def _repeated_at(segments: Sequence[Segment]) -> int | None:
+def _repeated_at(segments: Sequence[CommitSegment]) -> int | None:
     """When the last round of commits was, if it made no progress anywhere and the round before it did."""
     last = max(s.last.at for s in segments)
     ending = [s for s in segments if s.last.at >= last - ROUND_MS]
@@ -112,12 +121,12 @@ def _repeated_at(segments: Sequence[Segment]) -> int | None:
     return last if progressed else None
 
 
-def _shortened(segment: Segment) -> Segment:
+def _shortened(segment: CommitSegment) -> CommitSegment:
     assert segment.before_last is not None
     return segment._replace(third_last=None, before_last=segment.third_last, last=segment.before_last)
 
 
-def work_by_member(previous: Generation | None, commits: Commits, before: Position) -> dict[str, Work]:
+def work_by_member(previous: Generation | None, commits: CommitHistory, before: Position) -> dict[str, Work]:
     """What each final member of a generation committed in it, up to the group record at `before`."""
     if previous is None:
         return {}
@@ -130,15 +139,7 @@ def work_by_member(previous: Generation | None, commits: Commits, before: Positi
     return {m: work(commits, mine, at, after, before) for m, (after, at, mine) in since.items()}
 
 
-class Told(NamedTuple):
-    """A generation, what the log tells of it, and what each member of the one before did in that, by member id."""
-
-    generation: Generation
-    story: Story
-    done: dict[str, Work]
-
-
-class Departure(NamedTuple):
+class MemberDeparture(NamedTuple):
     """Why a member of the generation before is not in this one; `line` is None where only its absence tells."""
 
     member: Member
@@ -158,11 +159,108 @@ class Departure(NamedTuple):
         return silent >= self.member.rebalance_timeout_ms - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
 
 
-def departure(member: Member, story: Story) -> Departure:
-    return Departure(member=member, line=story.departed.get(member.member_id))
+def departure(member: Member, story: Story) -> MemberDeparture:
+    return MemberDeparture(member=member, line=story.departed.get(member.member_id))
 
 
-def stayed(member_id: str, done: Work, story: Story, g: Generation) -> Stop:
+class MemberStop(NamedTuple):
+    """When a member of the generation before stopped for this one, and the cause if its departure states one."""
+
+    stop: Stop
+    cause: StallCause | None = None
+
+
+class GenerationStops(NamedTuple):
+    """When the members of the generation before stopped for this one, by their final ids.
+
+    `unasked` is the stop of what a Connect worker that stays gave up by itself, None if nobody can have done so.
+    `replaced` are the stops of static members that a new process took over, in the order of `Generation.replacements`.
+    """
+
+    members: Mapping[str, MemberStop]
+    unasked: Stop | None
+    replaced: Sequence[Stop]
+
+
+class GenerationContext(NamedTuple):
+    """A generation, its log lines, and what is known of its members by member id.
+
+    `done` is what each member of the generation before committed in that one, `started` when a Connect worker had
+    started, by its own log, what this generation gave it.
+    """
+
+    generation: Generation
+    story: Story
+    done: dict[str, Work]
+    stops: GenerationStops
+    started: Mapping[str, int]
+
+
+def generation_contexts(
+    generations: Sequence[Generation], stories: Iterable[Story], commits: CommitHistory, workers: WorkerLog
+) -> list[GenerationContext]:
+    """Return the context of each generation; `stories` are their log lines, in the same order."""
+    contexts = []
+    for g, story, following in zip(generations, stories, [*generations[1:], None], strict=False):
+        done = work_by_member(g.previous, commits, g.position)
+        started = {m: workers.logged_at(m, g, EventKind.WORKER_STARTED) for m in g.members}
+        stops = GenerationStops(
+            members=_member_stops(g, story, done, following, workers),
+            unasked=_unasked(g),
+            replaced=[_replaced(g, change, commits) for change in g.replacements],
+        )
+        known = {member_id: at for member_id, at in started.items() if at is not None}
+        contexts.append(GenerationContext(g, story, done, stops, known))
+    return contexts
+
+
+def _member_stops(
+    g: Generation, story: Story, done: Mapping[str, Work], following: Generation | None, workers: WorkerLog
+) -> dict[str, MemberStop]:
+    previous = g.previous
+    if previous is None:
+        return {}
+    members = {}
+    for member_id, member in previous.final_members.items():
+        if member_id not in g.members:
+            members[member_id] = _absent(departure(member, story), done[member_id], g, workers)
+        elif g.is_piecemeal:
+            members[member_id] = MemberStop(_revoked(member_id, g, following, workers))
+        else:
+            members[member_id] = MemberStop(_stayed(member_id, done[member_id], story, g))
+    return members
+
+
+def _unasked(g: Generation) -> Stop | None:
+    """The worker had lost sight of the coordinator, and came back without what it gave up."""
+    if g.previous is None or g.mode != RebalanceMode.INCREMENTAL:
+        return None
+    return Stop.within(g.previous.synced_at, g.joined_at, g.joined_at, Evidence.INFERRED)
+
+
+def _absent(gone: MemberDeparture, done: Work, g: Generation, workers: WorkerLog) -> MemberStop:
+    """The stop of a member that is not in this generation."""
+    assert g.previous is not None
+    began = workers.logged_at(gone.member.member_id, g.previous, EventKind.WORKER_STOPPING)
+    stop = _departed(gone, done, g) if began is None else _halted(began, gone, g)
+    kind = gone.line.kind if gone.line is not None else None
+    if kind in EXPULSIONS or gone.was_poll_timeout(done):
+        return MemberStop(stop, StallCause.MEMBER_LOST)
+    return MemberStop(stop, StallCause.STATIC_RESTART if kind == EventKind.STATIC_REPLACED else None)
+
+
+def _revoked(member_id: str, g: Generation, following: Generation | None, workers: WorkerLog) -> Stop:
+    """A member learns with its assignment what it has to give up, and rejoins when it has."""
+    logged_at = workers.logged_at(member_id, g, EventKind.WORKER_STOPPED)
+    if logged_at is not None:
+        return Stop.within(g.synced_at, logged_at, (g.synced_at + logged_at) // 2, Evidence.OBSERVED)
+    latest = g.synced_at + APPEND_MS
+    if following is not None and member_id in following.members:
+        latest = min(latest, following.joined_at)
+    return Stop.within(g.synced_at, latest, g.synced_at, Evidence.OBSERVED)
+
+
+def _stayed(member_id: str, done: Work, story: Story, g: Generation) -> Stop:
     """An eager member that came back: it gave everything up after it learnt of the rebalance and before it rejoined."""
     start = story.first_preparing
     if start is None:
@@ -178,7 +276,7 @@ def stayed(member_id: str, done: Work, story: Story, g: Generation) -> Stop:
     return Stop.within(max(start.at, done.surely), g.joined_at, done.stopped or done.last, _grade(done))
 
 
-def departed(gone: Departure, done: Work, g: Generation) -> Stop:
+def _departed(gone: MemberDeparture, done: Work, g: Generation) -> Stop:
     """A member that is not in the next generation: it left, was expelled, died, or (no line) any of these."""
     line, last = gone.line, done.last
     if gone.was_poll_timeout(done):
@@ -210,14 +308,16 @@ def _expired(member: Member, line: Event, done: Work) -> Stop:
     )
 
 
-def halted(began: int, gone: Departure, g: Generation) -> Stop:
+def _halted(began: int, gone: MemberDeparture, g: Generation) -> Stop:
     """A Connect worker that logged when it began to stop all it ran, and left when it had."""
     until = g.joined_at if gone.line is None else gone.line.until
     return Stop.within(min(began, until), until, began, Evidence.OBSERVED)
 
 
-def replaced(done: Work, at: int) -> Stop:
-    """A static member whose new process came at `at`: it stopped after its last work, politely or not."""
+def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Stop:
+    """A static member whose new process came: the old one stopped after its last work, politely or not."""
+    at = change.record.at if change.record.at is not None else g.synced_at
+    done = work_by_member(g, commits, change.record.position)[change.old]
     if done.last is None:
         return Stop.within(done.since, at, (done.since + at) // 2, Evidence.INFERRED)
     return Stop.within(done.surely, at, done.stopped or done.last, _grade(done))

@@ -24,6 +24,7 @@ class Timeline:
     base: Base | None
     quiet_ms: int
     ownership: Ownership
+    workers: WorkerLog
     out: SilverOfGroup
     incarnation: int = 0
     number: int | None = None
@@ -40,7 +41,8 @@ class Timeline:
             history=history,
             base=base,
             quiet_ms=quiet_ms,
-            ownership=Ownership(history.commits, WorkerLog(history.worker_lines)),
+            ownership=Ownership(history.commits),
+            workers=WorkerLog(history.worker_lines),
             out={
                 "generations": [],
                 "generation_members": [],

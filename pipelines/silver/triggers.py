@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pipelines.silver.generations import Generation
 from pipelines.silver.lines import Story
-from pipelines.silver.stops import HEARTBEAT_MS, Departure, Work, departure
+from pipelines.silver.stops import HEARTBEAT_MS, MemberDeparture, Work, departure
 from schemas.states import Evidence, RebalanceMode, Trigger
 
 CLOCKS_MS = 100
@@ -57,7 +57,7 @@ def _stated(g: Generation, story: Story, done: dict[str, Work], trigger: Trigger
     )
 
 
-def _first_left(g: Generation, story: Story, named: list[str]) -> Departure | None:
+def _first_left(g: Generation, story: Story, named: list[str]) -> MemberDeparture | None:
     before = g.previous.final_members if g.previous else {}
     return next((departure(before[m], story) for m in named if m in before), None)
 

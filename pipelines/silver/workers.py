@@ -37,19 +37,12 @@ class WorkerLog:
             if not _is_shared(of_worker):
                 self._rounds |= _rounds(of_worker)
 
-    def started(self, member_id: str, g: Generation) -> int | None:
-        """The worker had started by then what `g` gave it."""
-        return self._at(member_id, g, EventKind.WORKER_STARTED)
+    def logged_at(self, member_id: str, g: Generation, kind: EventKind) -> int | None:
+        """Return when a worker logged a line after it had synced `g`, in milliseconds; None if that is not known.
 
-    def revoked(self, member_id: str, g: Generation) -> int | None:
-        """The worker had stopped by then what `g` took from it."""
-        return self._at(member_id, g, EventKind.WORKER_STOPPED)
-
-    def stopping(self, member_id: str, g: Generation) -> int | None:
-        """The worker, whose last generation was `g`, began then to stop all it ran, before it leaves."""
-        return self._at(member_id, g, EventKind.WORKER_STOPPING)
-
-    def _at(self, member_id: str, g: Generation, kind: EventKind) -> int | None:
+        `WORKER_STARTED`: by then it had started what `g` gave it. `WORKER_STOPPED`: by then it had stopped what `g`
+        took from it. `WORKER_STOPPING`: then it began to stop all it ran, before it leaves.
+        """
         found = self._rounds.get((member_id, g.number))
         if found is None or not g.synced_at - NEAR_MS <= found.synced.at <= g.synced_at + NEAR_MS:
             return None

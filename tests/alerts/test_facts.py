@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from dashboards.lake.lake import LocalLake
-from jobs.alerting.alert_facts import Reading, Watch
-from pipelines.gold.alerts.alert import Limits
+from jobs.alerting.alert_facts import FactReader, Watch
+from pipelines.gold.alerts.alert import AlertLimits
 from pipelines.gold.alerts.burn import WINDOWS
 from pipelines.gold.alerts.sight import Asked
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
@@ -31,12 +31,12 @@ from tests.alerts.rows import (
     write,
 )
 
-LIMITS = Limits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
+LIMITS = AlertLimits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
 IDLE = Asked(at_ms=NOW, ends={0: (0, 100)})
 
 
 def facts(warehouse: Path, *, asked: Asked | None = IDLE, watch: Watch | None = None, now: int = NOW):
-    reading = Reading(lake=LocalLake(warehouse, fresh_seconds=0), warehouse=warehouse, limits=LIMITS, watch=watch)
+    reading = FactReader(lake=LocalLake(warehouse, fresh_seconds=0), warehouse=warehouse, limits=LIMITS, watch=watch)
     return reading.facts(CLUSTER, now, asked)
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from pipelines.gold.alerts.alert import CLUSTER, Facts, Limits
+from pipelines.gold.alerts.alert import CLUSTER, AlertLimits, Facts
 from pipelines.gold.alerts.burn import Loss, Stopped, burning
 from pipelines.gold.alerts.rules import RULES, evaluate
 from pipelines.gold.alerts.sight import Sight
 from schemas.states import AlertName, AlertSeverity
 from tests.alerts.rows import HOUR, MINUTE, NOW, health, rebalancing, stalled, storm
 
-LIMITS = Limits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
+LIMITS = AlertLimits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
 FRESH = Sight(known_until_ms=NOW, is_fresh=True)
 DIM = Sight(known_until_ms=NOW - HOUR, is_fresh=False)
 BLIND = Sight(known_until_ms=NOW - HOUR, is_fresh=False, is_broker_there=True, blind_since_ms=NOW - HOUR, why="5 wait")

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from pipelines.coordinator_events import Event, Unreadable, parse_line
+from pipelines.coordinator_events import ParsedEvent, Unreadable, parse_line
 from pipelines.log_layouts import layout, zone
 from schemas.coordinator_log import NEW_LOGGERS, OLD_LOGGERS, WORKER_KINDS, WORKER_LOGGERS, WORKER_PREFIX, Wording
 
@@ -31,13 +31,13 @@ def line(message: str, logger: str = MANAGER, at: str = "2026-11-21 06:41:02,803
     return f"[{at}] {level} {message} ({logger})"
 
 
-def parse(text: str, like: str = "default", in_zone: str = "UTC") -> Event | Unreadable | None:
+def parse(text: str, like: str = "default", in_zone: str = "UTC") -> ParsedEvent | Unreadable | None:
     return parse_line(text, layout(like), zone(in_zone))
 
 
-def says(event: Event | Unreadable | None) -> dict[str, object]:
+def says(event: ParsedEvent | Unreadable | None) -> dict[str, object]:
     """The columns that have a value, without time and line."""
-    assert isinstance(event, Event), event
+    assert isinstance(event, ParsedEvent), event
     hidden = ("event_at", "event_precision_ms", "raw")
     return {name: value for name, value in event._asdict().items() if value is not None and name not in hidden}
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.coordinator_events import Event
+from pipelines.coordinator_events import ParsedEvent
 from schemas.controller_log import CONTROLLER_LOGGERS, CONTROLLER_WORDINGS, ControllerEventKind
 from tests.coordinator_log.lines import line, parse, says
 
@@ -160,13 +160,13 @@ def test_another_message_is_none_of_ours(message) -> None:
 def test_another_logger_may_print_what_it_likes() -> None:
     assert None is parse(line(GOLDEN[0][1], "com.example.ReplicationControlManager"))
     short = "2026-11-21 06:41:02 INFO  [controller-1] {}:9 - " + GOLDEN[0][1]
-    assert isinstance(parse(short.format("ReplicationControlManager"), like="strimzi"), Event)
+    assert isinstance(parse(short.format("ReplicationControlManager"), like="strimzi"), ParsedEvent)
 
 
 def test_a_recorded_controllers_log_gives_exactly_the_lines_on_replicas() -> None:
     with gzip.open(CAPTURE / "controller-100.log.gz", "rt") as file:
         lines = file.read().splitlines()
-    ours = {e.raw for text in lines if isinstance(e := parse(text), Event)}
+    ours = {e.raw for text in lines if isinstance(e := parse(text), ParsedEvent)}
     stated = re.compile(r"Replayed (PartitionRecord for new|partition assignment change)|partition reassignment\(s\)")
     assert {text for text in lines if stated.search(text)} == ours
     assert 37 == len(ours)
@@ -176,7 +176,7 @@ def test_a_recorded_controllers_log_gives_exactly_the_lines_on_replicas() -> Non
 def test_a_topic_id_that_begins_like_a_number_or_like_null_is_read_whole(topic_id):
     said = RECORD.format(isr="null", replicas="[5, 0]", more="").replace("l9tIqX8vRkCFr7knMuynlA", topic_id)
     found = parse(line(f"[Controller 7] {said}", KRAFT))
-    assert isinstance(found, Event)
+    assert isinstance(found, ParsedEvent)
     assert (topic_id, 4, [5, 0]) == (found.topic_id, found.partition, found.replicas)
 
 

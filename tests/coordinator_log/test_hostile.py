@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.coordinator_events import Event
+from pipelines.coordinator_events import ParsedEvent
 from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, WORKER_WORDINGS, EventKind
 from schemas.coordinator_reasons import SERVER_REASONS
 from tests.coordinator_log.lines import MEMBER, NEW, WORDINGS, line, parse, printed
@@ -116,7 +116,7 @@ def test_twenty_thousand_mutated_lines_neither_crash_nor_take_long():
         begun = time.thread_time()
         found = parse("".join(chars))
         worst = max(worst, time.thread_time() - begun)
-        assert found is None or not isinstance(found, Event) or found.event_kind in KINDS
+        assert found is None or not isinstance(found, ParsedEvent) or found.event_kind in KINDS
     assert worst < 0.1
 
 

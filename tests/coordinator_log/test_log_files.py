@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.config.errors import UserError
-from jobs.kafka.log_files import MAX_LINE_BYTES, FileLine, Follower, Position
+from jobs.kafka.log_files import MAX_LINE_BYTES, FileLine, FilePosition, Follower
 
 
 @pytest.fixture
@@ -32,9 +32,9 @@ def append(path: Path, text: str) -> None:
         stream.write(text)
 
 
-def kept(follower: Follower) -> Position:
+def kept(follower: Follower) -> FilePosition:
     """The position as it comes back from a file."""
-    position = Position(**json.loads(json.dumps(follower.position.to_json())))
+    position = FilePosition(**json.loads(json.dumps(follower.position.to_json())))
     follower.close()
     return position
 

@@ -6,7 +6,7 @@ import time
 
 from confluent_kafka import Consumer
 
-from pipelines.coordinator_events import Event
+from pipelines.coordinator_events import ParsedEvent
 from schemas.coordinator_log import EventKind
 from tests.coordinator_log.lines import NEW, line, parse
 
@@ -44,7 +44,7 @@ def test_a_group_of_any_name_has_its_whole_life_in_the_log(ruled_broker):
         finally:
             consumer.close()
     text = ruled_broker.log_file.read_bytes().decode()
-    found = [e for each in text.split("\n") if isinstance(e := parse(each), Event) and e.group_id]
+    found = [e for each in text.split("\n") if isinstance(e := parse(each), ParsedEvent) and e.group_id]
     assert dict.fromkeys(STRANGE, LIFE) == {
         group: [e.event_kind for e in found if e.group_id == group] for group in {e.group_id for e in found}
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.coordinator_events import Event
+from pipelines.coordinator_events import ParsedEvent
 from schemas.coordinator_log import NEW_WORDINGS, OLD_WORDINGS, WORKER_WORDINGS, EventKind
 from tests.coordinator_log.lines import GOLDEN, MEMBER, NEW, OTHER, WORDINGS, line, parse, says
 
@@ -77,7 +77,7 @@ def test_several_deleted_groups_are_one_line_without_a_group():
 
 def test_a_recorded_log_of_4_3_gives_exactly_its_lifecycle_lines():
     lines = (GOLDEN / "broker-4.3.1.log").read_text(encoding="utf-8").splitlines()
-    found = [e for text in lines if isinstance(e := parse(text), Event)]
+    found = [e for text in lines if isinstance(e := parse(text), ParsedEvent)]
     lifecycle = {text for text in lines if "GroupMetadataManager)" in text or "__consumer_offsets" in text}
     assert {text for text in lifecycle if "since metadata was never loaded" not in text} == {e.raw for e in found}
     assert 39 == len(found)

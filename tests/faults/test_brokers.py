@@ -15,8 +15,8 @@ from deltalake import DeltaTable
 
 from jobs.config.settings import Cluster
 from jobs.kafka.kafka_client import admin, topic_ends
-from jobs.lab.cluster import Cluster as Brokers
-from jobs.lab.members import ConsumerPlan, Group
+from jobs.lab.cluster import LocalCluster as Brokers
+from jobs.lab.members import ConsumerPlan, RunningGroup
 from jobs.tables.delta_io import table_path
 from pipelines.bronze_batch import TOPIC
 from pipelines.decoding.group_partition import partition_of
@@ -95,7 +95,7 @@ def lived(trial: Trial, folder: Path, brokers: Brokers, read: Callable[[], objec
     """A group's life with three coordinators, of which the first is killed and later takes it over again."""
     group_id = carried(brokers)
     plan = ConsumerPlan(group_id=group_id, topic=READ, partitions=4, members=3)
-    group = Group(plan=plan, bootstrap_servers=brokers.bootstrap_servers, folder=folder, say=lambda _: None)
+    group = RunningGroup(plan=plan, bootstrap_servers=brokers.bootstrap_servers, folder=folder, say=lambda _: None)
     producer = Producer({"bootstrap.servers": brokers.bootstrap_servers, "log_level": 0})
 
     def is_led_by(node_id: int) -> bool:

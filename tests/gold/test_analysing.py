@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from jobs.analyze import Part
 from jobs.gold.analysing import LEAST_SHARE, MOST, PART_S, QUICK, SLOW, Building, following, pause
+from jobs.gold.analyze_part import Part
 from schemas.gold import GROUP_TABLES
 
 

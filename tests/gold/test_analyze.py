@@ -9,8 +9,9 @@ from pathlib import Path
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from jobs.analyze import Part, analyze, analyze_part
+from jobs.analyze import analyze
 from jobs.config.settings import Settings
+from jobs.gold.analyze_part import Part, analyze_part
 from jobs.gold.replaying import Replaying
 from jobs.replay import Capture, replay, split, tell_settings
 from jobs.tables.create_tables import create_tables

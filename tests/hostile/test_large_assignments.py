@@ -9,7 +9,7 @@ import pytest
 from pipelines.bronze_batch import bronze_rows
 from pipelines.limits import NAME_BYTES
 from pipelines.long_names import parsed, shortened
-from pipelines.silver.frame import Polled, _history
+from pipelines.silver.frame import PolledTopics, _history
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import COORDINATOR_RECORDS
 from tests.hostile.records import TOPIC, generation, owning, partitions, source_records
@@ -21,7 +21,7 @@ def silver(pairs, *, counts=None) -> dict[str, list[dict]]:
     rows = bronze_rows(source_records(pairs), cluster="c", log_epoch=0)[COORDINATOR_RECORDS.name]
     for row in rows:
         row["record_at"] = round(row["record_at"].timestamp() * 1000)
-    polled = Polled({}, {"c": counts or {}})
+    polled = PolledTopics({}, {"c": counts or {}})
     history = _history("c", "g", {"record": rows, "run": [], "event": []}, polled, NAME_BYTES)
     return silver_rows(history, 10_000)
 

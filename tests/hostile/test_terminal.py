@@ -13,8 +13,8 @@ import pytest
 
 from jobs import cli
 from jobs.config.errors import UserError, one_line
+from jobs.config.terminal import say
 from jobs.processes.runs import Runs
-from jobs.processes.terminal import say
 from schemas.visible import VisibleStream, visible_text
 
 ROOT = Path(__file__).parents[2]

@@ -24,7 +24,7 @@ from jobs.config.settings import Settings
 from jobs.ingest import start
 from jobs.replay import Batch, Capture, replay, split
 from jobs.silver.silver_tasks import silver_by_tasks
-from jobs.silver.standing import Standing
+from jobs.silver.standing import SilverInputs
 from jobs.tables.create_tables import create_tables
 from pipelines.decoding.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE
@@ -65,14 +65,14 @@ def test_batches_of_commits_alone_change_what_a_rebuild_would(spark, warehouse, 
 def test_consumer_groups_go_on_from_where_they_were_at_rest(spark, warehouse, monkeypatch) -> None:
     capture, settings = Capture(CAPTURES / "rolling_restart"), Settings(warehouse=warehouse, quiet_ms=1_000)
     create_tables(spark, warehouse, (*BRONZE, *SILVER))
-    gone_on, restarts = [], Standing.restarts
+    gone_on, restarts = [], SilverInputs.restarts
 
-    def counted(standing: Standing) -> pa.Table:
+    def counted(standing: SilverInputs) -> pa.Table:
         points = restarts(standing)
         gone_on.append(pc.sum(pc.is_valid(points["base_state"])).as_py() or 0)
         return points
 
-    monkeypatch.setattr(Standing, "restarts", counted)
+    monkeypatch.setattr(SilverInputs, "restarts", counted)
     for batch in split(capture, ("offsets", "log"), 15, None):
         replay(spark, settings, CLUSTER, capture.meta, batch)
     found = silver(warehouse)

@@ -10,14 +10,14 @@ from random import Random
 import pytest
 
 from jobs.lab.churn import run_scripts
-from jobs.lab.members import Group, GroupPlan
+from jobs.lab.members import GroupPlan, RunningGroup
 from jobs.lab.scenarios import CHURN, SCENARIOS
 
 GROUPS = [group for scenario in SCENARIOS.values() for group in scenario.groups]
 IDS = [plan.group_id for plan, _ in GROUPS]
 
 
-class UnstartedGroup(Group):
+class UnstartedGroup(RunningGroup):
     """Says what it would do."""
 
     def start(self, index: int, **_: object) -> None:

@@ -13,8 +13,8 @@ import pytest
 from jobs.cli import SCENARIOS as ON_THE_COMMAND_LINE
 from jobs.cli import main
 from jobs.config.errors import UserError
-from jobs.lab.cluster import Cluster
-from jobs.lab.members import Group
+from jobs.lab.cluster import LocalCluster
+from jobs.lab.members import RunningGroup
 from jobs.lab.scenarios import SCENARIOS, chosen
 from jobs.replay import Capture, split
 from pipelines.silver.rows import silver_rows
@@ -30,7 +30,7 @@ def cluster(tmp_path_factory):
     everything = chosen("kip848,streams,share,connect,registry")[0]
     overrides = everything.overrides | {"group.initial.rebalance.delay.ms": 0, "log.cleaner.enable": "false"}
     folder = tmp_path_factory.mktemp("lab")
-    with Cluster(folder, overrides=overrides) as running:
+    with LocalCluster(folder, overrides=overrides) as running:
         running.create_topics({plan.topic: plan.partitions for plan, _ in everything.groups})
         yield running
 
@@ -38,7 +38,7 @@ def cluster(tmp_path_factory):
 class Scene:
     """One group of a scenario, and what Regroup tells of it."""
 
-    def __init__(self, group: Group, cluster: Cluster, folder: Path) -> None:
+    def __init__(self, group: RunningGroup, cluster: LocalCluster, folder: Path) -> None:
         self.group = group
         self._cluster = cluster
         self._folders = (folder / str(number) for number in count())
@@ -71,10 +71,10 @@ class Scene:
 
 
 @contextmanager
-def scene(cluster: Cluster, folder: Path, scenario: str, index: int = 0):
+def scene(cluster: LocalCluster, folder: Path, scenario: str, index: int = 0):
     plan = SCENARIOS[scenario].groups[index][0]
     plan.prepare()
-    group = Group(
+    group = RunningGroup(
         plan=plan,
         bootstrap_servers=cluster.bootstrap_servers,
         folder=cluster.brokers[0].directory,

@@ -9,7 +9,7 @@ from deltalake import DeltaTable
 
 from jobs.retention.compact import Made, compact
 from jobs.tables import changed_rows
-from jobs.tables.changed_rows import Stand, changed
+from jobs.tables.changed_rows import TableSnapshot, changed
 from jobs.tables.replace import replace_rows
 from schemas.silver import GENERATIONS
 from tests.jobs.test_local_rewrite import rows
@@ -18,11 +18,11 @@ from tests.maintain.test_compact import FILES, Here, generation, path  # noqa: F
 NAMES = GENERATIONS.names
 
 
-def stand(folder) -> Stand:
-    return Stand.of(DeltaTable(folder))
+def stand(folder) -> TableSnapshot:
+    return TableSnapshot.of(DeltaTable(folder))
 
 
-def since(folder, before: Stand) -> list[tuple[str, str, int]]:
+def since(folder, before: TableSnapshot) -> list[tuple[str, str, int]]:
     return changed(NAMES, "joined_at", before, stand(folder))
 
 

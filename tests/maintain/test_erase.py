@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from jobs.analyze import analysed_path
 from jobs.cli import main
 from jobs.erase import Name, erase
+from jobs.gold.analyze_part import analysed_path
 from jobs.gold.storm_memory import SCHEMA, Memory
 from jobs.gold.storms import memory_path
 from jobs.tables import small_table

@@ -16,7 +16,7 @@ from jobs.mark import envelope
 from pipelines.bronze_batch import Records
 from pipelines.coordinator_events import Unreadable
 from pipelines.coverage import Span
-from pipelines.event_batch import Reading
+from pipelines.event_batch import TopicReader
 from pipelines.log_envelopes import LogLine, unwrap
 from pipelines.marks import Mark, mark, mark_rows, moment
 from schemas.states import MarkKind
@@ -33,7 +33,7 @@ def read(*values: bytes) -> dict[str, list[dict]]:
         log_epoch=np.zeros_like(numbers), partition=np.zeros_like(numbers), offset=numbers,
         timestamp_ms=np.full_like(numbers, RECEIVED_MS), key=[None] * len(values), value=values,
     )  # fmt: skip
-    reading = Reading(cluster="kafka", topic="regroup-events", layout="default", zone="UTC")
+    reading = TopicReader(cluster="kafka", topic="regroup-events", layout="default", zone="UTC")
     rows = reading(records, {0: Span(partition=0, log_epoch=0, from_offset=0, to_offset=len(values))})
     return {name: array.to_pylist() for name, array in rows.items()}
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from jobs.checks.quality_rows import batches, engine, lone
 from jobs.checks.quality_suite import Suite, example_of
 from pipelines.arrow_types import stored
-from schemas.rules import CHECKED, Kind, Rule, rules_of
+from schemas.rules import CHECKED, Rule, RuleKind, rules_of
 from schemas.tables import Table
 from tests.whole_rows import whole
 
@@ -42,7 +42,7 @@ def made(table: Table) -> Made:
     for rule in rules_of(table.name):
         sound = _full(table) | _satisfying(rule)
         rows = [_marked(table, sound, next(numbers)) | change for change in _changes(table, rule)]
-        out.breaking[rule.name] = rows * 2 if rule.kind is Kind.UNIQUE else rows
+        out.breaking[rule.name] = rows * 2 if rule.kind is RuleKind.UNIQUE else rows
     return out
 
 
@@ -56,7 +56,7 @@ def flagged(given: Made) -> dict[str, set[str]]:
         connection.register("looked", rows)
         alone = {}
         for rule in rules:
-            if rule.kind is Kind.REFERENCE:
+            if rule.kind is RuleKind.REFERENCE:
                 connection.register("other", _others(given, rule))
                 if found := lone(connection, rule, "whole", "other"):
                     alone[rule.name] = found
@@ -85,23 +85,23 @@ def _changes(table: Table, rule: Rule) -> Iterator[Row]:
     full = _full(table) | _satisfying(rule)
     first, *others = rule.columns
     match rule.kind:
-        case Kind.UNIQUE | Kind.REFERENCE:
+        case RuleKind.UNIQUE | RuleKind.REFERENCE:
             yield {}
-        case Kind.PRESENT:
+        case RuleKind.PRESENT:
             yield {first: None}
-        case Kind.ABSENT:
+        case RuleKind.ABSENT:
             yield {first: NOON}
-        case Kind.ONE_OF:
+        case RuleKind.ONE_OF:
             yield {first: ODD}
-        case Kind.EACH_OF:
+        case RuleKind.EACH_OF:
             yield {first: [*full[first], ODD]}
             yield {first: [None]}
-        case Kind.RANGE:
+        case RuleKind.RANGE:
             limits = ((rule.low, -1), (rule.high, 1))
             yield from ({first: int(limit) + beyond} for limit, beyond in limits if limit is not None)
-        case Kind.ORDER:
+        case RuleKind.ORDER:
             yield {first: full[others[0]] + 1}
-        case Kind.SPAN | Kind.COUNT:
+        case RuleKind.SPAN | RuleKind.COUNT:
             yield {first: full[first] + 1}
 
 
@@ -110,12 +110,12 @@ def _full(table: Table) -> Row:
     kinds = {"STRING": "x", "INT": 0, "BIGINT": 0, "DOUBLE": 0.0, "BOOLEAN": False, "TIMESTAMP": NOON}
     row: Row = {column.name: kinds.get(column.type, []) for column in table.columns}
     rules = rules_of(table.name)
-    row |= {rule.columns[0]: rule.known[0] for rule in rules if rule.kind is Kind.ONE_OF}
-    row |= {rule.columns[0]: max(0, rule.low or 0) for rule in rules if rule.kind is Kind.RANGE}
+    row |= {rule.columns[0]: rule.known[0] for rule in rules if rule.kind is RuleKind.ONE_OF}
+    row |= {rule.columns[0]: max(0, rule.low or 0) for rule in rules if rule.kind is RuleKind.RANGE}
     # Where a column must be NULL in some rows only, this row is none of them.
     for rule in rules:
-        if rule.kind in (Kind.PRESENT, Kind.ABSENT) and rule.when and rule.when.among:
-            row[rule.when.column] = next(r for r in rules if r.kind is Kind.PRESENT and r.when).when.among[0]
+        if rule.kind in (RuleKind.PRESENT, RuleKind.ABSENT) and rule.when and rule.when.among:
+            row[rule.when.column] = next(r for r in rules if r.kind is RuleKind.PRESENT and r.when).when.among[0]
     return row
 
 
@@ -123,7 +123,7 @@ def _bare(table: Table) -> Row:
     """Only what must be there is."""
     full = _full(table)
     needed = {
-        r.columns[0] for r in rules_of(table.name) if r.kind is Kind.PRESENT and (not r.when or _is_about(r, full))
+        r.columns[0] for r in rules_of(table.name) if r.kind is RuleKind.PRESENT and (not r.when or _is_about(r, full))
     }
     return {name: value if name in needed else None for name, value in full.items()}
 
@@ -145,4 +145,4 @@ def _marked(table: Table, row: Row, number: int) -> Row:
 
 
 def _is_one_of(table: Table, column: str) -> bool:
-    return any(rule.kind is Kind.ONE_OF and rule.columns == (column,) for rule in rules_of(table.name))
+    return any(rule.kind is RuleKind.ONE_OF and rule.columns == (column,) for rule in rules_of(table.name))

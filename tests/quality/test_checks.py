@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 
 from dashboards.lake.lake import LocalLake
 from dashboards.queries.health_store import HealthStore
-from jobs.checks.quality_rows import Version
+from jobs.checks.quality_rows import TableVersion
 from jobs.cli import main
 from jobs.config.settings import Settings
 from jobs.quality import Quality
@@ -183,7 +183,7 @@ def test_results_name_the_version_that_was_checked(quality) -> None:
     quality.round()
     rows = DeltaTable(table_path(quality.warehouse, QUALITY_RESULTS)).to_pyarrow_table().to_pylist()
     for table in quality.there():
-        version = Version.of(quality.warehouse, table)
+        version = TableVersion.of(quality.warehouse, table)
         told = {(row["table_id"], row["version"]) for row in rows if row["table_name"] == table.name}
         assert {(version.table_id, version.version)} == told
 

@@ -6,8 +6,8 @@ from functools import cache
 
 import pytest
 
-from schemas.rules import CHECKED, RULES, Kind, rules_of
-from schemas.states import Outcome, Trigger
+from schemas.rules import CHECKED, RULES, RuleKind, rules_of
+from schemas.states import GenerationOutcome, Trigger
 from tests.quality.breaking import flagged, key_of, made
 
 by_table = pytest.mark.parametrize("table", CHECKED, ids=lambda table: table.name)
@@ -57,10 +57,10 @@ def test_a_row_that_breaks_a_rule_is_flagged_by_no_rule_about_other_columns(tabl
 def test_every_table_has_its_key_and_its_vocabularies_as_rules() -> None:
     for table in CHECKED:
         rules = rules_of(table.name)
-        assert [table.key] == [rule.columns for rule in rules if rule.kind is Kind.UNIQUE]
-        assert set(table.key) <= {rule.columns[0] for rule in rules if rule.kind is Kind.PRESENT and not rule.when}
-    known = {(rule.table, rule.columns[0]): rule.known for rule in RULES if rule.kind is Kind.ONE_OF}
-    assert tuple(Outcome) == known["generations", "outcome"]
+        assert [table.key] == [rule.columns for rule in rules if rule.kind is RuleKind.UNIQUE]
+        assert set(table.key) <= {rule.columns[0] for rule in rules if rule.kind is RuleKind.PRESENT and not rule.when}
+    known = {(rule.table, rule.columns[0]): rule.known for rule in RULES if rule.kind is RuleKind.ONE_OF}
+    assert tuple(GenerationOutcome) == known["generations", "outcome"]
     assert tuple(Trigger) == known["generations", "trigger"]
     evidence = {table.name for table in CHECKED if "evidence" in table.names}
     assert evidence == {table for table, column in known if column == "evidence"}

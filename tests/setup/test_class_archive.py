@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jobs.setup.java import java
-from jobs.spark.class_archive import archive, options
+from jobs.spark.class_archive_file import archive, options
 
 
 def test_the_jvm_of_a_session_has_mapped_it(spark) -> None:

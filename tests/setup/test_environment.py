@@ -12,12 +12,14 @@ from jobs.setup import environment
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A clone with a lock and a `.venv` whose Python always succeeds; the only uv always fails."""
+    """A clone with a lock and a `.venv` whose Python always succeeds; the only uv reads the lock and installs nothing."""
     monkeypatch.setattr(environment, "ROOT", tmp_path)
     monkeypatch.setattr(environment, "VENV", tmp_path / ".venv")
-    monkeypatch.setattr(environment, "STAMP", tmp_path / ".venv" / "regroup.lock")
-    (tmp_path / "some.lock").write_text("a lock\n")
-    for program, text in ((".venv/bin/python", "exit 0"), ("programs/uv", '[ "$1" = --version ]')):
+    monkeypatch.setattr(environment, "LOCK", tmp_path / "uv.lock")
+    stamps = {purpose: tmp_path / ".venv" / stamp.name for purpose, stamp in environment.STAMPS.items()}
+    monkeypatch.setattr(environment, "STAMPS", stamps)
+    (tmp_path / "uv.lock").write_text("a lock\n")
+    for program, text in ((".venv/bin/python", "exit 0"), ("programs/uv", '[ "$1" = export ]')):
         file = tmp_path / program
         file.parent.mkdir(parents=True)
         file.write_text(f"#!/bin/sh\n{text}\n")
@@ -28,23 +30,34 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_failed_installation_is_told_and_done_again_at_the_next_start(root):
-    environment.STAMP.write_text("an older lock\n")
-    with pytest.raises(UserError, match=r"could not install the packages of some\.lock: .* start again"):
-        environment.prepare(root / "some.lock")
-    assert not environment.STAMP.exists()
+    for stamp in environment.STAMPS.values():
+        stamp.write_text("an older lock\n")
+    with pytest.raises(UserError, match=r"could not install the runtime packages of uv\.lock: .* start again"):
+        environment.prepare("runtime")
+    assert not any(stamp.exists() for stamp in environment.STAMPS.values())
 
 
 def test_a_finished_set_up_is_stamped_with_its_lock_and_not_repeated(root):
     (root / "programs" / "uv").write_text("#!/bin/sh\n")
-    environment.prepare(root / "some.lock")
-    assert "a lock\n" == environment.STAMP.read_text()
+    environment.prepare("runtime")
+    assert "a lock\n" == environment.STAMPS["runtime"].read_text()
+    assert not environment.STAMPS["development"].exists()
     (root / "programs" / "uv").unlink()
-    environment.prepare(root / "some.lock")
+    environment.prepare("runtime")
+
+
+def test_an_environment_for_development_serves_the_runtime_too_and_not_the_other_way_round(root):
+    (root / "programs" / "uv").write_text("#!/bin/sh\n")
+    environment.prepare("runtime")
+    environment.prepare("development")
+    assert [False, True] == [environment.STAMPS[purpose].exists() for purpose in ("runtime", "development")]
+    (root / "programs" / "uv").unlink()
+    environment.prepare("runtime")
 
 
 def test_a_folder_that_cannot_be_written_is_named(root, monkeypatch, capsys):
     monkeypatch.setattr(environment, "ROOT", Path("/proc/self"))
-    monkeypatch.setattr("sys.argv", ["environment", "some.lock"])
+    monkeypatch.setattr("sys.argv", ["environment", "runtime"])
     assert 2 == environment.main()
     assert "regroup: /proc/self cannot be written" in capsys.readouterr().err
 

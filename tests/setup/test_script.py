@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from jobs.setup.environment import STAMPS
+
 ROOT = Path(__file__).parents[2]
 NEEDED = ("sh", "dirname", "readlink", "cmp", "id")
 CHECKS = ("ruff", "mypy", "lint-imports")
@@ -18,15 +20,14 @@ ECHO = '#!/bin/sh\n[ "$1" = -c ] || echo "$@"\n'
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """A fresh clone with locks, beside an empty folder of programs."""
+    """A fresh clone with a lock, beside an empty folder of programs."""
     (tmp_path / "programs").mkdir()
     for program in NEEDED:
         (tmp_path / "programs" / program).symlink_to(shutil.which(program))
     root = tmp_path / "a clone"
     root.mkdir()
     shutil.copy(ROOT / "regroup", root)
-    for lock in ("requirements.lock", "requirements-dev.lock"):
-        (root / lock).write_text(f"{lock}\n")
+    (root / "uv.lock").write_text("a lock\n")
     return root
 
 
@@ -41,9 +42,9 @@ def start(clone: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([clone / "regroup", *arguments], env=environment, capture_output=True, text=True, check=False)
 
 
-def make_ready(clone: Path, lock: str) -> None:
+def make_ready(clone: Path, purpose: str) -> None:
     install(clone / ".venv" / "bin" / "python", ECHO)
-    shutil.copy(clone / lock, clone / ".venv" / "regroup.lock")
+    shutil.copy(clone / "uv.lock", clone / ".venv" / STAMPS[purpose].name)
 
 
 def test_a_machine_without_python_gets_one_sentence(clone):
@@ -59,31 +60,31 @@ def test_a_python_of_another_version_counts_as_none(clone):
     assert "needs Python 3.11 or 3.12" in start(clone, "up").stderr
 
 
-def test_a_fresh_clone_is_prepared_from_the_runtime_lock(clone):
+def test_a_fresh_clone_is_prepared_for_the_runtime(clone):
     install(clone.parent / "programs" / "python3.12", ECHO)
-    assert start(clone, "up").stdout.startswith("-P -m jobs.setup.environment requirements.lock\n")
+    assert start(clone, "up").stdout.startswith("-P -m jobs.setup.environment runtime\n")
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-dev.lock"])
-def test_a_ready_clone_goes_straight_to_the_command(clone, lock):
-    make_ready(clone, lock)
+@pytest.mark.parametrize("purpose", STAMPS)
+def test_a_ready_clone_goes_straight_to_the_command(clone, purpose):
+    make_ready(clone, purpose)
     assert "-P -m jobs.cli replay a b --warehouse c\n" == start(clone, "replay", "a b", "--warehouse", "c").stdout
 
 
 def test_a_changed_lock_is_prepared_again(clone):
-    make_ready(clone, "requirements.lock")
-    (clone / "requirements.lock").write_text("another\n")
-    assert start(clone, "up").stdout.startswith("-P -m jobs.setup.environment requirements.lock\n")
+    make_ready(clone, "runtime")
+    (clone / "uv.lock").write_text("another\n")
+    assert start(clone, "up").stdout.startswith("-P -m jobs.setup.environment runtime\n")
 
 
 @pytest.mark.parametrize("command", ["test", "bench"])
-def test_the_tests_and_the_benches_need_the_development_lock(clone, command):
-    make_ready(clone, "requirements.lock")
-    assert start(clone, command).stdout.startswith("-P -m jobs.setup.environment requirements-dev.lock\n")
+def test_the_tests_and_the_benches_need_the_development_packages(clone, command):
+    make_ready(clone, "runtime")
+    assert start(clone, command).stdout.startswith("-P -m jobs.setup.environment development\n")
 
 
 def test_the_checks_run_before_pytest_which_gets_the_arguments(clone):
-    make_ready(clone, "requirements-dev.lock")
+    make_ready(clone, "development")
     for check in CHECKS:
         install(clone / ".venv" / "bin" / check, f'#!/bin/sh\necho {check} "$@"\n')
     done = start(clone, "test", "-k", "two words")
@@ -96,7 +97,7 @@ def test_the_checks_run_before_pytest_which_gets_the_arguments(clone):
 
 @pytest.mark.parametrize("failing", CHECKS)
 def test_one_failing_check_fails_the_run_after_pytest_has_passed(clone, failing):
-    make_ready(clone, "requirements-dev.lock")
+    make_ready(clone, "development")
     for check in CHECKS:
         install(clone / ".venv" / "bin" / check, f"#!/bin/sh\nexit {int(check == failing)}\n")
     done = start(clone, "test")
@@ -106,12 +107,12 @@ def test_one_failing_check_fails_the_run_after_pytest_has_passed(clone, failing)
 
 @pytest.mark.parametrize("needed", ["browser tests need chromium", "alert tests need prometheus-alertmanager"])
 def test_a_program_that_cannot_be_installed_is_named(clone, needed):
-    make_ready(clone, "requirements-dev.lock")
+    make_ready(clone, "development")
     assert f"The {needed}" in start(clone, "test").stderr
 
 
 def test_another_clock_is_installed_for_the_fault_trials_alone(clone):
-    make_ready(clone, "requirements-dev.lock")
+    make_ready(clone, "development")
     needed = "The clock tests need faketime, which could not be installed"
     assert [True, True, False] == [
         needed in start(clone, "test", *arguments).stderr for arguments in (["--faults"], ["-x", "--faults=3"], ["-x"])
@@ -119,7 +120,7 @@ def test_another_clock_is_installed_for_the_fault_trials_alone(clone):
 
 
 def test_a_program_that_is_there_is_not_installed(clone):
-    make_ready(clone, "requirements-dev.lock")
+    make_ready(clone, "development")
     for program in ("chromium", "alertmanager"):
         install(clone.parent / "programs" / program, "#!/bin/sh\n")
     assert "installing" not in start(clone, "test").stderr
@@ -131,7 +132,7 @@ def test_a_failed_set_up_ends_the_start(clone):
 
 
 def test_a_ready_clone_adds_less_than_a_tenth_of_a_second(clone):
-    make_ready(clone, "requirements.lock")
+    make_ready(clone, "runtime")
 
     def seconds() -> float:
         before = time.perf_counter()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from pipelines.coordinator_events import Event, parse_line
+from pipelines.coordinator_events import ParsedEvent, parse_line
 from pipelines.log_layouts import layout
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
@@ -114,7 +114,7 @@ def synced_line(at: int, name: str, number: int, **where: str) -> Line:
 def _line(at: int, message: str, logger: str, source: str) -> Line:
     printed = datetime.fromtimestamp((START + at) / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S,%f")[:-3]
     found = parse_line(f"[{printed}] INFO {message} ({logger})", layout("default"), ZoneInfo("UTC"))
-    assert isinstance(found, Event), message
+    assert isinstance(found, ParsedEvent), message
     event = found._asdict() | {"source_id": source, "line_no": at}
     return event | {"event_at": round(found.event_at.timestamp() * 1000)}
 

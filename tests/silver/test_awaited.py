@@ -10,7 +10,7 @@ from jobs.config.settings import Settings
 from jobs.replay import Capture, replay, split
 from jobs.retention.compact import compact
 from jobs.silver import awaited
-from jobs.silver.standing import Standing
+from jobs.silver.standing import SilverInputs
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE
@@ -31,7 +31,7 @@ def test_every_batch_gets_the_same_answer_of_memory_and_table(spark, warehouse, 
     """Files are put together meanwhile, and once somebody else rebuilds silver."""
     capture, settings, path = Capture(CAPTURES / name), Settings(warehouse=warehouse), table_path(warehouse, STALLS)
     create_tables(spark, warehouse, (*BRONZE, *SILVER))
-    asked, learn, remembered = Standing.committing, awaited.Awaited.learn, []
+    asked, learn, remembered = SilverInputs.committing, awaited.Awaited.learn, []
 
     def learnt(self, warehouse, groups) -> None:
         before = self.groups.num_rows, self.points is not None and self.points.num_rows
@@ -47,7 +47,7 @@ def test_every_batch_gets_the_same_answer_of_memory_and_table(spark, warehouse, 
         assert [told(rows) for rows in known] == [told(rows) for rows in anew]
         return known
 
-    monkeypatch.setattr(Standing, "committing", twice)
+    monkeypatch.setattr(SilverInputs, "committing", twice)
     monkeypatch.setattr(awaited.Awaited, "learn", learnt)
     for number, batch in enumerate(split(capture, ["offsets"], BATCHES, None), 1):
         replay(spark, settings, CLUSTER, capture.meta, batch)

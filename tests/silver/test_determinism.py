@@ -10,7 +10,7 @@ import pytest
 
 from jobs.replay import Capture, split
 from pipelines.silver.generations import Base
-from pipelines.silver.history import Commits, History, Position
+from pipelines.silver.history import CommitHistory, History, Position
 from pipelines.silver.modern.snapshot import from_json, to_json
 from pipelines.silver.rows import silver_rows
 from schemas.states import RebalanceMode
@@ -116,8 +116,8 @@ def since(history: History, base: Base) -> History:
     )
 
 
-def commits_since(commits: Commits, position: Position) -> Commits:
-    out = Commits(())
+def commits_since(commits: CommitHistory, position: Position) -> CommitHistory:
+    out = CommitHistory(())
     out._topics = {i: told for i, told in commits._topics.items() if told[0] >= position}
     kept = {resource: [p for p in points if p.position >= position] for resource, points in commits._points.items()}
     out._points = {resource: points for resource, points in kept.items() if points}

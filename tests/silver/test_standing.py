@@ -17,7 +17,7 @@ from jobs.build import rebuild_all
 from jobs.config.settings import Settings
 from jobs.replay import Capture, bronze_of
 from jobs.silver.silver_tasks import Making, silver_by_tasks
-from jobs.silver.standing import Standing
+from jobs.silver.standing import SilverInputs
 from jobs.silver.thinned import thinned
 from jobs.silver.topic_names import polled_topics
 from jobs.tables.delta_io import table_path
@@ -75,7 +75,7 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
     def read(most: int) -> dict[str, list[str]]:
         monkeypatch.setattr(jobs.silver.standing, "FEW_GROUPS", most)
         monkeypatch.setattr(jobs.silver.standing, "is_local", lambda _: False)
-        standing = Standing(spark=spark, warehouse=folder, touched=touched)
+        standing = SilverInputs(spark=spark, warehouse=folder, touched=touched)
         points = standing.restarts()
         old, new = standing.committing()
         found = {table.name: ordered(standing.replaced(table, points)) for table in SILVER}
@@ -104,7 +104,7 @@ def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, i
     groups = [{"cluster": row["cluster"], "group_id": row["group_id"], "since_at": START} for row in rows["groups"]]
     for of_these in (groups, []):
         touched = pa.Table.from_pylist(of_these, GROUPS_TOUCHED)
-        standing = Standing(spark=spark, warehouse=folder, touched=touched)
+        standing = SilverInputs(spark=spark, warehouse=folder, touched=touched)
         points, making = standing.restarts(), Making.of(Settings(warehouse=folder), polled_topics(folder))
         expected = making.rows(standing.history(points), points)
         monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pipelines.silver.history import Point, Segment
+from pipelines.silver.history import CommitSegment, Point
 from pipelines.silver.stops import work_of
 
 
-def segment(*commits: tuple[int, int]) -> Segment:
+def segment(*commits: tuple[int, int]) -> CommitSegment:
     """Commits of one partition as (time, offset), as the fold keeps them."""
     points = [Point((0, at), at, committed) for at, committed in commits]
     is_repeated = len(points) > 2 and points[-1].committed == points[-2].committed
-    return Segment(
+    return CommitSegment(
         first=points[0],
         third_last=points[-3] if is_repeated else None,
         before_last=points[-2] if len(points) > 1 else None,

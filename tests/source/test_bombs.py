@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from jobs.kafka.batch_headers import Batch, batch_of
+from jobs.kafka.batch_headers import BatchOffsets, batch_of
 from jobs.kafka.kafka_client import topic_ends
 from jobs.kafka.kafka_read import Range, RangeReader
 from jobs.kafka.kafka_source import _around
@@ -56,7 +56,9 @@ def test_reading_goes_on_after_batches_that_cannot_be_unpacked(broker) -> None:
 def test_a_header_says_where_a_batch_ends_and_a_broken_one_says_nothing() -> None:
     header = struct.Struct(">qiibIhi")
     raw = header.pack(7, header.size - 12 + 5, 0, 2, 0, 4, 2) + bytes(5) + header.pack(10, 100, 0, 2, 0, 4, 0)
-    assert [None, Batch(7, 10), Batch(7, 10), Batch(10, 11), None] == [batch_of(raw, at) for at in (6, 7, 9, 10, 11)]
+    assert [None, BatchOffsets(7, 10), BatchOffsets(7, 10), BatchOffsets(10, 11), None] == [
+        batch_of(raw, at) for at in (6, 7, 9, 10, 11)
+    ]
     for broken in (b"", raw[:20], header.pack(0, -5, 0, 2, 0, 0, 0), header.pack(0, 0, 0, 2, 0, 0, 0), bytes(99)):
         assert batch_of(broken, 3) is None
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pipelines.bronze_batch import bronze_rows
 from pipelines.decoding.source_record import SourceRecord
 from pipelines.decoding.wire import uuid_text
-from pipelines.silver.history import Commits
+from pipelines.silver.history import CommitHistory
 from tests.source.offset_records import commit, commit_key, commit_value, deletion, group_record
 
 BUCKET = 600_000
@@ -178,7 +178,7 @@ def test_any_split_leaves_the_last_three_commits_where_the_last_two_are_equal(pr
     history = [commit(n, at_ms=n, committed=at) for n, at in enumerate(accumulate(progress))]
     edges = sorted({0, len(history), *(c for c in cuts if c < len(history))})
     split = [run for a, b in pairwise(edges) for run in runs(history[a:b])]
-    whole, found = (Commits(parts).segment(("orders", 0), (0, -1), (1, 0)) for parts in (runs(history), split))
+    whole, found = (CommitHistory(parts).segment(("orders", 0), (0, -1), (1, 0)) for parts in (runs(history), split))
     assert whole == found
     if len(history) > 2 and progress[-1] == 0:
         assert [n - 3 + len(history) for n in range(3)] == [

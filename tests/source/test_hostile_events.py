@@ -28,7 +28,7 @@ from schemas.json_depth import DEEPEST_JSON
 from tests.source.hostile_messages import HARMLESS, HOSTILE, good
 from tests.waiting import wait_until
 
-READING = event_batch.Reading(cluster="c", topic="t", layout="default", zone="UTC")
+READING = event_batch.TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
 _numbers = itertools.count()
 
 

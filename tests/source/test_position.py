@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jobs.kafka.kafka_client import TopicEnds
-from jobs.kafka.source_position import RECREATED, TRUNCATED, Place, Position, lost
+from jobs.kafka.source_position import RECREATED, TRUNCATED, PartitionPosition, TopicPosition, lost
 
 
 def topic(ends, topic_id="a"):
@@ -12,8 +12,10 @@ def topic(ends, topic_id="a"):
 
 
 def at(topic_id="a", log_epoch=0, **offsets):
-    places = {int(p[1:]): Place(log_epoch=log_epoch, begin=0, offset=offset) for p, offset in offsets.items()}
-    return Position(topic_id=topic_id, log_epoch=log_epoch, places=places)
+    places = {
+        int(p[1:]): PartitionPosition(log_epoch=log_epoch, begin=0, offset=offset) for p, offset in offsets.items()
+    }
+    return TopicPosition(topic_id=topic_id, log_epoch=log_epoch, places=places)
 
 
 def offsets(position):
@@ -22,7 +24,7 @@ def offsets(position):
 
 def test_what_a_checkpoint_keeps_comes_back_as_it_was():
     position = at(log_epoch=2, p0=5, p11=7)
-    assert position == Position.of(position.stored())
+    assert position == TopicPosition.of(position.stored())
 
 
 def test_the_same_position_is_stored_as_the_same_text():
@@ -37,12 +39,12 @@ def test_without_a_limit_every_partition_moves_to_its_end():
 
 def test_a_limit_is_shared_out_in_proportion_to_what_waits():
     ends = topic({0: (0, 9_000), 1: (0, 1_000), 2: (0, 0)})
-    assert {0: 900, 1: 100, 2: 0} == offsets(Position().seen(ends).advanced(ends, 1_000))
+    assert {0: 900, 1: 100, 2: 0} == offsets(TopicPosition().seen(ends).advanced(ends, 1_000))
 
 
 def test_offsets_that_are_gone_from_the_log_take_nothing_of_the_limit():
     ends = topic({0: (5_000, 6_000), 1: (0, 1_000)})
-    assert {0: 5_500, 1: 500} == offsets(Position().seen(ends).advanced(ends, 1_000))
+    assert {0: 5_500, 1: 500} == offsets(TopicPosition().seen(ends).advanced(ends, 1_000))
 
 
 @settings(deadline=None)
@@ -52,7 +54,7 @@ def test_offsets_that_are_gone_from_the_log_take_nothing_of_the_limit():
 )
 def test_limited_steps_reach_every_end_and_none_is_much_larger_than_the_limit(logs, limit):
     ends = topic({p: (low, low + size) for p, (low, size) in logs.items()})
-    position = Position().seen(ends)
+    position = TopicPosition().seen(ends)
     for _ in range(20_000):
         moved = position.advanced(ends, limit)
         step = sum(
@@ -70,13 +72,16 @@ def test_limited_steps_reach_every_end_and_none_is_much_larger_than_the_limit(lo
 def test_a_new_partition_is_read_from_its_beginning():
     ends = topic({0: (0, 9), 1: (0, 4)})
     before = at(log_epoch=3, p0=9)
-    assert Place(log_epoch=3, begin=0, offset=0) == before.seen(ends).places[1]
+    assert PartitionPosition(log_epoch=3, begin=0, offset=0) == before.seen(ends).places[1]
 
 
 def test_a_topic_with_another_id_begins_a_new_life_in_all_its_partitions():
     before, now = at(p0=50, p1=60), topic({0: (0, 80)}, "b")
     after = before.seen(now).advanced(now, None)
-    assert Position(topic_id="b", log_epoch=1, places={0: Place(log_epoch=1, begin=0, offset=80)}) == after
+    assert (
+        TopicPosition(topic_id="b", log_epoch=1, places={0: PartitionPosition(log_epoch=1, begin=0, offset=80)})
+        == after
+    )
     assert [(0, 50, 50, RECREATED), (1, 60, 60, RECREATED)] == [
         (gap.partition, gap.from_offset, gap.to_offset, gap.gap_reason) for gap in lost(before, after)
     ]
@@ -85,7 +90,10 @@ def test_a_topic_with_another_id_begins_a_new_life_in_all_its_partitions():
 def test_a_log_that_ends_below_our_position_goes_on_in_a_new_epoch_and_says_so():
     before, now = at(p0=50, p1=60), topic({0: (0, 40), 1: (0, 61)})
     after = before.seen(now)
-    assert {0: Place(log_epoch=1, begin=40, offset=40), 1: Place(log_epoch=0, begin=0, offset=60)} == after.places
+    assert {
+        0: PartitionPosition(log_epoch=1, begin=40, offset=40),
+        1: PartitionPosition(log_epoch=0, begin=0, offset=60),
+    } == after.places
     assert [(0, 1, 0, 40, TRUNCATED)] == [
         (gap.partition, gap.log_epoch, gap.from_offset, gap.to_offset, gap.gap_reason) for gap in lost(before, after)
     ]
@@ -99,8 +107,8 @@ def test_every_life_has_an_epoch_of_its_own():
 
 def test_without_topic_ids_a_shorter_log_is_a_new_topic():
     after = at(topic_id=None, p0=50).seen(topic({0: (0, 40)}, None))
-    assert Place(log_epoch=1, begin=0, offset=0) == after.places[0]
+    assert PartitionPosition(log_epoch=1, begin=0, offset=0) == after.places[0]
 
 
 def test_nothing_is_lost_where_nothing_was_read_before():
-    assert [] == lost(Position(), at(p0=5))
+    assert [] == lost(TopicPosition(), at(p0=5))

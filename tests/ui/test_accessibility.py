@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from deltalake import write_deltalake
 
 from pipelines.arrow_types import stored
-from pipelines.gold.advice.latencies import Broker
+from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.rows import Terms, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES
 from tests.gold.histories import START, EagerGroup
@@ -42,7 +42,13 @@ def told(tmp_path_factory, now) -> Iterator[str]:
     for index in range(10):
         group.restarts(index, 100_000 + index * 100_000, 60_000)
     found = gold_rows(
-        "prod-eu", "billing-worker", group.silver(), broker=Broker(), terms=Terms(), since_ms=0, until_ms=START + 1
+        "prod-eu",
+        "billing-worker",
+        group.silver(),
+        broker=BrokerSettings(),
+        terms=Terms(),
+        since_ms=0,
+        until_ms=START + 1,
     )
     for table in (ADVICE, DIAGNOSES):
         write_deltalake(f"{folder}/{table.name}", stored(found[table.name], table), mode="overwrite")

@@ -29,7 +29,8 @@ from deltalake import DeltaTable
 
 from dashboards.app import page
 from dashboards.lake import service_principal
-from dashboards.lake.databricks_connection import Connections, lake, options
+from dashboards.lake.databricks_connection import Connections, options
+from dashboards.lake.databricks_tables import lake
 from dashboards.lake.databricks_versions import TOLD_SECONDS
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import LakeError

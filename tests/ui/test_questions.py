@@ -21,7 +21,7 @@ from jobs.gold.storms import look
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from pipelines.gold.advice.advice import Worth, advice_rows
-from pipelines.gold.advice.latencies import Broker
+from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.alerts.alert import Alert
 from schemas.gold import ADVICE, STORMS
 from schemas.states import AlertName, AlertSeverity, Evidence
@@ -54,7 +54,7 @@ def tried() -> list[dict[str, Any]]:
     group = EagerGroup(members=4, partitions=40, notice_ms=2_500, callback_ms=20_000)
     for at in range(8):
         group.restarts(at % 4, 100_000 + at * 100_000, 60_000)
-    found = advice_rows(group.silver(), Broker(), Worth(), QUIET_MS)
+    found = advice_rows(group.silver(), BrokerSettings(), Worth(), QUIET_MS)
     verified = {"status": "verified", "verified_saving": 912.0}
     rows = [
         {"cluster": "churn", "group_id": "checkout"} | row | (verified if row["rank"] == 1 else {}) for row in found

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.advice.connect_delays import delay_options
-from pipelines.gold.advice.latencies import Broker, latencies, with_callbacks
+from pipelines.gold.advice.latencies import BrokerSettings, latencies, with_callbacks
 from pipelines.gold.advice.options import Group, Option, options
 from pipelines.gold.advice.prediction import Prediction, is_replayable
 from pipelines.gold.advice.replay import Policy
@@ -37,7 +37,7 @@ class Worth:
     ratio: float = 0.1
 
 
-def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> list[AdviceOfGroup]:
+def advice_rows(silver: Silver, broker: BrokerSettings, worth: Worth, quiet_ms: int) -> list[AdviceOfGroup]:
     """One row for every action evaluated on one window of one group; none where the window holds no churn.
 
     Deterministic: the replays' random numbers come from the group and its window.
@@ -58,7 +58,7 @@ def advice_rows(silver: Silver, broker: Broker, worth: Worth, quiet_ms: int) -> 
 
 
 def _evaluated(
-    silver: Silver, found: Churn, policy: Policy, newest: GenerationRow, broker: Broker, worth: Worth
+    silver: Silver, found: Churn, policy: Policy, newest: GenerationRow, broker: BrokerSettings, worth: Worth
 ) -> list[AdviceOfGroup]:
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
     measured = latencies(silver, broker)

@@ -20,7 +20,7 @@ from schemas.states import GroupEventKind
 
 
 @dataclass(slots=True, kw_only=True)
-class _Member:
+class _ConsumerMember:
     is_alive: bool = True
     life: int = 0
     beats: int = 0
@@ -29,7 +29,7 @@ class _Member:
     revoking: list[Resource] = field(default_factory=list)
 
 
-class ConsumerReplay(Replay[_Member]):
+class ConsumerReplay(Replay[_ConsumerMember]):
     """Epochs are counted as rebalances."""
 
     def __init__(self, churn: Churn, latencies: Latencies, policy: Policy, random: Random) -> None:
@@ -52,8 +52,8 @@ class ConsumerReplay(Replay[_Member]):
             "revoked": self._revoked,
         }
 
-    def _joining_at(self, _: int) -> _Member:
-        return _Member()
+    def _joining_at(self, _: int) -> _ConsumerMember:
+        return _ConsumerMember()
 
     def _stop(self, at: int, instance: int, number: int) -> None:
         who = self._current.get(instance, -1)

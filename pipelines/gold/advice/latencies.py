@@ -63,7 +63,7 @@ class Reactions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broker:
+class BrokerSettings:
     """Broker settings as observed. None: not observed, the default is taken and said."""
 
     heartbeat_ms: int | None = None
@@ -81,7 +81,7 @@ class Latencies:
     sync_ms: tuple[int, ...]
     is_librdkafka: bool
     commit_ms: int
-    broker: Broker
+    broker: BrokerSettings
     assumed: tuple[str, ...]
 
     def heartbeat(self, random: Random) -> int:
@@ -124,7 +124,7 @@ def with_callbacks(found: Churn, measured: Latencies) -> Churn:
     return replace(found, outages=tuple(corrected(o) for o in found.outages))
 
 
-def latencies(silver: Silver, broker: Broker) -> Latencies:
+def latencies(silver: Silver, broker: BrokerSettings) -> Latencies:
     """Measured on one group's silver rows, all in milliseconds."""
     generations = sorted(silver["generations"], key=number)
     reactions = tuple(_reactions(silver))

@@ -34,7 +34,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class AlertLimits:
     """From when on something is worth an alert."""
 
     stuck_ms: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipelines.gold.alerts.alert import CLUSTER, Alert, Facts, Limits, Row
+from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.escaping import defused, escaped
 from pipelines.gold.alerts.words import instant
 from pipelines.gold.storms.storms import CALM_MS
@@ -14,7 +14,7 @@ NAMED = 5
 """Groups of a storm, and differences, named in a text."""
 
 
-def storm(facts: Facts, _: Limits) -> list[Alert]:
+def storm(facts: Facts, _: AlertLimits) -> list[Alert]:
     """Open storms: one alert for each group, one for the whole fleet (that of the storm that hit most groups).
 
     Rows tell of storms as far as records go; a cluster that has written none since has no storm.
@@ -79,7 +79,7 @@ def _different(row: Row) -> str:
     return f"What those hit have in common: {', '.join(found)}." if found else "Nothing stands out in those hit."
 
 
-def reassignment(facts: Facts, _: Limits) -> list[Alert]:
+def reassignment(facts: Facts, _: AlertLimits) -> list[Alert]:
     """Partitions whose new replicas receive nothing."""
     return [_stalled(facts, row) for row in facts.stalled]
 
@@ -104,7 +104,7 @@ def _stalled(facts: Facts, row: Row) -> Alert:
     )
 
 
-def stale(facts: Facts, limits: Limits) -> list[Alert]:
+def stale(facts: Facts, limits: AlertLimits) -> list[Alert]:
     """Regroup itself sees nothing any more. Where no broker answers it is a ticket: their absence pages elsewhere."""
     sight = facts.sight
     if sight.blind_since_ms is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
-from pipelines.gold.alerts.alert import Alert, Facts, Limits, Row
+from pipelines.gold.alerts.alert import Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.burn import burning
 from pipelines.gold.alerts.escaping import escaped
 from pipelines.gold.alerts.words import instant, suspected, worst
@@ -15,7 +15,7 @@ NAMED = 3
 """Instances named in a text."""
 
 
-def stuck(facts: Facts, limits: Limits) -> list[Alert]:
+def stuck(facts: Facts, limits: AlertLimits) -> list[Alert]:
     """Groups whose rebalance was open for longer than the limit when the history ends."""
     until = facts.sight.known_until_ms or 0
     return [
@@ -25,7 +25,7 @@ def stuck(facts: Facts, limits: Limits) -> list[Alert]:
     ]
 
 
-def _stuck(facts: Facts, row: Row, limits: Limits) -> Alert:
+def _stuck(facts: Facts, row: Row, limits: AlertLimits) -> Alert:
     group, since = row["group_id"], row["open_rebalance_since_at"]
     return Alert(
         name=AlertName.GROUP_STUCK_REBALANCING,
@@ -43,7 +43,7 @@ def _stuck(facts: Facts, row: Row, limits: Limits) -> Alert:
     )
 
 
-def flapping(facts: Facts, _: Limits) -> list[Alert]:
+def flapping(facts: Facts, _: AlertLimits) -> list[Alert]:
     """Groups in which an instance went again and again in the last full hour or the one that runs."""
     hours: dict[str, list[Row]] = defaultdict(list)
     for row in facts.flapping:
@@ -79,7 +79,7 @@ def _flapping(facts: Facts, group: str, rows: list[Row], departures: list[Row]) 
     )
 
 
-def burn(facts: Facts, limits: Limits) -> list[Alert]:
+def burn(facts: Facts, limits: AlertLimits) -> list[Alert]:
     """Groups that lose resource-time faster than their availability target allows."""
     found = []
     for loss in facts.losses:

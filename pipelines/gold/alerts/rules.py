@@ -6,24 +6,47 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.alerts import clusters, groups
-from pipelines.gold.alerts.alert import CLUSTER, Alert, Facts, Limits
+from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts
 from schemas.states import AlertName, StormScope
 
-RULES: dict[AlertName, Callable[[Facts, Limits], list[Alert]]] = {
-    AlertName.REBALANCE_STORM: clusters.storm,
-    AlertName.GROUP_STUCK_REBALANCING: groups.stuck,
-    AlertName.MEMBER_FLAPPING: groups.flapping,
-    AlertName.AVAILABILITY_BURN: groups.burn,
-    AlertName.REASSIGNMENT_STALLED: clusters.reassignment,
-    AlertName.REBALANCE_TELEMETRY_STALE: clusters.stale,
+
+def _is_fresh(facts: Facts, _: AlertLimits) -> bool:
+    return facts.sight.is_fresh
+
+
+def _is_certain(facts: Facts, _: AlertLimits) -> bool:
+    return facts.sight.is_certain
+
+
+def _is_polled(facts: Facts, limits: AlertLimits) -> bool:
+    return facts.polled_until_ms is not None and facts.now_ms - facts.polled_until_ms <= limits.stale_ms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRule:
+    """All that an alert is but its name: how it is found, from when on that can be said, and where its link leads.
+
+    `is_about_groups`: its subject is a group, unless it is the whole cluster, and its link leads to the group's page.
+    `page` is the page that shows it otherwise.
+    """
+
+    find: Callable[[Facts, AlertLimits], list[Alert]]
+    is_known: Callable[[Facts, AlertLimits], bool] = _is_fresh
+    is_about_groups: bool = False
+    page: str = "fleet"
+
+
+RULES: dict[AlertName, AlertRule] = {
+    AlertName.REBALANCE_STORM: AlertRule(find=clusters.storm, is_about_groups=True),
+    AlertName.GROUP_STUCK_REBALANCING: AlertRule(find=groups.stuck, is_about_groups=True),
+    AlertName.MEMBER_FLAPPING: AlertRule(find=groups.flapping, is_about_groups=True),
+    AlertName.AVAILABILITY_BURN: AlertRule(find=groups.burn, is_about_groups=True),
+    AlertName.REASSIGNMENT_STALLED: AlertRule(find=clusters.reassignment, is_known=_is_polled, page="reassignments"),
+    AlertName.REBALANCE_TELEMETRY_STALE: AlertRule(find=clusters.stale, is_known=_is_certain),
 }
-ABOUT_GROUPS = (
-    AlertName.REBALANCE_STORM,
-    AlertName.GROUP_STUCK_REBALANCING,
-    AlertName.MEMBER_FLAPPING,
-    AlertName.AVAILABILITY_BURN,
-)
-"""Their subject is a group, unless it is the whole cluster."""
+"""The one list of alerts. A new one has a name in `AlertName`, a rule here and a runbook; tests compare the three."""
+
+ABOUT_GROUPS = tuple(name for name, rule in RULES.items() if rule.is_about_groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,21 +58,13 @@ class Verdict:
     unknown: frozenset[AlertName]
 
 
-def evaluate(facts: Facts, limits: Limits) -> Verdict:
+def evaluate(facts: Facts, limits: AlertLimits) -> Verdict:
     """Which alerts hold. What a storm of the whole fleet explains is not raised beside it, and not resolved by it."""
-    unknown = frozenset(name for name in RULES if not _is_known(name, facts, limits))
-    found = [alert for name, rule in RULES.items() if name not in unknown for alert in rule(facts, limits)]
+    unknown = frozenset(name for name, rule in RULES.items() if not rule.is_known(facts, limits))
+    found = [alert for name, rule in RULES.items() if name not in unknown for alert in rule.find(facts, limits)]
     hit = {group for row in facts.storms if row["scope"] == StormScope.FLEET for group in row["group_ids"]}
     kept = [a for a in found if (a.name, a.subject) in facts.raised or not _is_explained(a, hit)]
     return Verdict(cluster=facts.cluster, alerts=kept, unknown=unknown)
-
-
-def _is_known(name: AlertName, facts: Facts, limits: Limits) -> bool:
-    if name is AlertName.REBALANCE_TELEMETRY_STALE:
-        return facts.sight.is_certain
-    if name is AlertName.REASSIGNMENT_STALLED:
-        return facts.polled_until_ms is not None and facts.now_ms - facts.polled_until_ms <= limits.stale_ms
-    return facts.sight.is_fresh
 
 
 def _is_explained(alert: Alert, hit: set[str]) -> bool:

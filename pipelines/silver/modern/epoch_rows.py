@@ -12,7 +12,7 @@ from pipelines.silver.phases import NEAR_MS
 from pipelines.silver.triggers import Cause
 from schemas.coordinator_log import EventKind
 from schemas.rows import GenerationMemberOfGroup, GenerationOfGroup
-from schemas.states import Evidence, GroupProtocol, GroupType, Outcome, RebalanceMode
+from schemas.states import Evidence, GenerationOutcome, GroupProtocol, GroupType, RebalanceMode
 
 TYPES = {
     GroupProtocol.CONSUMER: GroupType.CONSUMER,
@@ -79,12 +79,12 @@ def epoch_row(
     }
 
 
-def outcome(epoch: Epoch) -> Outcome:
+def outcome(epoch: Epoch) -> GenerationOutcome:
     if epoch.is_empty:
-        return Outcome.EMPTY
+        return GenerationOutcome.EMPTY
     if epoch.completed_at is not None:
-        return Outcome.COMPLETED
-    return Outcome.OPEN if epoch.overtaken_at is None else Outcome.OVERTAKEN
+        return GenerationOutcome.COMPLETED
+    return GenerationOutcome.OPEN if epoch.overtaken_at is None else GenerationOutcome.OVERTAKEN
 
 
 def assignor(seats: Iterable[Seat]) -> str | None:

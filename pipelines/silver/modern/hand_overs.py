@@ -10,8 +10,8 @@ from pipelines.silver.history import Point, Position, Resource
 from pipelines.silver.modern.epochs import Begun, Emptied, Got, How, Move, Taken
 from pipelines.silver.modern.exits import Exit, MemberLines, exit_of
 from pipelines.silver.modern.rests import Rest
-from pipelines.silver.stalls import APPEND_MS, FIRST_COMMIT_MS, Ownership, Stall
-from pipelines.silver.stops import Stop, Work, work_of
+from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, Stall
+from pipelines.silver.stops import APPEND_MS, Stop, Work, work_of
 from schemas.states import Evidence, StallCause, Trigger
 
 AT_ONCE_MS = 50

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from pipelines.silver.episodes import Foothold
-from pipelines.silver.history import Commits, Position, Record, Resource
+from pipelines.silver.history import CommitHistory, Position, Record, Resource
 from pipelines.silver.modern.epochs import Epoch
 from pipelines.silver.modern.snapshot import Snapshot, points_of, to_json
 from pipelines.silver.modern.state import Stand
@@ -72,7 +72,7 @@ def rest_before(walk: Walk) -> Rest | None:
     )
 
 
-def foothold(rest: Rest, commits: Commits, last_owner: dict[Resource, str]) -> Foothold:
+def foothold(rest: Rest, commits: CommitHistory, last_owner: dict[Resource, str]) -> Foothold:
     """`last_owner` says to whom each resource was assigned last."""
     return Foothold(
         position=rest.position,
@@ -82,7 +82,7 @@ def foothold(rest: Rest, commits: Commits, last_owner: dict[Resource, str]) -> F
     )
 
 
-def _state(rest: Rest, commits: Commits, last_owner: dict[Resource, str]) -> str:
+def _state(rest: Rest, commits: CommitHistory, last_owner: dict[Resource, str]) -> str:
     epoch, held = rest.epoch, rest.held or {}
     assert epoch.completed_at is not None
     return to_json(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from pipelines.silver.history import Commits, Point, Position, Resource
+from pipelines.silver.history import CommitHistory, Point, Position, Resource
 from pipelines.silver.modern.epochs import Current, Given, Seat
 from pipelines.silver.modern.state import Stand
 from pipelines.silver.stalls import Held
@@ -45,7 +45,7 @@ class Snapshot:
     points: Mapping[Resource, Sequence[Point]]
 
 
-def points_of(commits: Commits, held: Mapping[Resource, Held], before: Position) -> dict[Resource, list[Point]]:
+def points_of(commits: CommitHistory, held: Mapping[Resource, Held], before: Position) -> dict[Resource, list[Point]]:
     """Of each resource the commits since its owner got it that `Commits.segment` tells of."""
     found = {resource: commits.segment(resource, each.position, before) for resource, each in held.items()}
     return {

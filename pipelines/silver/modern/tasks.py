@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pipelines.silver.history import Commits, Record
+from pipelines.silver.history import CommitHistory, Record
 
 
-def tasks_commits(commits: Commits, records: Iterable[Record]) -> Commits:
+def tasks_commits(commits: CommitHistory, records: Iterable[Record]) -> CommitHistory:
     """Commits by (subtopology, partition): those of the first source topic by name that the group commits for."""
     topics: dict[str, list[str]] = {}
     for record in records:

@@ -1,0 +1,66 @@
+"""Reads `uv.lock`, which holds the Python packages of every use of Regroup with their hashes.
+
+Runs on a bare Python, before anything is installed: only the standard library.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+LOCK = Path(__file__).resolve().parents[2] / "uv.lock"
+
+Package = Mapping[str, Any]
+"""One `[[package]]` of the lock."""
+
+
+class LockedPackages:
+    """The packages of one `uv.lock`. A package that is locked twice, for two Pythons, is there twice."""
+
+    def __init__(self, path: Path = LOCK) -> None:
+        self._packages: list[Package] = tomllib.loads(path.read_text(encoding="utf-8"))["package"]
+
+    def needed(self) -> list[Package]:
+        """Return what `regroup` depends on, directly or not, without its extras and groups."""
+        return list(self._closure(self._project()["dependencies"]))
+
+    def group(self, name: str) -> list[Package]:
+        """Return what a dependency group of `pyproject.toml` needs, directly or not."""
+        return list(self._closure(self._project()["dev-dependencies"][name]))
+
+    def _project(self) -> Package:
+        (project,) = (package for package in self._packages if package["name"] == "regroup")
+        return project
+
+    def _closure(self, dependencies: Iterable[Mapping[str, Any]]) -> Iterator[Package]:
+        seen: set[tuple[str, str, tuple[str, ...]]] = set()
+        given: set[tuple[str, str]] = set()
+        waiting = list(dependencies)
+        while waiting:
+            asked = waiting.pop()
+            for package in self._matches(asked):
+                extras = tuple(asked.get("extra", ()))
+                key = (package["name"], package["version"])
+                if (*key, extras) in seen:
+                    continue
+                seen.add((*key, extras))
+                waiting += package.get("dependencies", ())
+                for extra in extras:
+                    waiting += package["optional-dependencies"][extra]
+                if key not in given:
+                    given.add(key)
+                    yield package
+
+    def _matches(self, asked: Mapping[str, Any]) -> Iterator[Package]:
+        """Yield the packages of a dependency's name, of its version if the dependency states one."""
+        for package in self._packages:
+            if package["name"] == asked["name"] and asked.get("version", package["version"]) == package["version"]:
+                yield package
+
+
+def requirement(package: Package) -> str:
+    """Return the line of a requirements file that lets pip install this package from its locked files alone."""
+    files = [*([package["sdist"]] if "sdist" in package else []), *package.get("wheels", ())]
+    return " ".join((f"{package['name']}=={package['version']}", *(f"--hash={file['hash']}" for file in files)))
