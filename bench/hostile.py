@@ -29,9 +29,9 @@ from pipelines.coverage import Span
 from pipelines.decoding.source_record import SourceRecord
 from pipelines.event_batch import TopicReader
 from pipelines.gold.advice.latencies import BrokerSettings
-from pipelines.gold.rows import Terms, gold_rows
-from pipelines.gold.storms.lasting import Looked
-from pipelines.gold.storms.shakes import shakes
+from pipelines.gold.rows import AnalysisConfig, gold_rows
+from pipelines.gold.storms.disturbances import disturbances
+from pipelines.gold.storms.incremental import StormScan
 from pipelines.marks import mark_rows
 from pipelines.reassignments.rows import reassignment_rows
 from pipelines.rows_of_tables import by_table
@@ -306,10 +306,10 @@ def _layers(records: list[tuple[int, bytes, bytes]], messages: list[bytes]) -> M
 def _gold(silver: GroupHistory, announced: list[MarkRow]) -> Iterable[Sequence[Mapping[str, Any]]]:
     until = max(g["joined_at"] for g in silver["generations"])
     yield from gold_rows(
-        "c", GROUP, silver, broker=BrokerSettings(), terms=Terms(), since_ms=0, until_ms=until, marks=announced
+        "c", GROUP, silver, broker=BrokerSettings(), terms=AnalysisConfig(), since_ms=0, until_ms=until, marks=announced
     ).values()
-    shaken = shakes(GROUP, silver["generations"], silver["group_events"])
-    looked = Looked(cluster="c", stored=[], since_ms=0, first_seen_at={GROUP: BEGIN_MS})
+    shaken = disturbances(GROUP, silver["generations"], silver["group_events"])
+    looked = StormScan(cluster="c", stored=[], since_ms=0, first_seen_at={GROUP: BEGIN_MS})
     looked.shake_together(shaken)
     looked.storms({GROUP: shaken})
 

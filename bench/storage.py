@@ -22,8 +22,8 @@ from pyspark.sql import SparkSession
 from bench.load import Load, records
 from jobs.config.settings import Settings
 from jobs.maintain import Maintenance
-from jobs.processes.beside import Beside
-from jobs.retention.compact import together
+from jobs.processes.worker_process import WorkerProcess
+from jobs.retention.compact import merged_file
 from jobs.spark.spark import session
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
@@ -118,7 +118,7 @@ def main() -> None:
         commits = fill(spark, warehouse, load, start_ms, asked.trigger_seconds)
         before = {table: stored(warehouse, table) for table in TABLES}
         began = time.monotonic()
-        with Beside(together) as beside:
+        with WorkerProcess(merged_file) as beside:
             Maintenance(spark=spark, settings=Settings(warehouse=warehouse), say=print, beside=beside).round()
         took = time.monotonic() - began
         after = {table: stored(warehouse, table) for table in TABLES}

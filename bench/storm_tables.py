@@ -16,7 +16,7 @@ import pyarrow as pa
 from deltalake import write_deltalake
 
 from bench.simulated_days import DAY, HOUR, SECOND, START, Cluster
-from jobs.gold.storms import look, memory_path
+from jobs.gold.storms import memory_path, scan
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from schemas.gold import STORMS
@@ -63,7 +63,7 @@ class Warehouse:
 
     def look(self) -> int:
         """What `update_storms` does but for Spark's part; returns how many rows of storms there are."""
-        found = look(self.folder)
+        found = scan(self.folder)
         write_deltalake(table_path(self.folder, STORMS), stored(found.new, STORMS), mode="overwrite")
         if found.memory is not None:
             found.memory.save(memory_path(self.folder))

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from bench.simulated_days import HOUR, MINUTE, START, STORMS, Cluster, Label
-from pipelines.gold.storms.lasting import Looked
-from pipelines.gold.storms.shakes import Shake, shakes
+from pipelines.gold.storms.disturbances import Disturbance, disturbances
+from pipelines.gold.storms.incremental import StormScan
 from pipelines.gold.storms.storms import Storm
 from schemas.rows import GenerationRow, GroupEventRow
 
@@ -35,20 +35,22 @@ class Figures:
     seconds: float = 0.0
 
 
-def found_in(cluster: Cluster, figures: Figures) -> tuple[list[Storm], list[Shake]]:
+def found_in(cluster: Cluster, figures: Figures) -> tuple[list[Storm], list[Disturbance]]:
     """What the product finds in a cluster."""
-    found: list[Shake] = []
+    found: list[Disturbance] = []
     seen: dict[str, int] = {}
     for group in cluster.groups:
         generations, events = group.rows()
         begun = time.process_time()
-        found += shakes(group.group_id, cast("list[GenerationRow]", generations), cast("list[GroupEventRow]", events))
+        found += disturbances(
+            group.group_id, cast("list[GenerationRow]", generations), cast("list[GroupEventRow]", events)
+        )
         figures.seconds += time.process_time() - begun
         seen[group.group_id] = START - HOUR
     begun = time.process_time()
-    looked = Looked(cluster=cluster.name, stored=[], since_ms=0, first_seen_at=seen)
+    looked = StormScan(cluster=cluster.name, stored=[], since_ms=0, first_seen_at=seen)
     looked.shake_together(found)
-    of_groups: dict[str, list[Shake]] = {group: [] for group in looked.groups(found)}
+    of_groups: dict[str, list[Disturbance]] = {group: [] for group in looked.groups(found)}
     for shake in found:
         if shake.group_id in of_groups:
             of_groups[shake.group_id].append(shake)
@@ -83,7 +85,7 @@ def _is_about(storm: Storm, label: Label) -> bool:
     return overlaps and bool(storm.group_ids & label.groups)
 
 
-def _third(found: Iterable[Shake], label: Label) -> int | None:
+def _third(found: Iterable[Disturbance], label: Label) -> int | None:
     """When the third rebalance that nothing explains, or the third group, could be known."""
     mine = sorted(
         (s for s in found if s.group_id in label.groups and label.started_at <= s.at <= label.ended_at + NEAR_MS),

@@ -24,7 +24,7 @@ from flask import Response
 from dashboards import urlstate
 from dashboards.lake.folder import not_a_folder
 from dashboards.lake.lake import Lake, LakeError, LocalLake, WarmLake
-from dashboards.lake.readers import ReadersLake, stated_in
+from dashboards.lake.readers import ReadersLake, readers_table
 from dashboards.lake.without_pandas import without_pandas
 from dashboards.pages import fleet
 from dashboards.queries.store import KnownSpan, Store
@@ -40,7 +40,7 @@ from dashboards.web.requests import refuse_malformed, refuse_unknown_components
 from dashboards.web.runbooks import add_runbooks
 from dashboards.web.search import Search, add_search
 from dashboards.web.security import harden
-from dashboards.zone import told_in, zone
+from dashboards.zone import shown_in_zone, zone
 from schemas.visible import visible_stream
 
 LOG = logging.getLogger(__name__)
@@ -206,7 +206,7 @@ def _callbacks(app: Dash, store: Store, access: Access, now: Callable[[], int]) 
         if request is None or not isinstance(pathname, str):
             return no_update
         state = urlstate.parse(pathname, search if isinstance(search, str) else "")
-        with told_in(state.tz):
+        with shown_in_zone(state.tz):
             return fleet.block(store, state, request, now())
 
 
@@ -232,7 +232,7 @@ def _place(state: urlstate.State, name: str, key: str) -> Component:
 def page(store: Store, pathname: str, search: str, seen: Any, now: int) -> tuple[Any, Any, Any]:
     """Page, what it was made from, and freshness. The page stays while nothing that it was made from has changed."""
     state = urlstate.parse(pathname, search)
-    with told_in(state.tz):
+    with shown_in_zone(state.tz):
         return _page(store, state, [pathname, search], seen, now)
 
 
@@ -358,7 +358,7 @@ def _access(args: argparse.Namespace) -> Access:
     token = os.environ.get(TOKEN_VARIABLE)
     if token is not None and not token.strip():
         raise ValueError(f"{TOKEN_VARIABLE} is empty, which guards nothing: give it a token, or unset it.")
-    return Access.of(token=token or "", readers=stated_in(args.readers) if args.readers else None, **given)
+    return Access.of(token=token or "", readers=readers_table(args.readers) if args.readers else None, **given)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

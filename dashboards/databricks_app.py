@@ -15,7 +15,7 @@ from dashboards.app import serve
 from dashboards.lake.databricks_tables import lake
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import LakeError
-from dashboards.lake.readers import stated_in
+from dashboards.lake.readers import readers_table
 from dashboards.web.access import ANY_HOST, Access
 from schemas.visible import visible_stream
 
@@ -67,7 +67,7 @@ def access(environment: Mapping[str, str]) -> Access:
         proxies=ANY_NETWORK,
         header=IDENTITY,
         groups_header=NO_GROUPS,
-        readers={} if file == EVERYBODY else stated_in(Path(file)),
+        readers={} if file == EVERYBODY else readers_table(Path(file)),
         hosts=ANY_HOST,
         address=BEHIND_TLS,
     )

@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
-from dashboards.zone import instants_of, known, told_in
+from dashboards.zone import instants_of, known, shown_in_zone
 
 SPANS = {
     "now-15m": ("15 m", 15 * 60_000),
@@ -140,7 +140,7 @@ def parse(pathname: str | None, search: str | None) -> State:
         notices.append("The address's “tz” is no zone of the IANA database: times are UTC.")
     if known(tz) is None or tz == "UTC":
         tz = ""
-    with told_in(tz):
+    with shown_in_zone(tz):
         start, end = _moment(values.get("from", ""), min), _moment(values.get("to", ""), max)
     if start and start not in (ALL, *SPANS) and not start.isdecimal():
         notices.append("The address's “from” is no time range: showing the default range.")

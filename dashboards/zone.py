@@ -21,7 +21,7 @@ def known(name: str) -> tzinfo | None:
 
 
 @contextmanager
-def told_in(name: str) -> Iterator[None]:
+def shown_in_zone(name: str) -> Iterator[None]:
     """Instants are told in this zone within the block; in UTC where the name is empty or not known."""
     found = known(name) if name else None
     token = _IN_FORCE.set(("UTC", UTC) if found is None else (name, found))

@@ -22,10 +22,9 @@ from jobs.analyze import analyze
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
-from jobs.processes.held import hold
+from jobs.processes.process_lock import acquire
 from jobs.retention.retention import has_settled, unsettled, with_settled
-from jobs.silver import awaited
-from jobs.silver.awaited import GROUP
+from jobs.silver import pending_first_commits
 from jobs.silver.build_marks import rebuild_all_marks, start_marks, update_marks
 from jobs.silver.build_reassignments import (
     rebuild_all_reassignments,
@@ -33,22 +32,23 @@ from jobs.silver.build_reassignments import (
     start_reassignments,
 )
 from jobs.silver.group_limits import group_limits
-from jobs.silver.release import release, reopen
+from jobs.silver.inputs import FEW_GROUPS, Frames, SilverInputs
+from jobs.silver.pending_first_commits import GROUP
+from jobs.silver.requeue import reopen, requeue
 from jobs.silver.silver_tasks import Making, silver_by_tasks
-from jobs.silver.standing import FEW_GROUPS, Frames, SilverInputs
 from jobs.silver.topic_names import polled_topics, with_named
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.spark import for_few_rows, session
 from jobs.tables.append import overwrite, overwrite_frame
-from jobs.tables.conflicts import insist, is_local
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import WRITERS, checkpoint_path, follow, read, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
+from jobs.tables.transactions import is_local, retry_commit
 from pipelines.rows_of_tables import rows_of, table_of
+from pipelines.silver.affected_groups import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
 from pipelines.silver.frame import PolledTopics, silver
-from pipelines.silver.touched import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
 from schemas.states import GroupProtocol
@@ -83,7 +83,7 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
         for table in SILVER:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
-            insist(path, partial(overwrite_frame, rows, path), by_spark=True)
+            retry_commit(path, partial(overwrite_frame, rows, path), by_spark=True)
         limits.report()
     finally:
         rebuilt.unpersist()
@@ -116,7 +116,7 @@ def rebuild_new(spark: SparkSession, settings: Settings, new: Mapping[Table, New
     rebuild_touched_reassignments(spark, settings.warehouse, new)
     history = {table: new[table] for table in FOLLOWED if table in new}
     if history:
-        rebuild_touched(spark, settings, touched(history))
+        rebuild_touched(spark, settings, affected_groups(history))
     return bool(history)
 
 
@@ -126,7 +126,7 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
     Args:
         spark: the session.
         settings: where the tables are, whose bronze already holds the new rows, and how rows are made.
-        touched: what `touched` returned.
+        touched: what `affected_groups` returned.
     """
     # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
     spark = for_few_rows(spark) if touched.num_rows <= FEW_GROUPS else spark
@@ -165,7 +165,7 @@ def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Cal
 
     _of_each_table(write)
     if {STALLS, GROUPS} <= written.keys() and standing.is_local:
-        awaited.rebuilt(warehouse, stand, _classic(rebuilt[GROUPS].few), written[STALLS])
+        pending_first_commits.rebuilt(warehouse, stand, _classic(rebuilt[GROUPS].few), written[STALLS])
 
 
 def _of_each_table(write: Callable[[Table], None]) -> None:
@@ -220,8 +220,8 @@ def _by_spark(history: Frames, making: Making, restarts: DataFrame | None = None
     )
 
 
-def touched(new: Mapping[Table, NewRows]) -> pa.Table:
-    """The groups that new rows of bronze are about (`pipelines.silver.touched.by_group`)."""
+def affected_groups(new: Mapping[Table, NewRows]) -> pa.Table:
+    """The groups that new rows of bronze are about (`pipelines.silver.affected_groups.by_group`)."""
     with connect() as engine:
         for rows in new.values():
             rows.show(engine)
@@ -263,8 +263,8 @@ def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
     spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)
     if args.quarantine:
         # What comes where `maintain` merges runs would be lost.
-        with hold(settings.warehouse, "maintain"):
-            say(f"{release(spark, settings.warehouse):,} records of the quarantine can be read now")
+        with acquire(settings.warehouse, "maintain"):
+            say(f"{requeue(spark, settings.warehouse):,} records of the quarantine can be read now")
             opened = reopen(spark, settings.warehouse, settings.limits)
             say(f"{opened:,} records with assignments that were too large are costed now")
     rebuild_all(spark, settings)

@@ -89,7 +89,7 @@ def _poll(cluster: Cluster, path: Path, duration_s: float) -> None:
 def _add_marks(cluster: Cluster, path: Path) -> int:
     """The marks of the events topic, if it is there and may be read, among the polls in order of time; how many."""
     try:
-        marks = sorted(_said(cluster))
+        marks = sorted(_described(cluster))
     except UserError as error:
         say(f"going on without marks: {error}")
         return 0
@@ -102,7 +102,7 @@ def _add_marks(cluster: Cluster, path: Path) -> int:
     return len(marks)
 
 
-def _said(cluster: Cluster) -> Iterator[tuple[int, str]]:
+def _described(cluster: Cluster) -> Iterator[tuple[int, str]]:
     for topic in cluster.event_topics():
         yield from _said_on(topic, cluster)
 

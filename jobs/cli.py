@@ -14,7 +14,7 @@ from jobs.config.errors import UserError
 from jobs.config.permissions import warnings
 from jobs.config.settings import Settings
 from jobs.config.terminal import guard_streams, warn
-from jobs.spark.jvm_death import jvm_death_named
+from jobs.spark.jvm_failure import jvm_death_named
 from jobs.tables.full_disk import full_disk_named
 from schemas.states import JobOutcome, MarkKind
 from schemas.visible import visible_stream
@@ -89,7 +89,7 @@ def _run(settings: Settings, args: argparse.Namespace) -> int:
             warn(f"regroup {args.command}: warning: {warning}")
     command = jvm_death_named()(full_disk_named(settings.warehouse)(_command(args.command)))
     if args.command in (*RECORDED, "up"):
-        import_module("jobs.tables.power_loss").refuse_torn(settings.warehouse)
+        import_module("jobs.tables.durability").refuse_torn(settings.warehouse)
         import_module("jobs.tables.create_tables").refuse_newer_tables(settings.warehouse)
     if args.command not in RECORDED:
         return command(settings, args)

@@ -24,7 +24,7 @@ from jobs.setup.jars import jars
 from jobs.setup.java import java_home
 from jobs.tables.create_tables import refuse_newer_tables
 from jobs.tables.delta_io import table_path
-from jobs.tables.power_loss import refuse_torn
+from jobs.tables.durability import refuse_torn
 from schemas.bronze import BRONZE
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 
@@ -60,8 +60,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 def checks(settings: Settings, cluster: str | None, file: Path | None = None) -> Iterator[Finding]:
     """Every finding, machine first, then the warehouse, then each Kafka cluster."""
     yield Finding(subject="Python", is_ok=True, found=f"{platform.python_version()} ({sys.executable})")
-    yield _told("Java", lambda: str(java_home()))
-    yield _told("jars of Delta Lake", lambda: f"{len(jars('delta'))} verified")
+    yield _finding("Java", lambda: str(java_home()))
+    yield _finding("jars of Delta Lake", lambda: f"{len(jars('delta'))} verified")
     yield _warehouse(settings.warehouse)
     for warning in warnings(file, settings):
         yield Finding(subject="permissions", is_ok=None, found="others have access", advice=warning)
@@ -78,7 +78,7 @@ def checks(settings: Settings, cluster: str | None, file: Path | None = None) ->
         yield from _cluster(one)
 
 
-def _told(subject: str, answer: Callable[[], str]) -> Finding:
+def _finding(subject: str, answer: Callable[[], str]) -> Finding:
     try:
         return Finding(subject=subject, is_ok=True, found=answer())
     except UserError as error:

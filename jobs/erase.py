@@ -29,12 +29,12 @@ from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.gold.analyze_part import analysed_path
 from jobs.gold.storms import memory_path
-from jobs.maintain import there, vacuum
-from jobs.processes.held import hold
+from jobs.maintain import existing_tables, vacuum
+from jobs.processes.process_lock import acquire
 from jobs.spark.spark import for_few_rows, session
-from jobs.tables.conflicts import insist
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
+from jobs.tables.transactions import retry_commit
 from schemas.bronze import QUARANTINE
 from schemas.gold import BY_GROUP, DIFFERENCES
 from schemas.tables import Table
@@ -123,11 +123,11 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         UserError: there is nothing to erase from, `maintain` is at work, or others go on writing the name.
     """
     name = Name.of(args.cluster, group=args.group, host=args.host)
-    if not there(settings.warehouse):
+    if not existing_tables(settings.warehouse):
         raise UserError(f"The warehouse {settings.warehouse} has no tables: name another with --warehouse.")
     spark = session("regroup erase", cores=settings.cores, driver_memory=settings.driver_memory)
     # What `maintain` has read it would write again.
-    with hold(settings.warehouse, "maintain"):
+    with acquire(settings.warehouse, "maintain"):
         receipt = erase(spark, settings.warehouse, name, vacuum_days=0.0 if args.now else settings.vacuum_days)
     text = json.dumps(receipt, indent=2)
     path = settings.warehouse / "_receipts" / f"erase-{receipt['erased_at'].replace(':', '')}.json"
@@ -151,7 +151,7 @@ def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: floa
     changed: list[Table] = []
     for _ in range(PASSES):
         # Looked at again: a batch that was under way may have written rows of before.
-        changed = [table for table in there(warehouse) if _erase(spark, warehouse, table, name, found)]
+        changed = [table for table in existing_tables(warehouse) if _erase(spark, warehouse, table, name, found)]
         if not changed:
             break
     analysed = analysed_path(warehouse).parent.glob("analysed*.json")
@@ -181,7 +181,7 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
     if not _may_hold(warehouse, table, name):
         return False
     path, source = table_path(warehouse, table), name.source(spark)
-    is_about, told = _is_about(table, name), _told(table, name)
+    is_about, told = _is_about(table, name), _erased_columns(table, name)
     is_named = reduce(or_, [is_about, *(holds for holds, _ in told.values())])
     if "cluster" in table.names:
         is_named &= F.col("old.cluster") == F.col("name_cluster")
@@ -194,7 +194,7 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
         merge.execute()
 
     before = deltalake.DeltaTable(path).version()
-    insist(path, merge, by_spark=True)
+    retry_commit(path, merge, by_spark=True)
     after = deltalake.DeltaTable(path)
     ours = (commit for commit in after.history(after.version() - before) if commit["operation"] == "MERGE")
     metrics: dict[str, str] = next((commit["operationMetrics"] for commit in ours), {})
@@ -256,7 +256,7 @@ def _is_about(table: Table, name: Name) -> Column:
     return F.coalesce(reduce(or_, (F.coalesce(each, F.lit(False)) for each in whole)), F.lit(False))  # noqa: FBT003
 
 
-def _told(table: Table, name: Name) -> dict[str, tuple[Column, Column]]:
+def _erased_columns(table: Table, name: Name) -> dict[str, tuple[Column, Column]]:
     """By column: whether it names what is erased, and what it says instead."""
     pattern, mark = F.col("name_pattern"), F.col("name_mark")
 

@@ -12,20 +12,20 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.errors import UserError
-from jobs.kafka.feeds import logs, topics
-from jobs.kafka.fuse import Fuse
 from jobs.kafka.kafka_client import cluster_id
 from jobs.kafka.kafka_source import Feed
+from jobs.kafka.quarantine_limit import QuarantineLimit
 from jobs.kafka.resume import resume
+from jobs.kafka.topic_streams import logs, topics
+from jobs.spark.batch_merge import BatchMerge
 from jobs.spark.checkpoint import Checkpoint
-from jobs.spark.gathering import Gathering
 from jobs.spark.spark import session
-from jobs.spark.streams import OnFailure, Streams, tell
+from jobs.spark.streams import OnFailure, Streams, report
 from jobs.tables.append import Once, append, append_frame
-from jobs.tables.conflicts import is_local
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, claim, table_path
 from jobs.tables.new_rows import NewRows, collected
+from jobs.tables.transactions import is_local
 from pipelines.rows_of_tables import table_of
 from schemas.bronze import BRONZE, COVERAGE
 
@@ -56,7 +56,7 @@ def start(
     *,
     once: bool = False,
     on_batch: OnBatch | None = None,
-    on_failure: OnFailure = tell,
+    on_failure: OnFailure = report,
 ) -> Streams:
     """Start one stream per topic of each cluster; bronze tables are made if need be.
 
@@ -76,7 +76,7 @@ def start(
         feed for cluster in settings.clusters for feed in topics(cluster, tasks=settings.cores, limits=settings.limits)
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
-    gathering = Gathering(on_batch) if on_batch else None
+    gathering = BatchMerge(on_batch) if on_batch else None
     writers = [Writer(feed=feed, warehouse=settings.warehouse, gathering=gathering) for feed in found]
     for writer in writers:
         writer.checkpoint.hold()
@@ -93,7 +93,7 @@ class Writer:
 
     feed: Feed | LogFeed
     warehouse: Path
-    gathering: Gathering | None
+    gathering: BatchMerge | None
 
     @property
     def tables(self) -> tuple[Table, ...]:
@@ -117,7 +117,7 @@ class Writer:
             folders = {table.name: str(Path(table_path(self.warehouse, table)).absolute()) for table in feed.tables}
             feed = replace(feed, folders=folders)
         app_id = checkpoint.app_id()
-        fuse = Fuse(feed.cluster, feed.topic) if isinstance(feed, Feed) and feed.has_fuse else None
+        fuse = QuarantineLimit(feed.cluster, feed.topic) if isinstance(feed, Feed) and feed.has_fuse else None
         return (
             feed.stream(spark)
             .writeStream.queryName(f"{feed.cluster} {feed.topic}")
@@ -127,11 +127,11 @@ class Writer:
             .start()
         )
 
-    def _write(self, app_id: str, fuse: Fuse | None, batch: DataFrame, batch_id: int) -> None:
+    def _write(self, app_id: str, fuse: QuarantineLimit | None, batch: DataFrame, batch_id: int) -> None:
         with self.gathering.under_way() if self.gathering else nullcontext():
             self._write_bronze(app_id, fuse, batch, batch_id)
 
-    def _write_bronze(self, app_id: str, fuse: Fuse | None, batch: DataFrame, batch_id: int) -> None:
+    def _write_bronze(self, app_id: str, fuse: QuarantineLimit | None, batch: DataFrame, batch_id: int) -> None:
         spark, once = batch.sparkSession, Once(app_id, batch_id)
         if self.is_local:
             new = collected(batch, self.tables, self.warehouse)
@@ -166,7 +166,7 @@ class Writer:
                 self.gathering.hand_on(rows())
             list(covered)
 
-    def _refuse(self, fuse: Fuse | None, covered: NewRows | None, batch_id: int) -> None:
+    def _refuse(self, fuse: QuarantineLimit | None, covered: NewRows | None, batch_id: int) -> None:
         """Raises `UserError` where what was read cannot be all, or too little of it could be read."""
         spans = [span for span in covered.few.to_pylist() if not span["is_gap"]] if covered else []
         offsets = sum(span["to_offset"] - span["from_offset"] for span in spans)

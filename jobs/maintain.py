@@ -1,7 +1,7 @@
 """`regroup maintain`: what is kept no longer goes, runs of commits and small files are merged, old files are removed.
 
 It may run beside every other job: of two commits that touch the same rows Delta lets one win. What loses, here and in
-the others, is tried again (`jobs.tables.conflicts`); what goes on losing here is left for the next time, and said.
+the others, is tried again (`jobs.tables.transactions`); what goes on losing here is left for the next time, and said.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from pyspark.sql import SparkSession
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
-from jobs.processes.beside import Beside
-from jobs.processes.held import hold
-from jobs.retention.compact import FEW_FILES, Made, compact, together
+from jobs.processes.process_lock import acquire
+from jobs.processes.worker_process import WorkerProcess
+from jobs.retention.compact import FEW_FILES, Made, compact, merged_file
 from jobs.retention.merge_runs import merge_runs
 from jobs.retention.retention import DAY_MS, expire, kept_days
 from jobs.spark.spark import session
 from jobs.tables.as_of import opened
-from jobs.tables.conflicts import CONFLICTS, insist, is_local
 from jobs.tables.delta_io import table_path
+from jobs.tables.transactions import CONFLICTS, is_local, retry_commit
 from schemas.bronze import BRONZE, OFFSET_COMMITS
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
@@ -55,23 +55,23 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     Raises:
         UserError: there is nothing to maintain, or another process does.
     """
-    if not there(settings.warehouse):
+    if not existing_tables(settings.warehouse):
         raise UserError(
             f"The warehouse {settings.warehouse} has no tables yet: run `./regroup ingest` or `./regroup replay` "
             "first, or name another with --warehouse."
         )
     spark = session("regroup maintain", cores=settings.cores, driver_memory=settings.driver_memory)
-    with Beside(together) as beside:
+    with WorkerProcess(merged_file) as beside:
         maintenance = Maintenance(spark=spark, settings=settings, say=say, beside=beside)
         while True:
-            with hold(settings.warehouse, "maintain"):
+            with acquire(settings.warehouse, "maintain"):
                 maintenance.round()
             if args.once:
                 return 0
             time.sleep(settings.maintain_seconds)
 
 
-def there(warehouse: Path, tables: Iterable[Table] = TABLES) -> list[Table]:
+def existing_tables(warehouse: Path, tables: Iterable[Table] = TABLES) -> list[Table]:
     """Those of the tables that are there."""
     return [table for table in tables if DeltaTable.is_deltatable(table_path(warehouse, table))]
 
@@ -87,18 +87,18 @@ class Maintenance:
     spark: SparkSession
     settings: Settings
     say: Say
-    beside: Beside
+    beside: WorkerProcess
     building: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def round(self, now_ms: int | None = None) -> None:
         """Delete, merge, compact and vacuum every table that is there."""
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
-        done = [self._table(table, now_ms) for table in there(self.settings.warehouse)]
+        done = [self._table(table, now_ms) for table in existing_tables(self.settings.warehouse)]
         self.say(f"{done.count(False)} tables are as they were.")
 
     def keep_few(self) -> None:
         """Compact tables that have got many files, without a word."""
-        for table in there(self.settings.warehouse):
+        for table in existing_tables(self.settings.warehouse):
             path = table_path(self.settings.warehouse, table)
             if is_local(path) and len(opened(self.settings.warehouse, table).file_uris()) > MANY_FILES:
                 with suppress(*CONFLICTS):
@@ -148,7 +148,7 @@ class Maintenance:
         before = set(DeltaTable(path).file_uris())
         if len(before) <= FEW_FILES:
             return Made()
-        insist(path, lambda: SparkTable.forPath(self.spark, path).optimize().executeCompaction())
+        retry_commit(path, lambda: SparkTable.forPath(self.spark, path).optimize().executeCompaction())
         after = set(DeltaTable(path).file_uris())
         return Made(len(before - after), len(after - before))
 

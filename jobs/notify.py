@@ -24,10 +24,10 @@ from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.kafka.topic_watch import TopicWatch
-from jobs.processes.held import hold
+from jobs.processes.process_lock import acquire
 from jobs.tables.create_tables import create
 from pipelines.gold.alerts.alert import AlertLimits, Facts
-from pipelines.gold.alerts.incidents import carried, key_of
+from pipelines.gold.alerts.incidents import key_of, updated_alerts
 from pipelines.gold.alerts.rules import evaluate
 from schemas.gold import ALERTS
 from schemas.rows import AlertRow
@@ -58,7 +58,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             "`./regroup up` first, or name another with --warehouse."
         )
     notifier = Notifier(settings, say=say, is_single=args.once)
-    with hold(settings.warehouse, "notify"):
+    with acquire(settings.warehouse, "notify"):
         if args.once:
             for watched in notifier.watched:
                 watched.ask()
@@ -143,13 +143,13 @@ class Notifier:
     def round(self) -> bool:
         """One evaluation, and everything sent that is due; returns whether every receiver took it."""
         now = time.time_ns() // 1_000_000
-        known = alert_table.current(self._lake, now, now)
+        known = alert_table.current_alerts(self._lake, now, now)
         raised = {(r["cluster"], r["alert_name"], r["subject"]) for r in known if r["resolved_at"] is None}
         facts = [found for cluster in self._clusters() if (found := self._facts(cluster, now, raised))]
         verdicts = [evaluate(each, self._limits) for each in facts]
         oldest = min((alert.started_ms for v in verdicts for alert in v.alerts), default=now)
-        before = alert_table.current(self._lake, now, min(oldest, now))
-        after = self.delivery.heard(carried(before, verdicts, now, partial(dashboard_url, self.settings)), now)
+        before = alert_table.current_alerts(self._lake, now, min(oldest, now))
+        after = self.delivery.heard(updated_alerts(before, verdicts, now, partial(dashboard_url, self.settings)), now)
         due = self.delivery.due(after, now)
         rows = _worth_keeping(before, after, due)
         # First kept, then sent: what was sent and forgotten could never be resolved.

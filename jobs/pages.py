@@ -5,9 +5,9 @@ from __future__ import annotations
 import socket
 
 from dashboards.web.access import Access
+from jobs.config.declared import secret
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.config.stated import secret
 
 TRIED = 20
 GUARDS = {

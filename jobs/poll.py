@@ -18,7 +18,7 @@ from jobs.config import terminal
 from jobs.config.errors import UserError
 from jobs.kafka.admin_poll import PERMISSIONS, Poller
 from jobs.kafka.kafka_client import cluster_id
-from jobs.processes.working import Working
+from jobs.processes.worker_thread import WorkerThread
 from jobs.silver.build_reassignments import rebuild_touched_reassignments
 from jobs.spark.spark import session
 from jobs.tables.append import Once, append
@@ -114,7 +114,7 @@ def _follow(
 
 
 @dataclass(slots=True, kw_only=True)
-class Following(Working):
+class Following(WorkerThread):
     """One cluster, polled and written. `say` hears one sentence for each permission that is missing."""
 
     spark: SparkSession

@@ -19,7 +19,7 @@ from duckdb import DuckDBPyConnection
 from dashboards.lake.lake import LocalLake
 from dashboards.lake.quality_results import newest_results
 from jobs.checks.quality_docs import CheckedVersion, escaped, write_docs
-from jobs.checks.quality_rows import TableVersion, batches, engine, lone
+from jobs.checks.quality_rows import TableVersion, batches, dangling_references, engine
 from jobs.checks.quality_suite import Suite
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
@@ -142,7 +142,7 @@ class Quality:
                 other = next(table for table in CHECKED if table.name == rule.other)
                 there = TableVersion.of(self.warehouse, other)
                 show_files(connection, "other", other, sorted(there.files) if there else ())
-                if missing := lone(connection, rule, "whole", "other"):
+                if missing := dangling_references(connection, rule, "whole", "other"):
                     found[rule.name] = missing
         return found
 

@@ -46,7 +46,7 @@ Rows = dict[str, list[Row]]
 
 
 @dataclass(slots=True, kw_only=True)
-class Batch:
+class CaptureRecords:
     """What one ingest would have read at once."""
 
     records: list[SourceRecord] = field(default_factory=list)
@@ -73,13 +73,13 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     for number, batch in enumerate(batches, 1):
         say(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines")
         replay(spark, settings, cluster, capture.meta, batch)
-    tell_settings(spark, settings, cluster, capture.meta)
+    record_settings(spark, settings, cluster, capture.meta)
     analyze(spark, settings)
     say(f"done: {settings.warehouse}")
     return 0
 
 
-def tell_settings(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any]) -> None:
+def record_settings(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any]) -> None:
     """The broker settings that the capture states, as a poll of the cluster would have observed them."""
     stated = meta.get("broker_overrides") or {}
     seen = {
@@ -92,12 +92,12 @@ def tell_settings(spark: SparkSession, settings: Settings, cluster: str, meta: d
         append(spark, settings.warehouse, NewRows.of(ADMIN_OBSERVATIONS, [_observation(cluster, 0, seen)]))
 
 
-def split(capture: Capture, sources: Sequence[str], batches: int, seed: int | None) -> list[Batch]:
+def split(capture: Capture, sources: Sequence[str], batches: int, seed: int | None) -> list[CaptureRecords]:
     """The capture as `batches` batches in time order; with a `seed`, each source's batches in an order of its own.
 
     Order within a partition of `__consumer_offsets` is Kafka's promise and is kept.
     """
-    out = [Batch() for _ in range(batches)]
+    out = [CaptureRecords() for _ in range(batches)]
     if "offsets" in sources:
         for at, part in enumerate(_chunks(_in_time(capture.records()), batches)):
             out[at].records = sorted(part, key=lambda r: (r.partition, r.offset))
@@ -128,7 +128,7 @@ def _chunks(items: list[T], count: int) -> list[list[T]]:
     return [items[a:b] for a, b in pairwise(edges)]
 
 
-def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any], batch: Batch) -> None:
+def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any], batch: CaptureRecords) -> None:
     """Append one batch to bronze and bring silver up to date."""
     found = bronze_of(batch, cluster, meta, settings.limits)
     new = {table: NewRows.of(table, found[table.name]) for table in BRONZE if found.get(table.name)}
@@ -137,7 +137,7 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
     rebuild_new(spark, settings, new)
 
 
-def bronze_of(batch: Batch, cluster: str, meta: dict[str, Any], limits: Limits = DEFAULT_LIMITS) -> Rows:
+def bronze_of(batch: CaptureRecords, cluster: str, meta: dict[str, Any], limits: Limits = DEFAULT_LIMITS) -> Rows:
     """The batch as bronze rows by table name."""
     rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0, limits=limits))
     place, reader = zone(meta.get("log_time_zone") or "UTC"), layout(meta.get("log_pattern") or "default")

@@ -8,9 +8,9 @@ from dataclasses import replace
 from dashboards.app import serve
 from dashboards.lake.databricks_tables import lake as databricks
 from dashboards.lake.lake import LakeError, LocalLake, WarmLake
+from jobs.config.declared import secret
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
-from jobs.config.stated import secret
 from jobs.pages import access
 
 

@@ -17,22 +17,22 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from jobs import ingest, poll
-from jobs.build import rebuild_new, rebuild_touched, touched
+from jobs.build import affected_groups, rebuild_new, rebuild_touched
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Cluster, Settings
 from jobs.config.terminal import say
-from jobs.gold.analysing import QUICK, SLOW, Analysing, Building
-from jobs.gold.storming import Storming
+from jobs.gold.analysis_thread import QUICK, SLOW, AnalysisThread, Building
+from jobs.gold.storm_thread import StormThread
 from jobs.lab.lab import Lab, without_compiler
 from jobs.lab.scenarios import DEFAULT, chosen
 from jobs.maintain import Maintenance
 from jobs.notify import Notifier, Notifying
 from jobs.pages import access, free_port
-from jobs.processes.beside import NICER, Beside
-from jobs.processes.held import hold
+from jobs.processes.process_lock import acquire
 from jobs.processes.processes import Supervised
 from jobs.processes.runs import Runs
-from jobs.retention.compact import together
+from jobs.processes.worker_process import NICER, WorkerProcess
+from jobs.retention.compact import merged_file
 from jobs.setup.jars import jars
 from jobs.spark.spark import session
 from jobs.tables.create_tables import create_tables
@@ -74,7 +74,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         stopped = _on_signal()
         building = Building()
         runs.start("ingest", "build", "analyze")
-        storming = Storming(
+        storming = StormThread(
             spark=spark,
             settings=settings,
             building=building,
@@ -88,7 +88,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         say(f"Reading {', '.join(cluster.name for cluster in settings.clusters)}; Ctrl-C stops everything")
         _notify(notifying, settings, stopped, stack, say, runs)
         check_quality(settings, stopped)
-        keep_small(spark, settings, stopped, say, building)
+        compact_and_maintain(spark, settings, stopped, say, building)
         analysing = _analysing(spark, settings, building, runs)
         for each in (*analysing, storming):
             each.start(stopped)
@@ -106,10 +106,10 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         os._exit(0)
 
 
-def _analysing(spark: SparkSession, settings: Settings, building: Building, runs: Runs) -> list[Analysing]:
+def _analysing(spark: SparkSession, settings: Settings, building: Building, runs: Runs) -> list[AnalysisThread]:
     """Health and diagnoses, and beside them advice, which gives way to them too."""
     return [
-        Analysing(
+        AnalysisThread(
             spark=spark,
             settings=settings,
             building=building,
@@ -133,7 +133,7 @@ def _notify(
 ) -> None:
     """Notify of this warehouse, unless another process does."""
     try:
-        stack.enter_context(hold(settings.warehouse, "notify"))
+        stack.enter_context(acquire(settings.warehouse, "notify"))
     except UserError as error:
         say(f"Going on without alerts: {error}")
     else:
@@ -158,7 +158,7 @@ def check_quality(settings: Settings, stopped: threading.Event) -> None:
     threading.Thread(target=go_on, name="quality", daemon=True).start()
 
 
-def keep_small(
+def compact_and_maintain(
     spark: SparkSession, settings: Settings, stopped: threading.Event, say: Callable[[str], None], building: Building
 ) -> None:
     """Maintain the tables now and then, in this JVM, which is warm: a new one takes both cores for a minute. In between
@@ -174,16 +174,16 @@ def keep_small(
                 if is_due:
                     due = time.monotonic() + settings.maintain_seconds
                     told = Runs(warehouse=settings.warehouse, job="maintain", say=say, secrets=settings.secrets())
-                    with told, hold(settings.warehouse, "maintain"):
+                    with told, acquire(settings.warehouse, "maintain"):
                         maintenance.round()
                 else:
-                    with suppress(UserError), hold(settings.warehouse, "maintain"):
+                    with suppress(UserError), acquire(settings.warehouse, "maintain"):
                         maintenance.keep_few()
             except Exception as error:  # noqa: BLE001 - told in job_runs too; what is read goes on, and the next time may succeed
                 say(f"Maintenance failed: {one_line(error)}")
 
     def maintain() -> None:
-        with Beside(together) as beside:
+        with WorkerProcess(merged_file) as beside:
             go_on(Maintenance(spark=spark, settings=settings, say=say, beside=beside, building=building))
 
     threading.Thread(target=maintain, name="maintain", daemon=True).start()
@@ -279,7 +279,7 @@ def _polls(
     """What polls; nothing where that is impossible, since nothing else needs it."""
 
     def named(observations: NewRows) -> None:
-        rebuild_touched(spark, settings, touched({ADMIN_OBSERVATIONS: observations}))
+        rebuild_touched(spark, settings, affected_groups({ADMIN_OBSERVATIONS: observations}))
 
     try:
         failing = partial(runs.failing, "poll")

@@ -22,7 +22,7 @@ DEPTH = 8
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, _MAP, STRUCT = range(1, 13)
 
 
-class Page(NamedTuple):
+class ParquetPage(NamedTuple):
     """`values` include nulls; `unpacked` is its size in bytes."""
 
     kind: int
@@ -31,7 +31,7 @@ class Page(NamedTuple):
     encoding: int
 
 
-def pages(raw: bytes, start: int, size: int) -> Iterator[Page]:
+def pages(raw: bytes, start: int, size: int) -> Iterator[ParquetPage]:
     """Yield the pages of the column chunk at `start` of the file.
 
     Raises:
@@ -54,7 +54,7 @@ def pages(raw: bytes, start: int, size: int) -> Iterator[Page]:
         at = reader.at + numbers[1]
         if at > end:
             raise ValueError("a page does not end within its column")
-        yield Page(kind, values=numbers[2], unpacked=numbers[0], encoding=numbers[3])
+        yield ParquetPage(kind, values=numbers[2], unpacked=numbers[0], encoding=numbers[3])
 
 
 class _Compact:

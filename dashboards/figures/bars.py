@@ -118,7 +118,7 @@ def dotted_edges(
     )
 
 
-def thinned(lanes: Sequence[Sequence[Segment]], limit: int, fine: float) -> int:
+def max_lanes(lanes: Sequence[Sequence[Segment]], limit: int, fine: float) -> int:
     """How many of the lanes fit into `limit` bars."""
     total = 0
     for shown, segments in enumerate(lanes):

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from dashboards.lake.lake import Row
 from dashboards.text import figure_text, instant
-from dashboards.views.marks import about, flag_of
+from dashboards.views.marks import flag_of, mark_subject
 from dashboards.zone import zone
 
 FLAGS_SHOWN = 30
@@ -54,7 +54,7 @@ def _label(mark: Row, x: float, *, has_room: bool, is_late: bool) -> dict[str, A
     flag = flag_of(mark)
     text = f"{flag.character} {figure_text(mark['text'], LABEL)}" if has_room else flag.character
     tip = [f"<b>{flag.character} {flag.word} {figure_text(mark['text'])}</b>", f"{instant(mark['marked_at'])} {zone()}"]
-    tip.append(figure_text(about(mark)))
+    tip.append(figure_text(mark_subject(mark)))
     if mark["marked_by"] is not None:
         tip.append(f"says {figure_text(mark['marked_by'])}")
     return {

@@ -8,7 +8,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from dashboards.figures.bars import bars, dotted_edges, thinned
+from dashboards.figures.bars import bars, dotted_edges, max_lanes
 from dashboards.figures.clock import time_axis
 from dashboards.lake.lake import Row
 from dashboards.text import between, clock, duration, figure_text, instant, member_label, resource, span, visible
@@ -49,10 +49,12 @@ def group_figure(
     in which Connect lets work wait.
     """
     fine = window.width / FINE
-    lanes = lanes[: min(LANES_SHOWN, thinned([lane.lives for lane in lanes], BARS_SHOWN, fine))]
+    lanes = lanes[: min(LANES_SHOWN, max_lanes([lane.lives for lane in lanes], BARS_SHOWN, fine))]
     # Where not all fit, those that stood still longest are worth their place.
     worst = sorted(owned, key=lambda o: -o.stopped_ms)
-    kept = {(o.name, o.index) for o in worst[: min(RIBBON_SHOWN, thinned([o.spans for o in worst], BARS_SHOWN, fine))]}
+    kept = {
+        (o.name, o.index) for o in worst[: min(RIBBON_SHOWN, max_lanes([o.spans for o in worst], BARS_SHOWN, fine))]
+    }
     owned = [o for o in owned if (o.name, o.index) in kept]
     sections = [
         ("State", STRIP_PX),

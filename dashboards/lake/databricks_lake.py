@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dashboards.lake.answers import Answers, rows_of
 from dashboards.lake.databricks_connection import Connections, connect, is_answer
 from dashboards.lake.databricks_sql import bound, statement
 from dashboards.lake.databricks_versions import Versions, WarehouseVersion
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import CELLS, TABLES, LakeError, Parameter, Rows, Tables, frozen, milliseconds, refuse_newer
+from dashboards.lake.query_cache import QueryCache, rows_of
 
 FRESH_SECONDS = 10.0
 """A look at the versions is a statement for each table, which the warehouse has to be up for."""
@@ -31,7 +31,7 @@ class DatabricksLake:
         self._place = warehouse.place
         self._connections = Connections(warehouse, opened)
         self._versions = Versions(self._connections, self._place, (table.name for table in TABLES), fresh_seconds)
-        self._answers = Answers(CELLS)
+        self._answers = QueryCache(CELLS)
 
     def warm(self) -> None:
         """Look up the versions now, for which the first page would wait."""

@@ -16,7 +16,7 @@ import sqlglot
 from sqlglot import exp
 
 from dashboards.lake.lake import TABLES, Parameter
-from dashboards.lake.sight import seen_sql, variables
+from dashboards.lake.row_filter import filtered_sql, variables
 
 KEPT = 512
 PARAMETER = re.compile(r":(p_\w+)")
@@ -32,7 +32,7 @@ def statement(
     prefixes: Sequence[str] | None,
 ) -> str:
     """The text that asks `sql` of exactly these versions of the tables in `place`, of which a reader of groups with
-    `prefixes` sees what `dashboards.lake.sight` says.
+    `prefixes` sees what `dashboards.lake.row_filter` says.
     """
     lists = frozenset(name for name, value in parameters.items() if _is_list(value))
     named = [
@@ -108,7 +108,7 @@ def _shown(table: str, name: str, prefixes: Sequence[str] | None) -> str:
     whole = f"SELECT * FROM {table}"
     if prefixes is None:
         return whole
-    said = translated(seen_sql(name, COLUMNS[name], len(prefixes)))
+    said = translated(filtered_sql(name, COLUMNS[name], len(prefixes)))
     return f"WITH {quoted(f'{name} whole')} AS ({whole}) {said.rest}"
 
 

@@ -13,10 +13,10 @@ import duckdb
 import pyarrow as pa
 from duckdb import DuckDBPyConnection
 
-from dashboards.lake.answers import Answers, Row, Rows, rows_of
 from dashboards.lake.delta_files import DeltaFiles, Source
-from dashboards.lake.sight import seen
-from dashboards.lake.zones import ALWAYS, SPANS, Between, Zones
+from dashboards.lake.file_index import ALWAYS, SPANS, Between, FileIndex
+from dashboards.lake.query_cache import QueryCache, Row, Rows, rows_of
+from dashboards.lake.row_filter import filtered
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
@@ -70,8 +70,8 @@ class Lake(Protocol):
         """At most `cap` rows of a query over `tables`, instants as epoch milliseconds; none if a table is absent.
 
         The query ends in `LIMIT $cap`. One with the parameters `cluster` and `group` asks for rows of that group only,
-        where a table has groups; `tables` may tell of which time (`dashboards.lake.zones`). Given `prefixes`, it is
-        asked of groups whose ids begin so (`dashboards.lake.sight`).
+        if a table has groups; `tables` may name the time range (`dashboards.lake.file_index`). With `prefixes`, only
+        groups whose ids begin with one of them are read (`dashboards.lake.row_filter`).
         """
 
 
@@ -94,8 +94,8 @@ class LocalLake:
     ) -> None:
         self._lock = Lock()
         self._files = DeltaFiles(Path(warehouse), (table.name for table in TABLES), fresh_seconds)
-        self._answers = Answers(cells)
-        self._zones = {name: Zones(name) for name in SPANS}
+        self._answers = QueryCache(cells)
+        self._zones = {name: FileIndex(name) for name in SPANS}
         self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "256MB", "temp_directory": ""})
         self._duckdb.execute("SET GLOBAL TimeZone = 'UTC'")
         self._duckdb.execute(f"SET enable_external_file_cache = {str(keeps_files).lower()}")
@@ -180,7 +180,7 @@ class LocalLake:
             for name, source in sources.items():
                 whole = source.relation(cursor, name, self._needed(cursor, name, source, question))
                 prefixes = question.prefixes
-                cursor.register(name, whole if prefixes is None else seen(cursor, name, whole, prefixes))
+                cursor.register(name, whole if prefixes is None else filtered(cursor, name, whole, prefixes))
             asked = cursor.sql(question.sql, params={**question.parameters, "cap": question.cap + 1})
             return rows_of(milliseconds(asked.to_arrow_table()), question.cap)
 

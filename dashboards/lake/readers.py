@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dashboards.lake.answers import Rows
 from dashboards.lake.lake import Lake, Parameter, Tables
+from dashboards.lake.query_cache import Rows
 
 Prefixes = tuple[str, ...]
 TOKEN = "token"  # noqa: S105 - how a reader is called who came with it
@@ -52,7 +52,7 @@ class Readers:
         return None if "" in found else tuple(found)
 
 
-def stated_in(file: Path) -> Any:
+def readers_table(file: Path) -> Any:
     """[readers] of a TOML file.
 
     Raises:

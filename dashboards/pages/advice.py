@@ -12,8 +12,8 @@ from dashboards.queries.gold_store import ADVICE_GROUPS
 from dashboards.queries.store import Store
 from dashboards.text import ABSENT, amount, instant, visible
 from dashboards.urlstate import State
-from dashboards.views.components import Cell, aria, empty, further, table
-from dashboards.views.diagnoses import why
+from dashboards.views.components import Cell, aria, empty, paging_links, table
+from dashboards.views.diagnoses import diagnosis_section
 from dashboards.zone import zone
 from schemas import written
 from schemas.states import AdviceAction, AdviceStatus
@@ -52,7 +52,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         head,
         html.P(text + (shown if len(groups) < known else ""), className="summary"),
         *(_group(state, rows, causes.get(key, []), is_whole=len(groups) <= WHOLE) for key, rows in groups.items()),
-        further(state, "advice", len(groups), ADVICE_GROUPS, known),
+        paging_links(state, "advice", len(groups), ADVICE_GROUPS, known),
     ]
 
 
@@ -86,7 +86,7 @@ def _group(state: State, rows: list[Row], causes: list[Row], *, is_whole: bool) 
                 f"{count(first['rebalances_now'], 'rebalance')}.",
                 className="quiet",
             ),
-            *([html.H3("Why it rebalances"), *why(causes)] if causes else []),
+            *([html.H3("Why it rebalances"), *diagnosis_section(causes)] if causes else []),
             html.H3("What other settings would do"),
             table(HEAD, [_cells(row) for row in rows]),
             *map(_details, told),

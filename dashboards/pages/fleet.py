@@ -12,17 +12,17 @@ from dash.development.base_component import Component
 from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake.lake import Row
-from dashboards.queries.fleet_queries import where
+from dashboards.queries.fleet_queries import group_address
 from dashboards.queries.store import ORDERS, KnownSpan, Store, Wanted
 from dashboards.text import ABSENT, amount, between, bounded, clock, duration, instant, span, visible
 from dashboards.urlstate import ALL, LONGEST_ID, State, Window, window
 from dashboards.views.components import (
     empty,
-    further,
     heat_legend,
     links,
     marks_table,
     paged_grid,
+    paging_links,
     panel,
     table,
     tile,
@@ -259,7 +259,7 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Kno
         f"{summary}. One column is {duration(width)}; select a row to open its group.",
         figure,
         heat_legend(),
-        further(state, "fleet", len(worst), HEATMAP_ROWS, known),
+        paging_links(state, "fleet", len(worst), HEATMAP_ROWS, known),
         links("fleet", [_link(state, g) for g in worst]),
         name="fleet",
         table=html.Div(
@@ -287,7 +287,7 @@ def _groups(known: int, view: Window, made_from: str) -> Component:
 
 
 def _link(state: State, g: Row) -> str:
-    return state.href("group", cluster=g["cluster"], **where(g["group_id"]))
+    return state.href("group", cluster=g["cluster"], **group_address(g["group_id"]))
 
 
 def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:

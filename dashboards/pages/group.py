@@ -11,14 +11,14 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.group import Drawn, group_figure
 from dashboards.figures.lag import lag_figure
 from dashboards.lake.lake import Row, Rows
-from dashboards.queries.lag import Behind, told
+from dashboards.queries.lag import Behind, lag_sentence
 from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, bounded, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import diagnoses, log_sources, sentences
 from dashboards.views.components import aria, empty, grid, legend, marks_table, panel, state_word, table
 from dashboards.views.ranges import keyed, ranges
-from dashboards.views.rewinds import over, taken_up
+from dashboards.views.resume_position import all_resumed, resumed_from
 from dashboards.views.theme import GLYPHS, LOOKS, look_of
 from dashboards.views.timeline import (
     PARTIAL_MODES,
@@ -30,7 +30,7 @@ from dashboards.views.timeline import (
     ownership,
     proof,
     states,
-    unread,
+    with_unread_spans,
 )
 from dashboards.zone import zone
 from schemas.states import GroupEventKind
@@ -67,7 +67,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     stalls = store.stalls(state.cluster, group, view)
     inside = [g for g in generations.rows if view.start <= g["joined_at"] < view.end]
     gaps = store.gaps(state.cluster, group, view)
-    strip = unread(states(generations.rows, found, events.rows, view, seen.last_at), gaps.rows, view)
+    strip = with_unread_spans(states(generations.rows, found, events.rows, view, seen.last_at), gaps.rows, view)
     lived = lanes(members.rows, events.rows, view, seen.last_at, state.lanes)
     until = _owned_until(found, generations.rows, seen.last_at)
     modern = {g["generation_id"] for g in generations.rows if sentences.term(g) == "epoch"}
@@ -87,10 +87,10 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         panel(
             "What happened",
             sentences.group(inside, found)
-            + (f" Work went on: {taken_up(stalls.rows, unit)}." if stalls.rows else "")
-            + over(stalls.rows, unit)
+            + (f" Work went on: {resumed_from(stalls.rows, unit)}." if stalls.rows else "")
+            + all_resumed(stalls.rows, unit)
             + sentences.waited(waits)
-            + sentences.unread(gaps.rows)
+            + sentences.unread_note(gaps.rows)
             + _shown(drawn, lived, owned, capped=capped),
             drawn.figure,
             legend(),
@@ -110,7 +110,7 @@ def _behind(found: list[Behind], view: Window) -> list[Component]:
         return []
     rows = [(instant(each.at), str(each), "observed" if each.least == each.most else "bounded") for each in found]
     summary = (
-        f"Records not yet committed, around changes of the group only.{told(found, view.start, view.end)}"
+        f"Records not yet committed, around changes of the group only.{lag_sentence(found, view.start, view.end)}"
         " Between two changes nobody asked."
     )
     as_table = table(("At (UTC)", "Records behind", "Evidence"), rows[-LOOKS_SHOWN:])
@@ -299,10 +299,10 @@ def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], st
             "trigger": sentences.trigger(g, known),
             "evidence": g["trigger_evidence"],
             "ms": g["rebalance_ms"] if g["rebalance_ms"] is not None else g["rebalance_ms_max"],
-            "took": sentences.took(g),
+            "took": sentences.rebalance_length(g),
             "members": g["member_count"],
             "moved": g["resources_moved"],
-            "moved_text": sentences.moved(g),
+            "moved_text": sentences.resources_moved(g),
             "lost": g["lost"],
             "lost_text": _lost(g),
             "proof": proof(g),

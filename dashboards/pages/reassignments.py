@@ -13,7 +13,7 @@ from dashboards.lake.lake import Row, Rows
 from dashboards.queries.store import Store
 from dashboards.text import ABSENT, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
-from dashboards.views.components import Cell, empty, evidence_mark, further, marks_table, panel, table, tile
+from dashboards.views.components import Cell, empty, evidence_mark, marks_table, paging_links, panel, table, tile
 from dashboards.views.ranges import ranges
 from schemas.states import ReassignmentPhase, ReassignmentState
 from schemas.written import count
@@ -58,7 +58,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
                     className="summary",
                 ),
                 table(HEAD, [_cells(state, row) for row in listed]),
-                further(state, "reassignments", len(listed), MOVES_LISTED, len(found.rows)),
+                paging_links(state, "reassignments", len(listed), MOVES_LISTED, len(found.rows)),
             ],
             className="panel",
         ),

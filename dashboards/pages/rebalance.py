@@ -10,15 +10,15 @@ from dash.development.base_component import Component
 from dashboards.figures.flags import flagged
 from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped, waterfall
 from dashboards.lake.lake import Row
-from dashboards.queries.lag import told
+from dashboards.queries.lag import lag_sentence
 from dashboards.queries.store import Rebalance, Store
 from dashboards.text import ABSENT, amount, between, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import log_sources, sentences
 from dashboards.views.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
-from dashboards.views.marks import NEAR_MS, after
+from dashboards.views.marks import NEAR_MS, time_since_mark
 from dashboards.views.ranges import drawn, keyed, part
-from dashboards.views.rewinds import taken_up
+from dashboards.views.resume_position import resumed_from
 from dashboards.views.timeline import proof
 from dashboards.zone import zone
 from schemas.states import StallCause
@@ -58,8 +58,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         _head(state, group, found, whole),
         html.P(
             sentences.rebalance(found)
-            + after(marks, *_start(found.generation))
-            + told(store.behind(state.cluster, group, near), near.start, near.end),
+            + time_since_mark(marks, *_start(found.generation))
+            + lag_sentence(store.behind(state.cluster, group, near), near.start, near.end),
             className="sentence",
         ),
         panel(
@@ -175,9 +175,9 @@ def _cost(found: Rebalance) -> Component:
             )
             for cause, rows in sorted(causes.items())
         ),
-        ("Went on", taken_up(stalls, word)),
-        ("Moved", sentences.moved(g)),
-        ("Took", html.Span([sentences.took(g), " ", evidence_mark(g["evidence"])])),
+        ("Went on", resumed_from(stalls, word)),
+        ("Moved", sentences.resources_moved(g)),
+        ("Took", html.Span([sentences.rebalance_length(g), " ", evidence_mark(g["evidence"])])),
     ]
     if (reason := sentences.not_costed(g)) is not None:
         pairs.append(("Left out", reason))
@@ -217,7 +217,7 @@ def _phases(found: Rebalance) -> Component:
         rows.insert(0, ("prepare", start, joined, join, g["evidence"]))
     elif g["completed_at"] is not None and g["synced_at"] is not None:
         rows.append(("reconcile", synced, completed, duration(g["completed_at"] - g["synced_at"]), "observed"))
-    rows.append(("whole", start, completed, sentences.took(g), g["evidence"]))
+    rows.append(("whole", start, completed, sentences.rebalance_length(g), g["evidence"]))
     return table(("Phase", "From (UTC)", "To (UTC)", "Length", "Evidence"), rows)
 
 

@@ -13,7 +13,7 @@ from dashboards.text import ABSENT, amount, bounded, duration, instant, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
-from dashboards.views.marks import NEAR_MS, after
+from dashboards.views.marks import NEAR_MS, time_since_mark
 from dashboards.views.ranges import drawn, part
 from dashboards.views.storm_hits import causes_panel, groups_panel, rebalance_href
 from schemas.states import DiagnosisCause, StormScope
@@ -36,7 +36,10 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     marks = store.marks(view, row["cluster"], groups)
     return [
         _head(state, row, view),
-        html.P(_capital(told(row, until)) + after(marks, row["started_at"], row["started_at"]), className="sentence"),
+        html.P(
+            _capital(storm_sentence(row, until)) + time_since_mark(marks, row["started_at"], row["started_at"]),
+            className="sentence",
+        ),
         _timeline(state, row, made, marks, drawn(state, view), until),
         html.Div([_cause(row), _cost(row, until)], className="columns"),
         *filter(None, [causes_panel(row)]),
@@ -62,7 +65,7 @@ def is_masked(row: Row) -> bool:
     return row["evidence"] is None
 
 
-def told(row: Row, until: int) -> str:
+def storm_sentence(row: Row, until: int) -> str:
     """The storm in a sentence: how long, how much beyond the explained, what it cost, what is suspected."""
     lasted = duration(max(0, (row["ended_at"] or until) - row["started_at"]))
     lost = (row["lost_resource_seconds"], row["lost_resource_seconds_min"], row["lost_resource_seconds_max"])
@@ -118,8 +121,8 @@ def _timeline(state: State, row: Row, made: Rows, marks: list[Row], view: Window
     notes += " Only the newest rebalances are drawn." if made.is_capped else ""
     listed: list[list[Cell]] = [
         [visible(g["group_id"], 80), dcc.Link(str(g["generation_id"]), href=hrefs[key(g)]), instant(g["joined_at"]),
-         g["trigger"].replace("_", " "), sentences.took(g), bounded(g["lost"], g["lost_min"], g["lost_max"]),
-         evidence_mark(g["evidence"])]
+         g["trigger"].replace("_", " "), sentences.rebalance_length(g),
+         bounded(g["lost"], g["lost_min"], g["lost_max"]), evidence_mark(g["evidence"])]
         for g in made.rows[:TABLE_ROWS]
     ]  # fmt: skip
     head = ("Group", "Generation", "Joined (UTC)", "Trigger", "Took", "Lost", "Evidence")

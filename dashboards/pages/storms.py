@@ -58,7 +58,7 @@ def _summary(rows: list[Row]) -> str:
     """The worst one in a sentence, after how many there are."""
     running = sum(row["is_open"] for row in rows)
     first = f"{count(len(rows), 'storm')} in this range, {'none' if not running else f'{running:,}'} open as last seen."
-    return f"{first} {storm.title(rows[0])}: {storm.told(rows[0], rows[0]['until'])}"
+    return f"{first} {storm.title(rows[0])}: {storm.storm_sentence(rows[0], rows[0]['until'])}"
 
 
 def _tiles(rows: list[Row]) -> Component:

@@ -12,7 +12,7 @@ characters can be: 100,000 ids of a kilobyte would fill the memory of the pages.
 """
 
 
-def where(group_id: str) -> dict[str, str]:
+def group_address(group_id: str) -> dict[str, str]:
     """What addresses the group that goes by `SHORT`, for `State.href`."""
     return {"gid": group_id[-32:]} if len(group_id) > SHORT_ID else {"group": group_id}
 

@@ -95,7 +95,7 @@ class GoldStore:
 
     def storms(self, window: Window) -> Rows:
         """Storms of the window: open ones first, then by what they cost."""
-        return self._lake.query(STORMS, ("storms",), STORM_ROWS, within(window))
+        return self._lake.query(STORMS, ("storms",), STORM_ROWS, window_parameters(window))
 
     def storm(self, storm_id: str) -> Row | None:
         rows = self._ask(STORM, ("storms",), 1, storm=storm_id)
@@ -103,18 +103,20 @@ class GoldStore:
 
     def shaken(self, cluster: str, groups: Sequence[str], window: Window) -> Rows:
         """Generations that these groups made in the window, newest first, with what each cost."""
-        parameters: dict[str, Parameter] = {"cluster": cluster, "groups": list(groups), **within(window)}
+        parameters: dict[str, Parameter] = {"cluster": cluster, "groups": list(groups), **window_parameters(window)}
         return self._lake.query(SHAKEN, ("generations", "stalls"), STORM_REBALANCES, parameters)
 
     def marks(self, window: Window, cluster: str = "", groups: Sequence[str] = ()) -> list[Row]:
         """The newest marks of the window, oldest first; where groups are named, none that is about another one."""
-        rows = self._ask(MARKS, ("marks",), MARK_ROWS, cluster=cluster, groups=list(groups), **within(window))
+        rows = self._ask(
+            MARKS, ("marks",), MARK_ROWS, cluster=cluster, groups=list(groups), **window_parameters(window)
+        )
         return rows[::-1]
 
     def _ask(self, sql: str, tables: Sequence[str], cap: int, **parameters: Parameter) -> list[Row]:
         return self._lake.query(sql, tables, cap, parameters).rows
 
 
-def within(window: Window) -> dict[str, Parameter]:
+def window_parameters(window: Window) -> dict[str, Parameter]:
     """The window's ends as parameters."""
     return {"start": moment(window.start), "end": moment(window.end)}

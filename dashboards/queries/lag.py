@@ -37,7 +37,7 @@ class Behind:
         return span(f"{self.least:,}", f"{self.most:,}") + partial
 
 
-def behind(observed: Iterable[Row], commits: Iterable[Row]) -> list[Behind]:
+def lag_checks(observed: Iterable[Row], commits: Iterable[Row]) -> list[Behind]:
     """In order of time. `observed`: `observed_at`, `body`; `commits`: rows of `offset_commits` of one group."""
     runs = _runs(commits)
     topics = {topic for topic, _ in runs}
@@ -50,7 +50,7 @@ def behind(observed: Iterable[Row], commits: Iterable[Row]) -> list[Behind]:
     return [each for each in found if each is not None]
 
 
-def told(found: Sequence[Behind], start: int, end: int) -> str:
+def lag_sentence(found: Sequence[Behind], start: int, end: int) -> str:
     """What a summary says of the looks from `start` to `end`: the first, the farthest behind and the last."""
     mine = [each for each in found if start <= each.at <= end]
     if not mine:

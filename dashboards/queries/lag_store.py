@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dashboards.queries.gold_store import GoldStore, within
-from dashboards.queries.lag import Behind, behind
+from dashboards.queries.gold_store import GoldStore, window_parameters
+from dashboards.queries.lag import Behind, lag_checks
 from dashboards.urlstate import Window
 
 LOOKS, RUNS = 5_000, 50_000
@@ -30,9 +30,11 @@ class LagStore(GoldStore):
 
     def behind(self, cluster: str, group: str, window: Window) -> list[Behind]:
         """At each look in the window; none where the poll kept no end offsets of the group's topics."""
-        looked = self._lake.query(LOOKED, ("admin_observations",), LOOKS, {"cluster": cluster, **within(window)})
+        looked = self._lake.query(
+            LOOKED, ("admin_observations",), LOOKS, {"cluster": cluster, **window_parameters(window)}
+        )
         if not looked.rows:
             return []
-        wide = within(Window(window.start - EARLIER_MS, window.end, is_live=False))
+        wide = window_parameters(Window(window.start - EARLIER_MS, window.end, is_live=False))
         asked = {"cluster": cluster, "group": group, **wide}
-        return behind(looked.rows, self._lake.query(COMMITTED, ("offset_commits",), RUNS, asked).rows)
+        return lag_checks(looked.rows, self._lake.query(COMMITTED, ("offset_commits",), RUNS, asked).rows)

@@ -15,7 +15,7 @@ from typing import Any
 from dashboards.lake.lake import Parameter, Row, Rows, moment
 from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
 from dashboards.queries.fleet_queries import CELLS, FLEET
-from dashboards.queries.gold_store import within
+from dashboards.queries.gold_store import window_parameters
 from dashboards.queries.group_queries import (
     AFTER,
     BEFORE,
@@ -166,7 +166,7 @@ class Store(LagStore):
 
     def totals(self, window: Window) -> Row:
         """`rebalances`, `lost`, `lost_min`, `lost_max` (resource-seconds) of all groups."""
-        rows = self._ask(TOTALS, ("generations", "stalls"), 1, **within(window))
+        rows = self._ask(TOTALS, ("generations", "stalls"), 1, **window_parameters(window))
         return rows[0] if rows else {"rebalances": 0, "lost": 0, "lost_min": 0, "lost_max": 0}
 
     def fleet(self, window: Window, q: str = "", wanted: Wanted | None = None) -> Rows:
@@ -175,7 +175,7 @@ class Store(LagStore):
         `all_lost_max` are `totals`.
         """
         wanted = wanted or Wanted(rows=FLEET_ROWS)
-        parameters: dict[str, Parameter] = {"q": q, **wanted.parameters(), **within(window)}
+        parameters: dict[str, Parameter] = {"q": q, **wanted.parameters(), **window_parameters(window)}
         return self._lake.query(FLEET, ("groups", "generations", "stalls"), wanted.rows, parameters)
 
     def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:
@@ -187,14 +187,14 @@ class Store(LagStore):
             start_ms=window.start,
             bin_ms=max(1, -(-window.width // bins)),
             groups=[cluster + "\n" + group for cluster, group in groups],
-            **within(window),
+            **window_parameters(window),
         )
 
     def reassignments(self, window: Window) -> Rows:
         """Reassignments under way in the window, those that run first; `groups` and `rebalances`: generations of groups
         that consume the topic, or are coordinated by the partition, made while it ran.
         """
-        found = self._lake.query(MOVES, ("reassignments",), MOVE_ROWS, within(window))
+        found = self._lake.query(MOVES, ("reassignments",), MOVE_ROWS, window_parameters(window))
         met: dict[tuple[Any, ...], Row] = {}
         if found.rows:
             limits = {
@@ -202,14 +202,16 @@ class Store(LagStore):
                 "until": moment(max(row["until_at"] for row in found.rows) + 1),
             }
             tables = ("reassignments", "generations", "generation_members")
-            asked = self._lake.query(MET, tables, MOVE_ROWS, {**within(window), **limits})
+            asked = self._lake.query(MET, tables, MOVE_ROWS, {**window_parameters(window), **limits})
             met = {_move(row): row for row in asked.rows}
         nobody: Row = {"groups": [], "rebalances": 0}
         return Rows([nobody | row | met.get(_move(row), {}) for row in found.rows], found.is_capped)
 
     def progress(self, window: Window) -> Rows:
         """What polls saw of the reassignments of the window: `observed_at`, `progress` 0..1, bytes; newest first."""
-        return self._lake.query(PROGRESS, ("reassignments", "reassignment_samples"), MOVE_SAMPLES, within(window))
+        return self._lake.query(
+            PROGRESS, ("reassignments", "reassignment_samples"), MOVE_SAMPLES, window_parameters(window)
+        )
 
     def group(self, cluster: str, group: str) -> Row | None:
         rows = self._ask(GROUP, ("groups",), 1, cluster=cluster, group=group)
@@ -268,7 +270,7 @@ class Store(LagStore):
         """Spans of the group's partition of the offsets topic that were not read: `from_at`, `to_at`, `gap_reason`."""
         if not self._ask(HAS_GAPS, ("coverage",), 1, cluster=cluster):
             return Rows([], is_capped=False)
-        parameters: dict[str, Parameter] = {"cluster": cluster, "group": group, **within(window)}
+        parameters: dict[str, Parameter] = {"cluster": cluster, "group": group, **window_parameters(window)}
         return self._lake.query(GAPS, ("coverage", "generations"), EVENT_ROWS, parameters)
 
     def lines(self, cluster: str, group: str, window: Window) -> Rows:
@@ -312,7 +314,7 @@ class Store(LagStore):
 
     def _of_group(self, sql: str, tables: Sequence[str], cap: int, cluster: str, group: str, window: Window) -> Rows:
         """Of rows that overlap the window."""
-        limits = within(window)
+        limits = window_parameters(window)
         of_window = dict.fromkeys(tables, (moment(window.start), moment(window.end)))
         return self._lake.query(sql, of_window, cap, {"cluster": cluster, "group": group, **limits})
 

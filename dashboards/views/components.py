@@ -14,7 +14,7 @@ from dash_ag_grid import AgGrid
 from dashboards.lake.lake import Row
 from dashboards.text import ABSENT, instant, span, visible, zoned
 from dashboards.urlstate import State
-from dashboards.views.marks import about, flag_of
+from dashboards.views.marks import flag_of, mark_subject
 from dashboards.views.theme import CONFIG, EVIDENCE, FLAGS, GLYPHS, LEVELS, LOOKS
 
 Cell = str | int | Component
@@ -92,7 +92,7 @@ def marks_table(marks: Sequence[Row]) -> Component:
             instant(m["marked_at"]),
             f"{flag_of(m).character} {flag_of(m).word}",
             visible(m["text"], 200),
-            about(m),
+            mark_subject(m),
             visible(m["cluster"], 40),
             ABSENT if m["marked_by"] is None else visible(m["marked_by"], 60),
         )
@@ -135,7 +135,7 @@ def _grid(identity: Any, columns: Sequence[Row], height: int, options: Row, **ro
     return made
 
 
-def further(state: State, page: str, shown: int, step: int, known: int) -> Component:
+def paging_links(state: State, page: str, shown: int, step: int, known: int) -> Component:
     """Ways to those before and after the `shown` ones, of `known`, that the address's `skip` leaves out."""
     at = state.skip
     steps = (

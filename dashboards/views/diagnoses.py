@@ -21,7 +21,7 @@ NAMED_CAUSES = 3
 NAMED_INSTANCES = 3
 
 
-def why(rows: Sequence[Row]) -> list[Component]:
+def diagnosis_section(rows: Sequence[Row]) -> list[Component]:
     """A sentence with its grades, and the details; nothing where there is no diagnosis."""
     if not rows:
         return []
@@ -31,7 +31,7 @@ def why(rows: Sequence[Row]) -> list[Component]:
             [
                 html.Summary("What speaks for it"),
                 table(HEAD, [_cells(row) for row in rows]),
-                html.Ul([html.Li(_said(row)) for row in rows]),
+                html.Ul([html.Li(_details(row)) for row in rows]),
             ]
         ),
     ]
@@ -41,7 +41,7 @@ def panel(rows: Sequence[Row]) -> list[Component]:
     """The same as a section of its own."""
     if not rows:
         return []
-    return [html.Section([html.H2("Why it rebalances"), *why(rows)], className="panel")]
+    return [html.Section([html.H2("Why it rebalances"), *diagnosis_section(rows)], className="panel")]
 
 
 def _sentence(rows: Sequence[Row]) -> list[Any]:
@@ -85,6 +85,6 @@ def _cells(row: Row) -> list[Cell]:
     ]
 
 
-def _said(row: Row) -> list[Any]:
+def _details(row: Row) -> list[Any]:
     name = sentences.cause(row["cause"])
     return [html.Strong(f"{name[0].upper()}{name[1:]}: "), visible(row["explanation"], 2_000)]

@@ -23,12 +23,12 @@ def name(mark: Row) -> str:
     return f"the {flag_of(mark).word} “{visible(mark['text'], 80)}”"
 
 
-def about(mark: Row) -> str:
+def mark_subject(mark: Row) -> str:
     """Which group, or the whole cluster."""
     return "the whole cluster" if mark["group_id"] is None else visible(mark["group_id"], 80)
 
 
-def after(marks: Sequence[Row], earliest: int, latest: int) -> str:
+def time_since_mark(marks: Sequence[Row], earliest: int, latest: int) -> str:
     """How long after the newest mark before it something began that began within the bounds; with a space in front.
 
     Nothing where no mark is near.

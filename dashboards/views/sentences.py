@@ -75,7 +75,7 @@ def names(rows: Iterable[Row]) -> dict[str, str]:
     }
 
 
-def moved(generation: Row) -> str:
+def resources_moved(generation: Row) -> str:
     """`4 of 12`; a dash where no assignment was made."""
     if generation["resources_moved"] is None:
         return ABSENT
@@ -97,7 +97,7 @@ def cause(name: str | None) -> str:
     return next((text for kind, text in CAUSES.items() if kind == name), visible(name, 40))
 
 
-def took(generation: Row) -> str:
+def rebalance_length(generation: Row) -> str:
     """The rebalance's length, or its bounds."""
     if generation["rebalance_ms"] is not None:
         return duration(generation["rebalance_ms"])
@@ -127,7 +127,7 @@ def rebalance(found: Rebalance) -> str:
         parts.append(
             f"everyone waited {waited} for {slowest}" if is_classic else f"{slowest} reconciled last, {waited} behind"
         )
-    parts.append(f"it took {took(g)}")
+    parts.append(f"it took {rebalance_length(g)}")
     word = unit(g["group_type"])
     before = found.previous["resources_assigned"] if found.previous else None
     stood = len({(s["name"], s["index"]) for s in found.stopped})
@@ -193,7 +193,8 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
     lost = f"{bounded(estimate, low, high)} {word}-seconds lost"
     if left_out:
         lost += f" (of {left_out:,} of them some or all is not costed)"
-    return f"{now}. {count(len(generations), 'rebalance')}, {lost}; the longest took {took(longest)} at {when}."
+    longest_took = f"the longest took {rebalance_length(longest)} at {when}"
+    return f"{now}. {count(len(generations), 'rebalance')}, {lost}; {longest_took}."
 
 
 def waited(delays: Sequence[Segment]) -> str:
@@ -204,7 +205,7 @@ def waited(delays: Sequence[Segment]) -> str:
     return f" Work waited for a worker to come back, or between two rounds of revocation, for {whole} in all."
 
 
-def unread(gaps: Sequence[Row]) -> str:
+def unread_note(gaps: Sequence[Row]) -> str:
     """What the strip cannot show, with a space in front; nothing where all was read."""
     return "".join(
         f" Its records from {clock(g['from_at'])} to {clock(g['to_at'])} {zone()} were not read: "

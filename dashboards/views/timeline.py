@@ -134,7 +134,7 @@ def _clipped(segment: Segment, window: Window) -> Segment | None:
     return found if found.latest > found.earliest else None
 
 
-def unread(strip: Sequence[Segment], gaps: Iterable[Row], window: Window) -> list[Segment]:
+def with_unread_spans(strip: Sequence[Segment], gaps: Iterable[Row], window: Window) -> list[Segment]:
     """The strip with every span unknown that was not read: whatever is drawn over one would be a guess."""
     out = list(strip)
     for gap in gaps:

@@ -11,7 +11,7 @@ from dashboards.pages import fleet
 from dashboards.queries.store import Store
 from dashboards.urlstate import parse
 from dashboards.web.requests import parsed, refused
-from dashboards.zone import told_in
+from dashboards.zone import shown_in_zone
 
 MOST_ROWS = 50_000
 """A warehouse with more groups gives the first of them, and its total says so."""
@@ -29,7 +29,7 @@ def add_rows(server: Flask, store: Store, now: Callable[[], int]) -> None:
             asked = None
         except ValueError:
             return refused()
-        with told_in(state.tz):
+        with shown_in_zone(state.tz):
             answer = jsonify(fleet.block(store, state, asked, now(), rows=MOST_ROWS))
         answer.headers["Cache-Control"] = "no-store"
         return answer

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from flask import Flask, Response, jsonify, request
 
 from dashboards.lake.lake import Lake, Row
-from dashboards.queries.fleet_queries import IDS, SHORT_ID, where
+from dashboards.queries.fleet_queries import IDS, SHORT_ID, group_address
 from dashboards.text import visible
 from dashboards.urlstate import parse
 
@@ -99,7 +99,7 @@ def add_search(server: Flask, search: Search) -> None:
             {
                 "label": visible(hit.group, 120),
                 "cluster": visible(hit.cluster, 60),
-                "href": state.href("group", cluster=hit.cluster, **where(hit.group)),
+                "href": state.href("group", cluster=hit.cluster, **group_address(hit.group)),
             }
             for hit in best
         ]

@@ -13,11 +13,11 @@ from deltalake import DeltaTable
 
 from dashboards.lake.lake import Lake, Parameter, moment
 from jobs.alerting import alert_queries as sql
-from jobs.alerting.covered import Covered
+from jobs.alerting.coverage_reader import CoverageReader
 from jobs.tables.delta_io import table_path
 from pipelines.gold.alerts.alert import AlertLimits, Facts
-from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_ms
-from pipelines.gold.alerts.sight import Asked, Read, sight
+from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_loss_ms
+from pipelines.gold.alerts.freshness import Asked, Read, freshness
 from schemas.bronze import OFFSET_COMMITS
 from schemas.thresholds import HOUR_MS
 
@@ -56,7 +56,7 @@ class FactReader:
     warehouse: Path
     limits: AlertLimits
     watch: Watch | None = None
-    covered: Covered = field(default_factory=Covered)
+    covered: CoverageReader = field(default_factory=CoverageReader)
     _lost: dict[str, tuple[int, list[Loss]]] = field(default_factory=dict)
 
     def clusters(self) -> list[str]:
@@ -69,7 +69,7 @@ class FactReader:
     ) -> Facts:
         """Everything that is needed to judge the cluster at `now_ms`."""
         self.covered.look(self.warehouse)
-        seen = sight(now_ms, self.limits.stale_ms, self._read(cluster, now_ms), asked)
+        seen = freshness(now_ms, self.limits.stale_ms, self._read(cluster, now_ms), asked)
         until = now_ms if seen.known_until_ms is None else seen.known_until_ms
         hour = moment(until // HOUR_MS * HOUR_MS - HOUR_MS)
         rebalancing = self._ask(sql.REBALANCING, "groups", cluster=cluster)
@@ -135,7 +135,7 @@ class FactReader:
 
     def _added_up(self, cluster: str, until_ms: int) -> list[Loss]:
         told: dict[str, Parameter] = {"cluster": cluster, "until_ms": until_ms, "widths": ",".join(map(str, WINDOWS))}
-        least = least_ms(self.limits.availability)
+        least = least_loss_ms(self.limits.availability)
         lost = self._ask(sql.LOST, "stalls", **told, start=moment(until_ms - WINDOWS[-1]), least_ms=round(least))
         by_group: dict[str, list[Row]] = defaultdict(list)
         for row in lost:

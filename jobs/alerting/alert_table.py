@@ -19,7 +19,7 @@ from schemas.rows import AlertRow
 MOST = 100_000
 
 
-def current(lake: Lake, now_ms: int, oldest_ms: int) -> list[AlertRow]:
+def current_alerts(lake: Lake, now_ms: int, oldest_ms: int) -> list[AlertRow]:
     """Open rows, rows resolved lately, and those since `oldest_ms`, which may come to hold again."""
     since = {"resolved": moment(now_ms - GIVEN_UP_MS), "started": moment(oldest_ms)}
     return cast("list[AlertRow]", lake.query(alert_queries.ALERTS, [ALERTS.name], MOST, since).rows)

@@ -15,7 +15,7 @@ from jobs.alerting.courier import Courier
 from jobs.alerting.http_post import TIMEOUT_S
 from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.settings import Settings
-from pipelines.gold.alerts.incidents import is_due, told
+from pipelines.gold.alerts.incidents import after_sending, is_due
 from pipelines.gold.alerts.messages import identity, labels
 from schemas.rows import AlertRow
 
@@ -88,7 +88,7 @@ class Delivery:
                 for row in rows:
                     if row["resolved_at"] is None:
                         outcomes.setdefault(identity(row), {})[name] = error
-        return [told(row, outcomes.get(identity(row), {}), now_ms) for row in rows]
+        return [after_sending(row, outcomes.get(identity(row), {}), now_ms) for row in rows]
 
     @property
     def _receivers(self) -> dict[str, Alertmanager | Webhook]:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPHandler, HTTPRedirectHandler, HTTPSHandler, ProxyHandler, Request, build_opener
 
 from jobs.config.receivers import is_loopback
-from pipelines.gold.alerts.escaping import defused
+from pipelines.gold.alerts.escaping import without_links
 
 TIMEOUT_S = 5.0
 """For everything together: connecting, TLS, sending, headers and body of the response. A timeout of a socket alone
@@ -124,7 +124,7 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
                 _begin(answer)
         except HTTPError as error:
             with error:
-                said = defused(_begin(error).decode("utf-8", "replace").strip())
+                said = without_links(_begin(error).decode("utf-8", "replace").strip())
             raise NotTakenError(f"answered {error.code}{f': {said}' if said else ''}") from None
         except (OSError, HTTPException, ValueError) as error:
             raise NotTakenError(_words(error, is_late=deadline.is_over)) from None
@@ -143,4 +143,4 @@ def _words(error: Exception, *, is_late: bool) -> str:
         return f"no answer within {TIMEOUT_S:.0f} s"
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror.lower()
-    return defused(str(reason) or type(reason).__name__)
+    return without_links(str(reason) or type(reason).__name__)

@@ -40,14 +40,14 @@ def send(
         if error is None:
             body = json.dumps(_message(row, runbook(row))).encode()
             try:
-                post(hook.url, body, signed(hook.key(), body, now_ms // 1000))
+                post(hook.url, body, signature_headers(hook.key(), body, now_ms // 1000))
             except NotTakenError as refusal:
                 error = str(refusal)
         outcomes[position] = error
     return outcomes
 
 
-def signed(key: bytes, body: bytes, at_s: int) -> dict[str, str]:
+def signature_headers(key: bytes, body: bytes, at_s: int) -> dict[str, str]:
     """The headers that prove who sent the body, and when."""
     digest = hmac.new(key, f"{at_s}.".encode() + body, "sha256").hexdigest()
     return {TIMESTAMP: str(at_s), SIGNATURE: f"sha256={digest}"}

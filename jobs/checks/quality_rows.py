@@ -72,7 +72,7 @@ def engine() -> Iterator[DuckDBPyConnection]:
         yield connection
 
 
-def lone(connection: DuckDBPyConnection, rule: Rule, rows: str, other: str) -> set[tuple[object, ...]]:
+def dangling_references(connection: DuckDBPyConnection, rule: Rule, rows: str, other: str) -> set[tuple[object, ...]]:
     """What rows of the view `rows` refer to by a reference rule, and the view `other` has not."""
     mine = ", ".join(f'"{name}"' for name in rule.columns)
     theirs = ", ".join(f'"{name}"' for name in rule.other_columns)
@@ -95,7 +95,7 @@ def batches(
         connection: an engine with the views `whole` (the table) and `looked` (those of its rows to look at).
         table: the table.
         rules: its rules.
-        alone: by name of a reference rule what `lone` found.
+        alone: by name of a reference rule what `dangling_references` found.
     """
     key = ", ".join(f'"{name}"' for name in table.key)
     connection.execute(
@@ -107,19 +107,19 @@ def batches(
     joined = [f"LEFT JOIN copied ON {same}"]
     for number, rule in enumerate(rules):
         if rule.kind is RuleKind.REFERENCE and rule.name not in alone:
-            told.append(f'1 AS "{beside(rule)}"')
+            told.append(f'1 AS "{context_column(rule)}"')
         elif rule.kind is RuleKind.REFERENCE:
             joined.append(_alone(connection, rule, f"alone_{number}", alone[rule.name]))
-            told.append(f'CASE WHEN alone_{number}.is_alone THEN 0 ELSE 1 END AS "{beside(rule)}"')
+            told.append(f'CASE WHEN alone_{number}.is_alone THEN 0 ELSE 1 END AS "{context_column(rule)}"')
         elif (derived := _derived(rule)) is not None:
-            told.append(f'{derived} AS "{beside(rule)}"')
+            told.append(f'{derived} AS "{context_column(rule)}"')
     asked = [_column(table, name) for name in _needed(table, rules)]
     found = connection.sql(f"SELECT {', '.join([*asked, *told])} FROM looked {' '.join(joined)}")  # noqa: S608
     for batch in found.to_arrow_reader(BATCH_ROWS):
         yield batch.to_pandas(types_mapper=NULLABLE.get)
 
 
-def beside(rule: Rule) -> str:
+def context_column(rule: Rule) -> str:
     """The column of a batch that tells what the rule needs to know beyond its own columns."""
     return COPIES if rule.kind is RuleKind.UNIQUE else f"told: {rule.name}"
 

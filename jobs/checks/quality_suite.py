@@ -20,7 +20,7 @@ from great_expectations.expectations.expectation import Expectation
 from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.expectations.row_conditions import Column
 
-from jobs.checks.quality_rows import beside
+from jobs.checks.quality_rows import context_column
 from schemas.rules import Rule, RuleKind, When
 from schemas.states import RuleSeverity
 from schemas.tables import Table
@@ -96,7 +96,7 @@ def expectation(rule: Rule) -> Expectation:
 
 def _asked(rule: Rule) -> tuple[type[Expectation], dict[str, Any]]:
     first, *others = rule.columns
-    between, told = gxe.ExpectColumnValuesToBeBetween, {"column": beside(rule)}
+    between, told = gxe.ExpectColumnValuesToBeBetween, {"column": context_column(rule)}
     both = {"ignore_row_if": "either_value_is_missing"}
     kinds: dict[RuleKind, tuple[type[Expectation], dict[str, Any]]] = {
         RuleKind.UNIQUE: (between, told | {"min_value": 1, "max_value": 1}),
@@ -110,8 +110,14 @@ def _asked(rule: Rule) -> tuple[type[Expectation], dict[str, Any]]:
             gxe.ExpectColumnPairValuesAToBeGreaterThanB,
             both | {"column_A": others[0] if others else first, "column_B": first, "or_equal": True},
         ),
-        RuleKind.SPAN: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
-        RuleKind.COUNT: (gxe.ExpectColumnPairValuesToBeEqual, both | {"column_A": first, "column_B": beside(rule)}),
+        RuleKind.SPAN: (
+            gxe.ExpectColumnPairValuesToBeEqual,
+            both | {"column_A": first, "column_B": context_column(rule)},
+        ),
+        RuleKind.COUNT: (
+            gxe.ExpectColumnPairValuesToBeEqual,
+            both | {"column_A": first, "column_B": context_column(rule)},
+        ),
     }
     return kinds[rule.kind]
 

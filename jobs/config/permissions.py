@@ -17,19 +17,19 @@ CLASSES = (
 
 def warnings(file: Path | None, settings: Settings) -> Iterator[str]:
     """Yield a sentence for the warehouse and one for a settings file with secrets, if others have access."""
-    if found := exposed(settings.warehouse):
+    if found := exposed_to(settings.warehouse):
         yield (
             f"The warehouse {settings.warehouse} {found}: it holds names of groups and clients; "
             f"chmod -R go-rwx {settings.warehouse} keeps it to this user."
         )
-    if file is not None and (literal := settings.literal_secrets()) and (found := exposed(file)):
+    if file is not None and (literal := settings.literal_secrets()) and (found := exposed_to(file)):
         yield (
             f"The settings file {file} holds {', '.join(literal)} and {found}: run chmod 600 {file}, or write env:NAME "
             "or file:PATH instead of the secret."
         )
 
 
-def exposed(path: Path) -> str | None:
+def exposed_to(path: Path) -> str | None:
     """Say who else can read or change the path; None if nobody can, also because of a folder above it."""
     try:
         path = path.resolve()

@@ -8,8 +8,8 @@ from ipaddress import ip_address
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
+from jobs.config.declared import all_typed, refuse_unknown, secret
 from jobs.config.errors import UserError
-from jobs.config.stated import all_typed, refuse_unknown, secret
 
 R = TypeVar("R", "Alertmanager", "Webhook")
 

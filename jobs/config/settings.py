@@ -18,9 +18,9 @@ from typing import Any
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.folder import not_a_folder
 from jobs.config.code_options import refuse_code
+from jobs.config.declared import all_typed, hints_of, quoted_value, refuse_unknown, secret, table, text, typed
 from jobs.config.errors import UserError
 from jobs.config.receivers import Alertmanager, Webhook, alertmanagers, refuse_same_names, webhooks
-from jobs.config.stated import all_typed, hints_of, refuse_unknown, secret, shown, table, text, typed
 from pipelines.event_sources import Claim, EventSource
 from pipelines.limits import CAPTURE_MB, GROUPS, NAME_BYTES, RESOURCES, Limits
 from pipelines.log_envelopes import LARGEST_MESSAGE
@@ -340,7 +340,9 @@ def _databricks(stated: Any) -> Warehouse | None:
         if not stated.get(key):
             raise UserError(f'{place} has no {key}: add {key} = "{such_as}".')
     if "/" not in str(stated["tables"]) and str(stated["tables"]).count(".") != 1:
-        raise UserError(f"In {place}, tables must be catalog.schema or a folder, but is {shown(stated['tables'])}.")
+        raise UserError(
+            f"In {place}, tables must be catalog.schema or a folder, but is {quoted_value(stated['tables'])}."
+        )
     if tuple(bool(stated.get(key)) for key in ("token", "client_id", "client_secret")) not in WAYS_IN:
         raise UserError(f'{place} needs token = "env:NAME", or client_id and client_secret of a service principal.')
     return Warehouse(**all_typed(Warehouse, stated, place))

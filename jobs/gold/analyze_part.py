@@ -30,11 +30,11 @@ from jobs.tables.changed_rows import GoneError, TableSnapshot, changed
 from jobs.tables.delta_io import checkpoint_path, read, table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import rows
-from pipelines.gold.advice.advice import Worth
-from pipelines.gold.announced import MARK_MS
+from pipelines.gold.advice.advice import SavingThreshold
 from pipelines.gold.frame import gold
 from pipelines.gold.groups import INPUTS, TIMES, Group, Known
-from pipelines.gold.rows import Terms
+from pipelines.gold.marks_nearby import MARK_MS
+from pipelines.gold.rows import AnalysisConfig
 from pipelines.rows_of_tables import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.gold import DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
@@ -79,9 +79,9 @@ def analyze_part(
     """
     warehouse = settings.warehouse
     memory = analysed_path(warehouse, tables)
-    terms = Terms(
+    terms = AnalysisConfig(
         quiet_ms=settings.quiet_ms,
-        worth=Worth(seconds=settings.worth_resource_seconds, ratio=settings.worth_ratio),
+        worth=SavingThreshold(seconds=settings.worth_resource_seconds, ratio=settings.worth_ratio),
     )
     with reading or nullcontext():
         known = _known(warehouse)
@@ -127,7 +127,7 @@ def _rebuild(
     silver: Mapping[Table, DataFrame],
     scope: Scope,
     known: Known,
-    terms: Terms,
+    terms: AnalysisConfig,
     tables: Sequence[Table],
 ) -> None:
     starts_at = [(cluster, group, since) for (cluster, group), since in sorted(scope.items())]

@@ -14,7 +14,7 @@ from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, quoted, show, show_files
 from jobs.tables.silver_rows import datafiles
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
-from pipelines.gold.rows import Terms
+from pipelines.gold.rows import AnalysisConfig
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
@@ -32,7 +32,7 @@ def files_of(warehouse: Path, versions: Mapping[Table, DeltaTable]) -> Files:
     return {table.name: datafiles(table_path(warehouse, table), version) for table, version in versions.items()}
 
 
-def silver_of(files: Files, scope: Mapping[Group, int], terms: Terms) -> dict[str, pa.Table]:
+def silver_of(files: Files, scope: Mapping[Group, int], terms: AnalysisConfig) -> dict[str, pa.Table]:
     """Rows of `INPUTS` by name, as these files have them, that `groups.gold_of_few` needs; instants as milliseconds."""
     with connect() as engine:
         for table in INPUTS:

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from jobs.gold.gold_inputs import Files, silver_of
-from jobs.processes.beside import NICER, Beside
+from jobs.processes.worker_process import NICER, WorkerProcess
 from pipelines.gold.groups import Group, Known, gold_of_few
-from pipelines.gold.rows import Terms
+from pipelines.gold.rows import AnalysisConfig
 from schemas.gold import GROUP_TABLES
 from schemas.tables import Table
 
 
-class Replaying(Beside):
+class Replaying(WorkerProcess):
     """Asked for gold."""
 
     def __init__(self, *, nicer: int = NICER) -> None:
@@ -27,7 +27,7 @@ class Replaying(Beside):
         files: Files,
         scope: Mapping[Group, int],
         known: Known,
-        terms: Terms,
+        terms: AnalysisConfig,
         tables: Sequence[Table] = GROUP_TABLES,
     ) -> dict[Table, pa.Table]:
         """What `gold_of_few` returns for the silver in these files.
@@ -42,7 +42,7 @@ def replayed(
     files: Files,
     scope: Mapping[Group, int],
     known: Known,
-    terms: Terms,
+    terms: AnalysisConfig,
     tables: Sequence[Table],
 ) -> list[pa.Table]:
     """What `gold_of_few` returns, in the order of `tables`."""

@@ -13,7 +13,7 @@ from dashboards.lake.lake import milliseconds
 from jobs.tables.engine import connect, quoted, show
 from pipelines.gold.rebalance_causes import RebalanceCauses, rebalance_causes
 from pipelines.gold.rows import MOST, REPLAYED
-from pipelines.gold.storms.shakes import WINDOW_MS
+from pipelines.gold.storms.disturbances import WINDOW_MS
 from pipelines.gold.storms.storm_causes import Voice
 from pipelines.gold.storms.storms import Storm
 from schemas.rows import GroupHistory

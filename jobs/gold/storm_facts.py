@@ -10,10 +10,10 @@ from typing import Any
 from dashboards.lake.lake import milliseconds, moment
 from jobs.gold.storm_causes import voices
 from jobs.tables.engine import connect, show
-from pipelines.gold.announced import before
+from pipelines.gold.marks_nearby import before
 from pipelines.gold.storms.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.storms.storm_cost import COST, Cost, GroupCost
-from pipelines.gold.storms.storm_rows import Facts
+from pipelines.gold.storms.storm_rows import StormFacts
 from pipelines.gold.storms.storms import Storm
 from schemas.rows import MarkRow
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, STALLS
@@ -26,13 +26,13 @@ MEMBER = ("group_id", "incarnation", "generation_id", "member_id", "valid_from_a
           "client_host", "subscribed_topics")  # fmt: skip
 
 
-def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = ()) -> Facts:
+def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = ()) -> StormFacts:
     """Read the rows of the storm's groups; of a fleet storm those in force for all other groups too. `marks` are the
     cluster's.
     """
     cost = _cost(warehouse, storm)
     is_alone = storm.scope == StormScope.GROUP
-    return Facts(
+    return StormFacts(
         cost=cost,
         voices=voices(warehouse, storm, [group.group_id for group in cost.groups]),
         differences=_within(warehouse, storm) if is_alone else _among_groups(warehouse, storm, marks),

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from jobs.tables.changed_rows import TableSnapshot
-from pipelines.gold.storms.shakes import Shake
+from pipelines.gold.storms.disturbances import Disturbance
 from schemas.states import Evidence
 
 VERSION = 3
@@ -26,7 +26,7 @@ TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
 SCHEMA = pa.schema(
     [
         ("cluster", pa.string()),
-        *((name, TYPES.get(kind, pa.string())) for name, kind in get_type_hints(Shake).items()),
+        *((name, TYPES.get(kind, pa.string())) for name, kind in get_type_hints(Disturbance).items()),
     ]
 )
 Standing = Mapping[str, TableSnapshot]
@@ -64,7 +64,7 @@ class Memory:
         part.replace(path)
 
     def with_new(
-        self, standing: Standing, since: Mapping[Group, int], found: Mapping[Group, Iterable[Shake]]
+        self, standing: Standing, since: Mapping[Group, int], found: Mapping[Group, Iterable[Disturbance]]
     ) -> Memory:
         """What is remembered of groups `since` an instant is replaced by what was `found`."""
         starts = pa.table(
@@ -88,9 +88,9 @@ class Memory:
         return Memory(standing=self.standing, shakes=pa.concat_tables([SCHEMA.empty_table(), *parts]))
 
 
-def shakes_of(table: pa.Table) -> list[Shake]:
-    columns = {field.name: table[field.name].to_pylist() for field in fields(Shake)}
+def shakes_of(table: pa.Table) -> list[Disturbance]:
+    columns = {field.name: table[field.name].to_pylist() for field in fields(Disturbance)}
     # By value: to call an enumeration takes longer than all the rest, and there may be a hundred thousand.
     evidences = {str(each): each for each in Evidence}
     columns["evidence"] = [evidences[evidence] for evidence in columns["evidence"]]
-    return [Shake(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    return [Disturbance(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]

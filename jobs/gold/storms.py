@@ -25,9 +25,9 @@ from jobs.tables.delta_io import checkpoint_path, table_path
 from jobs.tables.replace import replace_rows
 from jobs.tables.silver_rows import among, rows, stored_rows
 from pipelines.arrow_types import stored
-from pipelines.gold.storms.lasting import Looked
-from pipelines.gold.storms.shakes import MEMORY_MS, WINDOW_MS, Shake, shakes
-from pipelines.gold.storms.storm_rows import is_told, storm_row, told_again
+from pipelines.gold.storms.disturbances import MEMORY_MS, WINDOW_MS, Disturbance, disturbances
+from pipelines.gold.storms.incremental import StormScan
+from pipelines.gold.storms.storm_rows import described_again, is_described, storm_row
 from schemas.gold import MARKS, STORMS
 from schemas.rows import GenerationRow, GroupEventRow, MarkRow, StormRow
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS
@@ -75,18 +75,18 @@ def update_storms(spark: SparkSession, settings: Settings, *, again: bool = Fals
     """
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (STORMS,))
-    store(spark, warehouse, look(warehouse, again=again))
+    store(spark, warehouse, scan(warehouse, again=again))
 
 
 def store(spark: SparkSession, warehouse: Path, found: Update) -> None:
-    """Write what `look` found, then remember what it is from."""
+    """Write what `scan` found, then remember what it is from."""
     old, new = stored(found.old, STORMS), stored(found.new, STORMS)
     replace_rows(for_few_rows(spark), old, new, table_path(warehouse, STORMS), STORMS)
     if found.memory is not None:
         found.memory.save(memory_path(warehouse))
 
 
-def look(warehouse: Path, *, again: bool = False) -> Update:
+def scan(warehouse: Path, *, again: bool = False) -> Update:
     """What silver tells of storms beyond what is stored."""
     before = Memory.empty() if again else Memory.of(memory_path(warehouse))
     standing = {table.name: TableSnapshot.of(opened(warehouse, table)) for table in COLUMNS}
@@ -138,7 +138,7 @@ def _changed(memory: Memory, standing: Standing, known: Known) -> dict[Group, in
     return since
 
 
-def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Shake]]:
+def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Disturbance]]:
     """The shakes of these groups since then."""
     if not since:
         return {}
@@ -156,7 +156,7 @@ def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Sha
         for key in part:
             generations = cast("list[GenerationRow]", found[GENERATIONS][key])
             events = cast("list[GroupEventRow]", found[GROUP_EVENTS][key])
-            shaken = shakes(key[1], generations, events)
+            shaken = disturbances(key[1], generations, events)
             out[key] = [shake for shake in shaken if shake.at >= since[key]]
     return out
 
@@ -179,10 +179,10 @@ def _look(
     memory: Memory,
     changes: Mapping[str, int],
     stored: list[StormRow],
-) -> tuple[Looked, list[StormRow]]:
+) -> tuple[StormScan, list[StormRow]]:
     """What was looked at again, and its rows."""
     until = max(last for (name, _), (_, last) in known.items() if name == cluster)
-    looked = Looked(
+    looked = StormScan(
         cluster=cluster,
         stored=stored,
         since_ms=min([until - RECENT_MS, *(at - 2 * WINDOW_MS for at in changes.values())]),
@@ -194,7 +194,7 @@ def _look(
     groups = looked.groups(lately)
     is_theirs = pc.field("group_id").isin(pa.array(sorted(groups), pa.string()))
     earlier = shakes_of(table.filter(is_theirs & (pc.field("at") < looked.lately)))
-    of_groups: dict[str, list[Shake]] = {group: [] for group in groups}
+    of_groups: dict[str, list[Disturbance]] = {group: [] for group in groups}
     for shake in chain(earlier, lately):
         if shake.group_id in groups and shake.at >= looked.needed(shake.group_id):
             of_groups[shake.group_id].append(shake)
@@ -208,8 +208,8 @@ def _look(
         row = before.get(storm.storm_id)
         later = min((at for group in storm.group_ids if (at := changes.get(group)) is not None), default=None)
         is_same = later is None or later > storm.last_at + EARLIER_MS
-        if row is not None and is_same and is_told(storm, row, marks):
-            out.append(told_again(storm, row, until))
+        if row is not None and is_same and is_described(storm, row, marks):
+            out.append(described_again(storm, row, until))
         else:
             out.append(storm_row(storm, until, facts(warehouse, storm, marks), marks))
     return looked, out

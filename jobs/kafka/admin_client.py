@@ -79,8 +79,8 @@ def connect(options: Mapping[str, str]) -> Client:
     except (KafkaError, OSError) as error:
         servers = options.get("bootstrap.servers", "")
         raise UserError(
-            f"No Kafka broker answers the poll at {servers} ({_said(error)}): check --bootstrap-servers, the network "
-            "and the security options in the settings file."
+            f"No Kafka broker answers the poll at {servers} ({_error_text(error)}): check --bootstrap-servers, the "
+            "network and the security options in the settings file."
         ) from None
 
 
@@ -128,7 +128,7 @@ def attempt(call: Callable[[], Any]) -> tuple[Any, str | None]:
     try:
         return call(), None
     except (KafkaError, OSError) as error:
-        return None, _said(error)
+        return None, _error_text(error)
 
 
 def refused(code: int) -> str | None:
@@ -136,5 +136,5 @@ def refused(code: int) -> str | None:
     return for_code(code).__name__ if code else None
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"[:300] if str(error) else type(error).__name__

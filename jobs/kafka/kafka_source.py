@@ -16,11 +16,11 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows, SupportsTriggerAvailableNow
 
 from jobs.kafka.bronze_source import read_stream
-from jobs.kafka.fuse import InARow
 from jobs.kafka.kafka_client import TopicEnds, admin, topic_ends, unreachable
 from jobs.kafka.kafka_read import Range, RangeReader
+from jobs.kafka.quarantine_limit import ConsecutiveLimit
 from jobs.kafka.source_position import TopicPosition, lost
-from jobs.tables.garbage import no_collection
+from jobs.tables.memory import no_collection
 from jobs.tables.output import FEW_BYTES, Output, union
 from pipelines.arrow_types import row_type
 from pipelines.coverage import Span
@@ -139,7 +139,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         gaps = list(partition.gaps)
         if partition.ranges:
             reader = RangeReader(feed.options, feed.topic, partition.ranges, has_headers=feed.has_headers)
-            fuse = InARow(feed.cluster, feed.topic) if feed.has_fuse else None
+            fuse = ConsecutiveLimit(feed.cluster, feed.topic) if feed.has_fuse else None
             with no_collection():
                 for records in reader:
                     rows = feed.fold(records, spans)

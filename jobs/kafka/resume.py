@@ -11,8 +11,8 @@ from delta.tables import DeltaTable
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.kafka.source_position import PartitionPosition, TopicPosition
-from jobs.tables.conflicts import turn
 from jobs.tables.delta_io import read, table_path
+from jobs.tables.transactions import table_lock
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> TopicPosition:
         path = table_path(warehouse, table)
         target = DeltaTable.forPath(spark, path)
         if not target.toDF().where(unfinished).isEmpty():
-            with turn(path, alone=True):
+            with table_lock(path, alone=True):
                 target.delete(unfinished)
     return TopicPosition(places=places)
 

@@ -9,7 +9,7 @@ import re
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from jobs.kafka.regular_files import open_regular
-from pipelines.decoding.record_batches import BEFORE_LENGTH, HEADER, Batch, batch, records
+from pipelines.decoding.record_batches import BEFORE_LENGTH, HEADER, RecordBatch, batch, records
 from pipelines.decoding.record_decoding import Quarantined
 from pipelines.limits import UNPACKED_BATCH_BYTES
 from schemas.states import QuarantineReason
@@ -71,7 +71,7 @@ def segment_records(path: Path, partition: int) -> Iterator[SourceRecord | Unrea
                     yield record
 
 
-def _batches(stream: IO[bytes], partition: int) -> Iterator[Batch | UnreadBatch]:
+def _batches(stream: IO[bytes], partition: int) -> Iterator[RecordBatch | UnreadBatch]:
     while head := stream.read(HEADER.size):
         if not any(head):
             return

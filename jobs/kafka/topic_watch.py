@@ -11,7 +11,7 @@ from confluent_kafka import KafkaException
 
 from jobs.kafka.kafka_client import admin, topic_ends
 from pipelines.bronze_batch import TOPIC
-from pipelines.gold.alerts.sight import Asked
+from pipelines.gold.alerts.freshness import Asked
 
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 from deltalake import DeltaTable
 
-from jobs.processes.beside import Beside
+from jobs.processes.worker_process import WorkerProcess
 from jobs.tables.data_file import DataFile, write_pieces
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, in_pieces, show_files
@@ -57,15 +57,15 @@ class Made(NamedTuple):
 
 
 def compact(
-    warehouse: Path, table: Table, beside: Beside, building: AbstractContextManager[object] | None = None
+    warehouse: Path, table: Table, beside: WorkerProcess, building: AbstractContextManager[object] | None = None
 ) -> Made:
-    """Put small files of the table together; `beside` is asked for `together`, `building` is entered for each commit.
+    """Merge small files of the table. `merged_file` runs in `beside`; `building` is entered for each commit.
 
     Raises:
         OSError: the disk is full.
     """
     path, made = table_path(warehouse, table), Made()
-    for files in packs(path, table.time, LARGE.get(table.layer, LARGE_ELSEWHERE), time.time()):
+    for files in files_to_merge(path, table.time, LARGE.get(table.layer, LARGE_ELSEWHERE), time.time()):
         refuse_full(Path(path), max(NO_SPACE, sum(Path(file).stat().st_size for file in files)))
         found: DataFile = beside.ask(warehouse, table, files)
         with building or nullcontext():
@@ -74,7 +74,7 @@ def compact(
     return made
 
 
-def packs(path: str, column: str | None, large: int, now: float) -> list[list[str]]:
+def files_to_merge(path: str, column: str | None, large: int, now: float) -> list[list[str]]:
     """Files of the table at `path` to be put together, oldest first: of one age and one window of the instants in
     `column`, and at once what makes a large one.
     """
@@ -107,7 +107,7 @@ def _age(age_s: float, newest: datetime | None, now: float) -> tuple[int, ...]:
     return recent, width, int(at // width)
 
 
-def together(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile:
+def merged_file(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile:
     """A data file of the rows of these."""
     schema = schema_of(table)
 

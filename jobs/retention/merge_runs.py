@@ -22,12 +22,12 @@ from deltalake.exceptions import CommitFailedError
 from pyspark.sql import SparkSession
 
 from dashboards.lake.lake import moment
-from jobs.processes.beside import Beside
+from jobs.processes.worker_process import WorkerProcess
 from jobs.retention.merged_hour import HOUR_MS, PLACE, Covered, Place, Replaced, merged_files, merged_hour
-from jobs.tables.conflicts import insist, is_local
 from jobs.tables.delta_io import actions, checkpoint_path, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.local_rewrite import exchange
+from jobs.tables.transactions import is_local, retry_commit
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
 
@@ -128,7 +128,7 @@ def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
 
 def _merged_beside(warehouse: Path, hours: Iterable[int], covered: Covered) -> Iterator[tuple[int, int]]:
     """In a process that gives way to batches, which wait for the commits alone."""
-    with Beside(merged_files) as beside:
+    with WorkerProcess(merged_files) as beside:
         for hour in hours:
             found: Replaced = beside.ask(warehouse, hour, covered)
             if found.gone and not exchange(table_path(warehouse, OFFSET_COMMITS), found.gone, found.come):
@@ -143,7 +143,7 @@ def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, covered: C
         where = _where(hour, {place: covered[place] for place in (tuple(row.values()) for row in places)})
         writer = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("overwrite")
         path = table_path(warehouse, OFFSET_COMMITS)
-        insist(path, lambda: writer.option("replaceWhere", where).save(path), by_spark=True)
+        retry_commit(path, lambda: writer.option("replaceWhere", where).save(path), by_spark=True)
     return looked, rows.num_rows
 
 

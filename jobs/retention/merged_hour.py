@@ -18,7 +18,7 @@ from duckdb import DuckDBPyConnection
 from dashboards.lake.lake import moment
 from jobs.tables.data_file import DataFile, write, write_pieces
 from jobs.tables.delta_io import table_path
-from jobs.tables.engine import connect, holding, in_pieces, quoted, show, show_files
+from jobs.tables.engine import connect, files_with_matches, in_pieces, quoted, show, show_files
 from jobs.tables.silver_rows import standing_files
 from pipelines.arrow_types import row_type, schema_of
 from pipelines.bronze_batch import TOPIC
@@ -121,7 +121,7 @@ def _holding(warehouse: Path, hour: int, covered: Covered) -> list[str]:
     files = standing_files(warehouse, OFFSET_COMMITS, ("last_commit_at", hour))
     with connect() as engine:
         _show_covered(engine, covered)
-        return holding(engine, files, f"JOIN covered USING ({quoted(PLACE)}) WHERE {INSIDE}", **_span(hour))
+        return files_with_matches(engine, files, f"JOIN covered USING ({quoted(PLACE)}) WHERE {INSIDE}", **_span(hour))
 
 
 def _beside(files: Sequence[str], hour: int, covered: Covered, schema: pa.Schema) -> Iterator[pa.Table]:

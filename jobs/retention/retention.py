@@ -18,10 +18,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.settings import Settings
-from jobs.tables.conflicts import insist
 from jobs.tables.delta_io import read, table_path
 from jobs.tables.engine import connect, quoted
 from jobs.tables.silver_rows import dataset
+from jobs.tables.transactions import retry_commit
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
 from schemas.operations import JOB_RUNS, LIMITS_REACHED, OPERATIONS, QUALITY_RESULTS
 from schemas.silver import (
@@ -83,7 +83,7 @@ def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms
         # Said first: a rebuild between the two would else take the half that is left for the whole.
         _note(warehouse, table, since)
         old = F.col(TIMES[table]) < F.lit(_instant(since))
-        insist(path, lambda: DeltaTable.forPath(spark, path).delete(old), by_spark=True)
+        retry_commit(path, lambda: DeltaTable.forPath(spark, path).delete(old), by_spark=True)
     return rows
 
 

@@ -118,11 +118,11 @@ def bill(found: Iterable[Component]) -> dict[str, Any]:
         "specVersion": "1.6",
         "version": 1,
         "metadata": {"component": regroup},
-        "components": [_told(component) for component in found],
+        "components": [_component_json(component) for component in found],
     }
 
 
-def _told(component: Component) -> dict[str, Any]:
+def _component_json(component: Component) -> dict[str, Any]:
     group, _, name = component.name.rpartition(":")
     told: dict[str, Any] = {
         "type": "library",

@@ -13,11 +13,11 @@ from jobs.retention.retention import with_settled
 from jobs.spark.checkpoint import start_over_unless
 from jobs.spark.spark import for_few_rows
 from jobs.tables.append import overwrite_frame
-from jobs.tables.conflicts import insist
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import checkpoint_path, follow, read, table_path
 from jobs.tables.engine import connect
 from jobs.tables.replace import replace_rows
+from jobs.tables.transactions import retry_commit
 from pipelines.reassignments.frame import cut, reassignments, since_cut, touching
 from pipelines.rows_of_tables import rows_of, table_of
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
@@ -46,7 +46,7 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
         for table in REASSIGNMENT_TABLES:
             rows = with_settled(spark, warehouse, table_of(rebuilt, table), table)
             path = table_path(warehouse, table)
-            insist(path, partial(overwrite_frame, rows, path), by_spark=True)
+            retry_commit(path, partial(overwrite_frame, rows, path), by_spark=True)
     finally:
         rebuilt.unpersist()
 

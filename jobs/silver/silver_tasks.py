@@ -20,14 +20,14 @@ from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, quoted, show
-from jobs.tables.garbage import no_collection
+from jobs.tables.memory import no_collection
 from jobs.tables.new_rows import NewRows, collected
 from jobs.tables.output import Output, ddl
 from jobs.tables.since_points import since_points
 from pipelines.limits import NAME_BYTES
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS, PartitionCounts, PolledTopics, TopicNames, silver_of_few
-from pipelines.silver.restarts import from_base
+from pipelines.silver.resume_points import from_base
 from schemas.silver import SILVER
 from schemas.tables import Table
 

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.tables.delta_io import read, table_path
 from jobs.tables.engine import connect, show
+from pipelines.silver.affected_groups import TOPIC_KIND
 from pipelines.silver.frame import PartitionCounts, PolledTopics
-from pipelines.silver.touched import TOPIC_KIND
 from schemas.bronze import ADMIN_OBSERVATIONS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS
 
@@ -52,8 +52,8 @@ def polled_topics(warehouse: Path) -> PolledTopics:
 
 
 def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table, polled: Callable[[], PolledTopics]) -> pa.Table:
-    """Return `build.touched` with the groups whose rows a poll of a topic changes, each from its start: groups that
-    know a topic by its id alone, and groups that were given partitions which no poll had seen before.
+    """Return `touched` and the groups whose rows a poll of a topic changes, each from its start: groups that know a
+    topic by its id alone, and groups that were given partitions which no poll had seen before.
 
     Rows without a group, which name the topics, are left out. `polled` returns `polled_topics` of the warehouse.
     """

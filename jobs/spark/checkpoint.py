@@ -14,7 +14,7 @@ import deltalake
 
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
-from jobs.processes.held import locked
+from jobs.processes.process_lock import lock_file
 from jobs.tables.delta_io import table_path
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Checkpoint:
         if lock in _held:
             return
         try:
-            _held[lock] = locked(lock)
+            _held[lock] = lock_file(lock)
             atexit.register(_held[lock].close)
         except BlockingIOError:
             raise UserError(

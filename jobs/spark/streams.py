@@ -31,7 +31,7 @@ Begin = Callable[[], StreamingQuery]
 OnFailure = Callable[[Exception], None]
 
 
-def tell(error: Exception) -> None:
+def report(error: Exception) -> None:
     """A line of it."""
     say(f"Reading failed, and is started again: {one_line(error)}")
 
@@ -55,7 +55,7 @@ class Streams:
         begin: Iterable[Begin],
         *,
         rests_s: Sequence[float] = RESTS_S,
-        on_failure: OnFailure = tell,
+        on_failure: OnFailure = report,
         is_endless: bool = False,
     ) -> None:
         self._rests_s = rests_s

@@ -24,7 +24,7 @@ from dashboards.lake.without_pandas import without_pandas  # noqa: E402
 WORKER = "pyspark.worker"
 """What runs tasks; others plan a read, once."""
 
-LOADED = ("jobs.kafka.feeds", "pipelines.silver.frame")
+LOADED = ("jobs.kafka.topic_streams", "pipelines.silver.frame")
 """What reads Kafka, and what builds silver."""
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deltalake import DeltaTable, Transaction
 
-from jobs.tables.conflicts import insist, is_local, turn
 from jobs.tables.delta_io import table_path
 from jobs.tables.local_rewrite import commit
+from jobs.tables.transactions import is_local, retry_commit, table_lock
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +28,7 @@ def append(spark: SparkSession, warehouse: Path, new: NewRows, once: Once | None
     """Append the rows to their table."""
     path = table_path(warehouse, new.table)
     if is_local(path):
-        insist(path, lambda: _append(new, path, once))
+        retry_commit(path, lambda: _append(new, path, once))
     else:
         append_frame(spark.createDataFrame(new.few).coalesce(1), path, once)
 
@@ -38,7 +38,7 @@ def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
     written = frame.write.format("delta").mode("append")
     if once:
         written = written.option("txnAppId", once.app_id).option("txnVersion", once.version)
-    with turn(path, by_spark=True):
+    with table_lock(path, by_spark=True):
         written.save(path)
 
 
@@ -51,7 +51,7 @@ def overwrite_frame(frame: DataFrame, path: str) -> None:
 def overwrite(warehouse: Path, new: NewRows) -> None:
     """The rows in the place of all that their table holds, in one commit, on a machine of one's own."""
     path = table_path(warehouse, new.table)
-    insist(path, lambda: _overwrite(new, path))
+    retry_commit(path, lambda: _overwrite(new, path))
 
 
 def _append(new: NewRows, path: str, once: Once | None) -> None:

@@ -21,8 +21,8 @@ from deltalake.exceptions import DeltaError
 
 from jobs.config.errors import UserError
 from jobs.config.terminal import say
-from jobs.tables.conflicts import is_local, turn
 from jobs.tables.delta_io import WRITERS, table_path
+from jobs.tables.transactions import is_local, table_lock
 from pipelines.arrow_types import schema_of
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY, Column, Table, schema_version
 
@@ -89,7 +89,7 @@ def create(warehouse: str | Path, table: Table) -> None:
         _bring_up_to_date(path, table)
         return
     # Without a turn, who makes it at the same instant would make it anew as the second version.
-    with turn(path, alone=True):
+    with table_lock(path, alone=True):
         deltalake.DeltaTable.create(
             path,
             Schema(_fields(table, table.columns)),
@@ -116,10 +116,10 @@ def _bring_up_to_date(path: str, table: Table) -> None:
         # From now on it holds what the earlier Regroup could not write.
         properties[VERSION_PROPERTY] = str(SCHEMA_VERSION)
     if missing := _missing_columns(stored, table):
-        with turn(path, alone=True):
+        with table_lock(path, alone=True):
             stored.alter.add_columns(_fields(table, missing))
     if not properties.items() <= told.items():
-        with turn(path, alone=True):
+        with table_lock(path, alone=True):
             stored.alter.set_table_properties(properties, raise_if_not_exists=False)
 
 
@@ -156,10 +156,10 @@ def _bring_up_to_date_by_spark(spark: SparkSession, path: str, table: Table) -> 
     if missing := _missing_columns(stored, table):
         comments = [c.comment.replace("'", "\\'") for c in missing]
         added = ", ".join(f"`{c.name}` {c.type} COMMENT '{text}'" for c, text in zip(missing, comments, strict=True))
-        with turn(path, alone=True):
+        with table_lock(path, alone=True):
             spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS ({added})")
     if schema_version(stored.metadata().configuration) < SCHEMA_VERSION:
-        with turn(path, alone=True):
+        with table_lock(path, alone=True):
             spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{VERSION_PROPERTY}' = '{SCHEMA_VERSION}')")
 
 

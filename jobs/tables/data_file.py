@@ -77,7 +77,7 @@ class Statistics:
 
     def stored(self) -> Mapping[str, Any]:
         """As Delta writes it; a column with a long text as a limit is told without."""
-        told = {name: tuple(map(_told, limits)) for name, limits in self._limits.items()}
+        told = {name: tuple(map(_statistic, limits)) for name, limits in self._limits.items()}
         least, greatest = ({name: ends[i] for name, ends in told.items() if None not in ends} for i in (0, 1))
         return {"numRecords": self.rows, "minValues": least, "maxValues": greatest, "nullCount": self._nulls}
 
@@ -86,7 +86,7 @@ def _has_order(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_timestamp(kind))
 
 
-def _told(value: Any) -> Any:
+def _statistic(value: Any) -> Any:
     if isinstance(value, datetime):
         return value.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return None if isinstance(value, str) and len(value) > LONGEST else value

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from dashboards.lake.delta_files import relation
-from jobs.tables.garbage import give_back
+from jobs.tables.memory import trim
 from jobs.tables.silver_rows import standing_files
 from pipelines.arrow_types import schema_of
 from schemas.tables import Table
@@ -63,14 +63,14 @@ def connect() -> Iterator[DuckDBPyConnection]:
             _instance.cache_clear()
             _asked.questions, _asked.files = 0, set()
         elif _asked.questions == GONE_AFTER:
-            give_back()
+            trim()
         _asked.questions += 1
         connection = _instance().cursor()
     with connection:
         yield connection
 
 
-def keep_nothing() -> None:
+def disable_file_cache() -> None:
     """For a process that opens a file once or twice, before its first question."""
     _asked.keeps = False
 
@@ -118,7 +118,7 @@ def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema) -> Iterator[pa.Table]:
         yield pa.Table.from_batches([piece]).cast(schema)
 
 
-def holding(connection: DuckDBPyConnection, files: Sequence[str], which: str, **values: object) -> list[str]:
+def files_with_matches(connection: DuckDBPyConnection, files: Sequence[str], which: str, **values: object) -> list[str]:
     """Those of the files with a row of theirs in `found` that `which`, the rest of the question, leaves over."""
     _asked.files.update(files)
     connection.register("found", connection.read_parquet(list(files), filename=True))

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 from deltalake import CommitProperties, DeltaTable, Transaction
 from deltalake.transaction import AddAction, RemoveAction
 
-from jobs.tables.conflicts import insist
 from jobs.tables.data_file import DataFile, write
-from jobs.tables.engine import connect, holding, quoted, show_files
+from jobs.tables.engine import connect, files_with_matches, quoted, show_files
 from jobs.tables.full_disk import refuse_full
 from jobs.tables.silver_rows import datafiles, instant
+from jobs.tables.transactions import retry_commit
 from schemas.tables import Table
 
 
@@ -113,7 +113,7 @@ def exchange(path: str, gone: Sequence[str], come: Sequence[DataFile], *, is_sam
         return True
 
     # Where an attempt fails it is not known whether a commit mentions them; if none does, `maintain` removes them.
-    is_done = insist(path, act)
+    is_done = retry_commit(path, act)
     if not is_done:
         for file in come:
             Path(path, file.name).unlink()
@@ -124,7 +124,7 @@ def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[str]:
     """Those of the files that hold a row with one of the keys."""
     with connect() as engine:
         engine.register("keys", keys)
-        return holding(engine, files, f"SEMI JOIN keys USING ({quoted(table.key)})")
+        return files_with_matches(engine, files, f"SEMI JOIN keys USING ({quoted(table.key)})")
 
 
 def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Schema) -> pa.Table:

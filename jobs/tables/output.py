@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from jobs.tables.data_file import write
-from jobs.tables.garbage import give_back
+from jobs.tables.memory import trim
 from pipelines import rows_of_tables
 from pipelines.arrow_types import TYPES
 
@@ -80,7 +80,7 @@ class Output:
                 yield from union({name: array}, self.tables)
         self._rows.clear()
         # Spark keeps its workers, and a task of millions of rows would leave hundreds of MB to those of thousands.
-        give_back()
+        trim()
 
     def _bytes(self) -> int:
         return sum(array.nbytes for arrays in self._rows.values() for array in arrays)

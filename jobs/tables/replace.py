@@ -14,10 +14,10 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.tables.append import overwrite_frame
-from jobs.tables.conflicts import insist, is_local, turn
 from jobs.tables.data_file import DataFile
 from jobs.tables.engine import connect, quoted
 from jobs.tables.local_rewrite import rewrite
+from jobs.tables.transactions import is_local, retry_commit, table_lock
 from schemas.tables import Table
 
 CHANGE = "_change"
@@ -42,16 +42,16 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
         )
         since = _since(old, changes, table)
         # Files that `maintain` compacts meanwhile hold the same rows.
-        insist(path, lambda: rewrite(path, table, new=added, changed=changed, gone=gone, since=since))
+        retry_commit(path, lambda: rewrite(path, table, new=added, changed=changed, gone=gone, since=since))
         return int(changes.num_rows)
     is_new = pc.equal(changes.column(CHANGE), INSERT)
     if table.time is None and not pc.all(is_new).as_py():
-        insist(path, lambda: _write_whole(spark, changes, path, table), alone=True)
+        retry_commit(path, lambda: _write_whole(spark, changes, path, table), alone=True)
         return int(changes.num_rows)
     # Were they written by the MERGE, they would share files with rows that are over, and each further MERGE, which
     # writes the files again whose rows it changes, would write all that ever happened.
     if (new := changes.filter(is_new).drop_columns(CHANGE)).num_rows:
-        with turn(path, by_spark=True):
+        with table_lock(path, by_spark=True):
             spark.createDataFrame(new).coalesce(1).write.format("delta").mode("append").save(path)
     if (others := changes.filter(pc.invert(is_new))).num_rows:
         _merge(spark, old, others, path, table)
@@ -63,7 +63,7 @@ def replace_whole(old: pa.Table, new: pa.Table, files: Sequence[DataFile], path:
     which no commit mentions yet, in their place, in one commit. What stays the same is written again.
     """
     none, since = new.slice(0, 0), _since(old, old, table)
-    insist(path, lambda: rewrite(path, table, new=new, changed=none, gone=old, since=since, files=files))
+    retry_commit(path, lambda: rewrite(path, table, new=new, changed=none, gone=old, since=since, files=files))
 
 
 def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, table: Table) -> None:
@@ -87,7 +87,7 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
         )
 
     # Files that `maintain` compacts meanwhile hold the same rows.
-    insist(path, merge, by_spark=True)
+    retry_commit(path, merge, by_spark=True)
 
 
 def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:

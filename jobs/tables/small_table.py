@@ -13,10 +13,10 @@ from typing import Any
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import DeltaError
 
-from jobs.tables.conflicts import turn
 from jobs.tables.create_tables import create
 from jobs.tables.delta_io import table_path
 from jobs.tables.full_disk import refuse_full
+from jobs.tables.transactions import table_lock
 from pipelines.arrow_types import stored
 from schemas.tables import Table
 
@@ -49,7 +49,7 @@ def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
                 raise
     if len(DeltaTable(path).file_uris()) > MOST_FILES:
         # One at a time: of two who compact the same files deltalake lets both win, and every row is there twice.
-        with turn(path, alone=True), suppress(DeltaError):
+        with table_lock(path, alone=True), suppress(DeltaError):
             written = DeltaTable(path)
             written.optimize.compact()
             written.vacuum(KEPT_HOURS, dry_run=False, enforce_retention_duration=False)

@@ -34,7 +34,7 @@ _XERIAL_HEADER = 16
 """snappy-java: 8 bytes of magic and two versions, then blocks, each behind its size (`SnappyOutputStream`)."""
 
 
-class Batch(NamedTuple):
+class RecordBatch(NamedTuple):
     """One batch: `raw` is the header and what follows it; `last` is the offset of its last record."""
 
     base: int
@@ -42,7 +42,7 @@ class Batch(NamedTuple):
     raw: bytes
 
 
-def batch(raw: bytes) -> Batch | Quarantined:
+def batch(raw: bytes) -> RecordBatch | Quarantined:
     """Return the batch that `raw` is, or why it cannot be read; `raw` has at least `HEADER.size` bytes."""
     base, _, _, magic, _, _, last, *_ = HEADER.unpack_from(raw)
     if magic != MAGIC:
@@ -50,10 +50,10 @@ def batch(raw: bytes) -> Batch | Quarantined:
         return Quarantined(QuarantineReason.UNKNOWN_VERSION, why)
     if last < 0:
         return Quarantined(QuarantineReason.INVALID_VALUE, f"its last offset is {last} after its first")
-    return Batch(base, base + last, raw)
+    return RecordBatch(base, base + last, raw)
 
 
-def records(found: Batch, partition: int) -> Iterator[SourceRecord | Quarantined]:
+def records(found: RecordBatch, partition: int) -> Iterator[SourceRecord | Quarantined]:
     """Yield the batch's records in order; after a damaged one only why it cannot be read, because where the next one
     begins is unknown then. Transaction markers are not records and are left out, as consumers leave them out.
     """

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from pipelines.gold.groups import INPUTS, TIMES, Known, gold_of
 from pipelines.gold.memberships import Silver
-from pipelines.gold.rows import Terms
+from pipelines.gold.rows import AnalysisConfig
 from pipelines.rows_of_tables import ddl, stored_batches
 from schemas.gold import GROUP_TABLES
 from schemas.silver import GENERATIONS
@@ -27,7 +27,7 @@ def gold(
     silver: Mapping[Table, DataFrame],
     scope: DataFrame,
     known: Known,
-    terms: Terms,
+    terms: AnalysisConfig,
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> DataFrame:
     """Analyse the groups of `scope`.
@@ -50,7 +50,7 @@ def gold(
     return ordered.mapInArrow(partial(_analyse, known, terms, tables), ddl(tables))
 
 
-def _starts(generations: DataFrame, scope: DataFrame, terms: Terms) -> DataFrame:
+def _starts(generations: DataFrame, scope: DataFrame, terms: AnalysisConfig) -> DataFrame:
     """From when on each group's rows are needed: a window before, and the generation in force when that began."""
     day = F.floor(F.unix_millis("since_at") / DAY_MS) * DAY_MS
     wanted = F.broadcast(scope.withColumn("cut", (day - terms.window_ms).cast("bigint")))
@@ -76,7 +76,7 @@ def _side(table: Table, rows: DataFrame, starts: DataFrame) -> DataFrame:
 
 
 def _analyse(
-    known: Known, terms: Terms, tables: Sequence[Table], given: Iterable[pa.RecordBatch]
+    known: Known, terms: AnalysisConfig, tables: Sequence[Table], given: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     rows = (row for batch in given for row in batch.to_pylist())
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in tables}

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pipelines.arrow_types import stored
 from pipelines.gold.memberships import Silver
-from pipelines.gold.rows import Rows, Terms, broker, gold_rows
+from pipelines.gold.rows import AnalysisConfig, Rows, broker, gold_rows
 from schemas.gold import GROUP_TABLES
 from schemas.rows import MarkRow
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
@@ -36,7 +36,7 @@ class Known:
     marks: Mapping[str, Sequence[MarkRow]] = field(default_factory=dict)
 
 
-def cut_ms(since_ms: int, terms: Terms) -> int:
+def cut_ms(since_ms: int, terms: AnalysisConfig) -> int:
     """Rows since then are needed for gold of the day of `since_ms`, and the generation in force then."""
     return since_ms // DAY_MS * DAY_MS - terms.window_ms
 
@@ -46,7 +46,7 @@ def gold_of(
     silver: Silver,
     since_ms: int,
     known: Known,
-    terms: Terms,
+    terms: AnalysisConfig,
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> Rows:
     """Rows of `tables` by name, of one group, whose rows of `INPUTS` are given likewise (`rows.gold_rows`)."""
@@ -68,7 +68,7 @@ def gold_of_few(
     silver: Mapping[str, pa.Table],
     scope: Mapping[Group, int],
     known: Known,
-    terms: Terms,
+    terms: AnalysisConfig,
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> dict[Table, pa.Table]:
     """What `frame.gold` returns of `tables`, as a table each.

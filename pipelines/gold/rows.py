@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pipelines.gold.advice.advice import Worth, advice_rows
+from pipelines.gold.advice.advice import SavingThreshold, advice_rows
 from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.health import health_rows
@@ -26,12 +26,12 @@ Rows = dict[str, list[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class AnalysisConfig:
     """What an analysis is told. `window_ms` is how far back advice and diagnoses look."""
 
     quiet_ms: int = 10_000
     window_ms: int = 7 * DAY_MS
-    worth: Worth = field(default_factory=Worth)
+    worth: SavingThreshold = field(default_factory=SavingThreshold)
 
 
 def gold_rows(
@@ -40,7 +40,7 @@ def gold_rows(
     silver: Silver,
     *,
     broker: BrokerSettings,
-    terms: Terms,
+    terms: AnalysisConfig,
     since_ms: int,
     until_ms: int,
     marks: Sequence[MarkRow] = (),

@@ -19,7 +19,7 @@ def times(number: int) -> str:
     return "once" if number == 1 else "twice" if number == 2 else f"{number:,} times"
 
 
-def who(names: Iterable[str]) -> str:
+def with_counts(names: Iterable[str]) -> str:
     """`orders-7 (6 times), orders-2 (once) and 4 others`, most often first."""
     counted = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{_cut(name)} ({times(often)})" for name, often in counted[:NAMED]]
@@ -28,7 +28,7 @@ def who(names: Iterable[str]) -> str:
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "members that are not named"
 
 
-def middle(values: Sequence[float]) -> str:
+def median_duration(values: Sequence[float]) -> str:
     """The median duration."""
     return duration(median(values))
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
-from pipelines.silver.episodes import settled
+from pipelines.silver.episodes import resume_points
+from pipelines.silver.generation_log import LogIndex
 from pipelines.silver.generation_rows import generation_row, moved
-from pipelines.silver.generations import Base, Generation, Lives, lives
-from pipelines.silver.group_events import event_row, lifecycle, of_generation, returns
+from pipelines.silver.generations import Generation, Lives, ResumeState, lives
+from pipelines.silver.group_events import event_row, lifecycle, of_generation, static_returns
 from pipelines.silver.groups import group_row
-from pipelines.silver.lines import Lines
 from pipelines.silver.member_rows import member_rows
 from pipelines.silver.phases import Phase
 from pipelines.silver.stalls import stalls
@@ -29,13 +29,13 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     records = phase.records[:-1] if phase.is_handed_on else phase.records
     starts_anew = timeline.is_alive and base is None
     found = lives(records, base, timeline.incarnation + starts_anew)
-    lines = Lines(phase.history.events)
+    lines = LogIndex(phase.history.events)
     stories = [lines.story(g) for g in found.generations]
     contexts = generation_contexts(found.generations, stories, timeline.history.commits, timeline.workers)
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
     stalls(contexts, timeline.ownership)
-    timeline.bases = settled(found.generations, timeline.ownership.stalls, phase.history.records)
+    timeline.bases = resume_points(found.generations, timeline.ownership.stalls, phase.history.records)
     timeline.out["group_events"] += _lifecycle(phase, found, lines)
     for each, following in zip_longest(contexts, found.generations[1:]):
         g = each.generation
@@ -43,7 +43,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
             timeline.last_owner.clear()
         if base is not None and g.position == base.position:
             moved(g, timeline.last_owner)
-            timeline.out["group_events"] += returns(g)
+            timeline.out["group_events"] += static_returns(g)
             timeline.base_at = g.completed_at if base is timeline.base else timeline.base_at
             continue
         _of_generation(timeline, phase, each, following)
@@ -53,17 +53,17 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     _hand_on(timeline, found)
 
 
-def _converted(timeline: Timeline, phase: Phase) -> Base | None:
+def _converted(timeline: Timeline, phase: Phase) -> ResumeState | None:
     """Where the group's members and number went over with it: an empty group's do not."""
     first = next((r for r in phase.records if r.value is not None), None)
     if not phase.is_taken_over or first is None or first.value is None or first.value["generation"] == 0:
         return None
-    return Base(
+    return ResumeState(
         position=first.position, incarnation=timeline.incarnation, mode=RebalanceMode.UNKNOWN, first_seen_at=None
     )
 
 
-def _lifecycle(phase: Phase, found: Lives, lines: Lines) -> Iterator[GroupEventOfGroup]:
+def _lifecycle(phase: Phase, found: Lives, lines: LogIndex) -> Iterator[GroupEventOfGroup]:
     first = phase.records[0] if phase.records else None
     if phase.is_taken_over and first is not None and first.at is not None:
         found = replace(found, created=[(i, r) for i, r in found.created if r.position != first.position])

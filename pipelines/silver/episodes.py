@@ -15,7 +15,7 @@ from schemas.rows import GenerationOfGroup, RebalanceOfGroup
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 
-class Foothold(NamedTuple):
+class ResumePoint(NamedTuple):
     """Where a rebuild may go on: the first record that it reads, the time up to which rows stand, and what the records
     from there on do not tell; `state` is that of a group whose coordinator assigns (`modern.snapshot`).
     """
@@ -27,7 +27,7 @@ class Foothold(NamedTuple):
 
 
 def episodes(
-    generations: list[GenerationOfGroup], windows: list[Stall], quiet_ms: int, bases: Mapping[Position, Foothold]
+    generations: list[GenerationOfGroup], windows: list[Stall], quiet_ms: int, bases: Mapping[Position, ResumePoint]
 ) -> list[RebalanceOfGroup]:
     """One episode ends when no new rebalance begins within `quiet_ms` after one completed.
 
@@ -57,7 +57,7 @@ def episodes(
 def _row(
     rows: list[GenerationOfGroup],
     by_generation: dict[tuple[int, int], list[Stall]],
-    bases: Mapping[Position, Foothold],
+    bases: Mapping[Position, ResumePoint],
 ) -> RebalanceOfGroup:
     first, last = rows[0], rows[-1]
     base = bases.get((first["log_epoch"], first["source_offset"]))
@@ -91,13 +91,15 @@ def _row(
     }
 
 
-def settled(generations: list[Generation], windows: list[Stall], records: Sequence[Record]) -> dict[Position, Foothold]:
+def resume_points(
+    generations: list[Generation], windows: list[Stall], records: Sequence[Record]
+) -> dict[Position, ResumePoint]:
     """Generations that began with every resource in somebody's hands, and the one before each in the same life.
 
     From the one before, history alone gives what follows: nothing older is still open. And time alone tells what
     follows: no record after it is older than one before, as where a coordinator's clock is behind its predecessor's.
     """
-    is_in_time = cuts(records)
+    is_in_time = in_time_order(records)
     stopped: dict[int, list[Position]] = defaultdict(list)
     resumed: dict[int, list[Position]] = defaultdict(list)
     for w in windows:
@@ -111,11 +113,11 @@ def settled(generations: list[Generation], windows: list[Stall], records: Sequen
         ends = (bisect_left(side[g.incarnation], g.position) for side in (stopped, resumed))
         if g.previous is not None and next(ends) == next(ends) and is_in_time(g.previous.position):
             before = g.previous
-            out[g.position] = Foothold(before.position, before.completed_at, before.mode)
+            out[g.position] = ResumePoint(before.position, before.completed_at, before.mode)
     return out
 
 
-def cuts(records: Sequence[Record]) -> Callable[[Position], bool]:
+def in_time_order(records: Sequence[Record]) -> Callable[[Position], bool]:
     """Whether no record before that at a position is younger than it, and none after it older."""
     timed = sorted((r.position, r.at) for r in records if r.at is not None)
     positions, times = [position for position, _ in timed], [at for _, at in timed]

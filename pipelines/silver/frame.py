@@ -19,7 +19,7 @@ from pipelines.limits import NAME_BYTES
 from pipelines.long_names import cut, parsed, shortened
 from pipelines.rows_of_tables import by_table, ddl, stored_batches
 from pipelines.silver.client_hosts import ClientHosts
-from pipelines.silver.generations import Base
+from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
@@ -178,8 +178,8 @@ def _history(
     return History.of(cluster, group_id, rows["record"], rows["run"], events, names, counts)
 
 
-def _base(stated: Row) -> Base:
-    return Base(
+def _base(stated: Row) -> ResumeState:
+    return ResumeState(
         position=(stated["base_log_epoch"], stated["base_offset"]),
         incarnation=stated["incarnation"],
         mode=RebalanceMode(stated["base_rebalance_mode"]),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Resource
-from pipelines.silver.lines import Story
-from pipelines.silver.stops import Work
+from pipelines.silver.stops import CommitActivity
 from pipelines.silver.triggers import Cause
 from schemas.coordinator_log import EventKind
 from schemas.rows import GenerationOfGroup, ResourceRow
@@ -28,7 +28,9 @@ def group_type(g: Generation) -> GroupType:
     return TYPES.get(g.protocol_type, GroupType.OTHER)
 
 
-def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work], moved: int) -> GenerationOfGroup:
+def generation_row(
+    g: Generation, story: GenerationLog, why: Cause, done: dict[str, CommitActivity], moved: int
+) -> GenerationOfGroup:
     """Return the row of `generations`."""
     previous = g.previous
     before = previous.final_members if previous else {}
@@ -85,7 +87,7 @@ def generation_row(g: Generation, story: Story, why: Cause, done: dict[str, Work
     }
 
 
-def prepared(g: Generation, story: Story) -> tuple[int | None, int, int]:
+def prepared(g: Generation, story: GenerationLog) -> tuple[int | None, int, int]:
     """Start of the rebalance: stated, not before, by then.
 
     Only a line states it, or (4.x) the record of generation 0 that the first JoinGroup of a new group writes. Otherwise
@@ -126,7 +128,7 @@ def _skipped_possible(g: Generation) -> bool:
     return g.previous is not None and g.number - g.previous.number > 1
 
 
-def _skipped(g: Generation, story: Story) -> int | None:
+def _skipped(g: Generation, story: GenerationLog) -> int | None:
     """Numbers before this one that never completed; None where compaction may have taken their records."""
     if g.previous is None and not g.is_first:
         return None
@@ -139,7 +141,7 @@ def _skipped(g: Generation, story: Story) -> int | None:
     return missing if stated and max(stated) <= last else None
 
 
-def _slowest(g: Generation, story: Story, done: dict[str, Work]) -> tuple[str | None, int | None]:
+def _slowest(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> tuple[str | None, int | None]:
     """Whom the join phase waited for: a member removed at its end, or the one whose commit on rejoining came last."""
     start = story.first_preparing
     if start is None or g.previous is None:

@@ -133,7 +133,7 @@ class Generation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Base:
+class ResumeState:
     """Where a history goes on: the generation at `position`, whose own rows stand, and what it alone does not tell.
 
     With `state` (`modern.snapshot`) it is the first record of which rows do not stand yet.
@@ -159,7 +159,7 @@ class Lives:
 BLOBS = ("subscription", "assignment")
 
 
-def lives(records: Iterable[Record], base: Base | None = None, incarnation: int = 0) -> Lives:
+def lives(records: Iterable[Record], base: ResumeState | None = None, incarnation: int = 0) -> Lives:
     """Read the GroupMetadata records of one group, in position order, from the start or from `base` on.
 
     The first life is `base`'s, or `incarnation`.

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from pipelines.silver import registry, streams
+from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Lives, Member, Replacement
 from pipelines.silver.history import Event
-from pipelines.silver.lines import Story
-from pipelines.silver.stops import Work, departure
+from pipelines.silver.stops import CommitActivity, departure
 from schemas.coordinator_log import EventKind
 from schemas.rows import GroupEventOfGroup
 from schemas.states import Evidence, GroupEventKind, RebalanceMode
@@ -97,11 +97,11 @@ def lifecycle_lines(events: list[Event], lives: list[tuple[int, int]]) -> Iterat
                 incarnation,
                 evidence=Evidence.OBSERVED,
                 member_id=event["member_id"] or "",
-                detail=_said(event),
+                detail=_event_detail(event),
             )
 
 
-def _said(event: Event) -> str | None:
+def _event_detail(event: Event) -> str | None:
     match event.kind:
         case EventKind.GROUP_LOADED:
             broker = "a broker" if event["broker_id"] is None else f"broker {event['broker_id']}"
@@ -126,7 +126,7 @@ def _never_synced(line: Event, incarnation: int, evidence: Evidence = Evidence.O
     )
 
 
-def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterator[GroupEventOfGroup]:
+def of_generation(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Iterator[GroupEventOfGroup]:
     """Arrivals and departures that this generation shows, failed attempts before it, and what changed in the group."""
     previous = g.previous
     before = previous.final_members if previous else {}
@@ -147,16 +147,16 @@ def of_generation(g: Generation, story: Story, done: dict[str, Work]) -> Iterato
         yield from _changes(g, previous, before)
     if previous is not None or g.is_first:
         yield from _elected(g, previous)
-    yield from returns(g)
+    yield from static_returns(g)
 
 
-def returns(g: Generation) -> Iterator[GroupEventOfGroup]:
+def static_returns(g: Generation) -> Iterator[GroupEventOfGroup]:
     """Static members that came back within the generation."""
     for change in g.replacements:
         yield _returned(g, change)
 
 
-def _arrival(g: Generation, story: Story, member: Member) -> GroupEventOfGroup:
+def _arrival(g: Generation, story: GenerationLog, member: Member) -> GroupEventOfGroup:
     line = story.arrived.get(member.member_id)
     started_it = story.preparing is not None and story.preparing["member_id"] == member.member_id
     line = line or (story.preparing if started_it else None)
@@ -171,7 +171,7 @@ def _arrival(g: Generation, story: Story, member: Member) -> GroupEventOfGroup:
     )
 
 
-def _departure(g: Generation, story: Story, member: Member, done: Work | None) -> GroupEventOfGroup:
+def _departure(g: Generation, story: GenerationLog, member: Member, done: CommitActivity | None) -> GroupEventOfGroup:
     gone = departure(member, story)
     if gone.line is None:
         return event_row(
@@ -205,7 +205,7 @@ def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None
     return "; ".join(filter(None, (detail, f"{waiting} connectors and tasks wait for it until {until}")))
 
 
-def _failed(g: Generation, story: Story) -> Iterator[GroupEventOfGroup]:
+def _failed(g: Generation, story: GenerationLog) -> Iterator[GroupEventOfGroup]:
     """Numbers between two records: attempts whose join phase ended and whose leader never synced."""
     for line in story.attempts:
         yield _never_synced(line, g.incarnation)

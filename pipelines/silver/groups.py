@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pipelines.silver.generation_rows import group_type
-from pipelines.silver.generations import Base, Generation, Lives
+from pipelines.silver.generations import Generation, Lives, ResumeState
 from pipelines.silver.history import Event, History
 from schemas.coordinator_log import EventKind
 from schemas.rows import GroupOfGroup
@@ -27,7 +27,7 @@ class LastState(NamedTuple):
     opened_at: int | None
 
 
-def group_row(history: History, lives: Lives, base: Base | None) -> list[GroupOfGroup]:
+def group_row(history: History, lives: Lives, base: ResumeState | None) -> list[GroupOfGroup]:
     """Return at most one row: a group known from log lines alone has none."""
     if not history.records and history.commits.span() is None:
         return []
@@ -50,7 +50,7 @@ def group_row(history: History, lives: Lives, base: Base | None) -> list[GroupOf
 
 def row_of(
     history: History,
-    base: Base | None,
+    base: ResumeState | None,
     last: LastState,
     *,
     incarnation: int,

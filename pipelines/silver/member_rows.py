@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generation_rows import prepared
 from pipelines.silver.generations import Generation, Member
 from pipelines.silver.history import Resource
-from pipelines.silver.lines import Story
-from pipelines.silver.stops import Work
+from pipelines.silver.stops import CommitActivity
 from schemas.rows import GenerationMemberOfGroup, ResourceRow
 
 
-def member_rows(g: Generation, story: Story, done: dict[str, Work], until: int | None) -> list[GenerationMemberOfGroup]:
+def member_rows(
+    g: Generation, story: GenerationLog, done: dict[str, CommitActivity], until: int | None
+) -> list[GenerationMemberOfGroup]:
     """Rows of `generation_members`; a static replacement ends one member id and begins another."""
     starts = dict.fromkeys(g.members, g.synced_at)
     ends: dict[str, int | None] = dict.fromkeys(g.members, until)
@@ -69,7 +71,9 @@ def resources(of: frozenset[Resource]) -> list[ResourceRow]:
     return [{"name": name, "index": index} for name, index in sorted(of)]
 
 
-def _rejoined(member_id: str, g: Generation, story: Story, done: dict[str, Work], start: int) -> tuple[int, int]:
+def _rejoined(
+    member_id: str, g: Generation, story: GenerationLog, done: dict[str, CommitActivity], start: int
+) -> tuple[int, int]:
     """When the member came into the join phase: the trigger began it; others came after their last commit."""
     line = story.first_preparing
     arrival = story.arrived.get(member_id)

@@ -7,11 +7,11 @@ from typing import cast
 from pipelines.rows_of_tables import by_table
 from pipelines.silver.classic_rows import add_classic
 from pipelines.silver.client_hosts import ClientHosts
+from pipelines.silver.coordinator_assigned.rows import add_modern
 from pipelines.silver.episodes import episodes
-from pipelines.silver.generations import Base
+from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
 from pipelines.silver.missing_partitions import without_missing
-from pipelines.silver.modern.rows import add_modern
 from pipelines.silver.phases import phases
 from pipelines.silver.stalls import Stall
 from pipelines.silver.timeline import Timeline
@@ -21,7 +21,9 @@ from schemas.states import GroupProtocol
 KEPT = ClientHosts()
 
 
-def silver_rows(history: History, quiet_ms: int, base: Base | None = None, hosts: ClientHosts = KEPT) -> SilverRows:
+def silver_rows(
+    history: History, quiet_ms: int, base: ResumeState | None = None, hosts: ClientHosts = KEPT
+) -> SilverRows:
     """Return the rows of every silver table; `hosts` decides what becomes of clients' addresses.
 
     With a `base` the history begins at its record, and only the rows of later generations come out (of `group_events`

@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Member, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
-from pipelines.silver.lines import Story
 from pipelines.silver.workers import WorkerLog
 from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, RebalanceMode, StallCause
@@ -52,7 +52,7 @@ class Stop(NamedTuple):
         return cls(earliest=earliest, latest=latest, estimate=min(max(estimate, earliest), latest), evidence=evidence)
 
 
-class Work(NamedTuple):
+class CommitActivity(NamedTuple):
     """What the commits tell of one member between two group records.
 
     `last` and `before` are its last rounds of commits; `explained` is when the progress committed last was made at the
@@ -84,15 +84,17 @@ class Work(NamedTuple):
         return self.stopped != self.last
 
 
-def work(commits: CommitHistory, resources: Iterable[Resource], since: int, after: Position, before: Position) -> Work:
+def work(
+    commits: CommitHistory, resources: Iterable[Resource], since: int, after: Position, before: Position
+) -> CommitActivity:
     """Commits for `resources` between two group records; `since` is when the member got them."""
     return work_of([s for r in resources if (s := commits.segment(r, after, before))], since)
 
 
-def work_of(segments: Sequence[CommitSegment], since: int) -> Work:
+def work_of(segments: Sequence[CommitSegment], since: int) -> CommitActivity:
     """Of one member, each segment from when it got the resource."""
     if not segments:
-        return Work(since=since)
+        return CommitActivity(since=since)
     repeated_at = _repeated_at(segments)
     if repeated_at is not None:
         segments = [_shortened(s) if s.last.at >= repeated_at - ROUND_MS else s for s in segments]
@@ -108,7 +110,7 @@ def work_of(segments: Sequence[CommitSegment], since: int) -> Work:
     explained = None
     if before_last is not None and rate > 0 and progress >= 0:
         explained = min(last, before_last + round(progress / rate))
-    return Work(since=since, last=last, before=before_last, explained=explained, repeated_at=repeated_at)
+    return CommitActivity(since=since, last=last, before=before_last, explained=explained, repeated_at=repeated_at)
 
 
 def _repeated_at(segments: Sequence[CommitSegment]) -> int | None:
@@ -126,7 +128,7 @@ def _shortened(segment: CommitSegment) -> CommitSegment:
     return segment._replace(third_last=None, before_last=segment.third_last, last=segment.before_last)
 
 
-def work_by_member(previous: Generation | None, commits: CommitHistory, before: Position) -> dict[str, Work]:
+def work_by_member(previous: Generation | None, commits: CommitHistory, before: Position) -> dict[str, CommitActivity]:
     """What each final member of a generation committed in it, up to the group record at `before`."""
     if previous is None:
         return {}
@@ -149,7 +151,7 @@ class MemberDeparture(NamedTuple):
     def is_poll_timeout(self) -> bool:
         return self.line is not None and POLL_TIMEOUT_TEXT in (self.line["client_reason"] or "")
 
-    def was_poll_timeout(self, done: Work) -> bool:
+    def was_poll_timeout(self, done: CommitActivity) -> bool:
         """Stated, or (librdkafka never states it) silent for as long as its poll may take before it left."""
         if self.is_poll_timeout:
             return True
@@ -159,7 +161,7 @@ class MemberDeparture(NamedTuple):
         return silent >= self.member.rebalance_timeout_ms - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
 
 
-def departure(member: Member, story: Story) -> MemberDeparture:
+def departure(member: Member, story: GenerationLog) -> MemberDeparture:
     return MemberDeparture(member=member, line=story.departed.get(member.member_id))
 
 
@@ -190,14 +192,14 @@ class GenerationContext(NamedTuple):
     """
 
     generation: Generation
-    story: Story
-    done: dict[str, Work]
+    story: GenerationLog
+    done: dict[str, CommitActivity]
     stops: GenerationStops
     started: Mapping[str, int]
 
 
 def generation_contexts(
-    generations: Sequence[Generation], stories: Iterable[Story], commits: CommitHistory, workers: WorkerLog
+    generations: Sequence[Generation], stories: Iterable[GenerationLog], commits: CommitHistory, workers: WorkerLog
 ) -> list[GenerationContext]:
     """Return the context of each generation; `stories` are their log lines, in the same order."""
     contexts = []
@@ -215,7 +217,11 @@ def generation_contexts(
 
 
 def _member_stops(
-    g: Generation, story: Story, done: Mapping[str, Work], following: Generation | None, workers: WorkerLog
+    g: Generation,
+    story: GenerationLog,
+    done: Mapping[str, CommitActivity],
+    following: Generation | None,
+    workers: WorkerLog,
 ) -> dict[str, MemberStop]:
     previous = g.previous
     if previous is None:
@@ -238,7 +244,7 @@ def _unasked(g: Generation) -> Stop | None:
     return Stop.within(g.previous.synced_at, g.joined_at, g.joined_at, Evidence.INFERRED)
 
 
-def _absent(gone: MemberDeparture, done: Work, g: Generation, workers: WorkerLog) -> MemberStop:
+def _absent(gone: MemberDeparture, done: CommitActivity, g: Generation, workers: WorkerLog) -> MemberStop:
     """The stop of a member that is not in this generation."""
     assert g.previous is not None
     began = workers.logged_at(gone.member.member_id, g.previous, EventKind.WORKER_STOPPING)
@@ -260,7 +266,7 @@ def _revoked(member_id: str, g: Generation, following: Generation | None, worker
     return Stop.within(g.synced_at, latest, g.synced_at, Evidence.OBSERVED)
 
 
-def _stayed(member_id: str, done: Work, story: Story, g: Generation) -> Stop:
+def _stayed(member_id: str, done: CommitActivity, story: GenerationLog, g: Generation) -> Stop:
     """An eager member that came back: it gave everything up after it learnt of the rebalance and before it rejoined."""
     start = story.first_preparing
     if start is None:
@@ -276,7 +282,7 @@ def _stayed(member_id: str, done: Work, story: Story, g: Generation) -> Stop:
     return Stop.within(max(start.at, done.surely), g.joined_at, done.stopped or done.last, _grade(done))
 
 
-def _departed(gone: MemberDeparture, done: Work, g: Generation) -> Stop:
+def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Stop:
     """A member that is not in the next generation: it left, was expelled, died, or (no line) any of these."""
     line, last = gone.line, done.last
     if gone.was_poll_timeout(done):
@@ -295,7 +301,7 @@ def _departed(gone: MemberDeparture, done: Work, g: Generation) -> Stop:
     return Stop.within(done.surely, until, done.stopped or last, _grade(done))
 
 
-def _expired(member: Member, line: Event, done: Work) -> Stop:
+def _expired(member: Member, line: Event, done: CommitActivity) -> Stop:
     """The session began anew at the last heartbeat or commit, so that is stated; death came before the next one."""
     alive = line.at - member.session_timeout_ms
     silence = max(HEARTBEAT_MS, member.session_timeout_ms // 3)
@@ -323,9 +329,9 @@ def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Sto
     return Stop.within(done.surely, at, done.stopped or done.last, _grade(done))
 
 
-def _interval(done: Work) -> int:
+def _interval(done: CommitActivity) -> int:
     return 0 if done.last is None or done.before is None else done.last - done.before
 
 
-def _grade(done: Work) -> Evidence:
+def _grade(done: CommitActivity) -> Evidence:
     return Evidence.INFERRED if done.stopped is None or done.dawdled else Evidence.BOUNDED

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from pipelines.silver.episodes import Foothold
-from pipelines.silver.generations import Base
+from pipelines.silver.episodes import ResumePoint
+from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History, Position, Resource
 from pipelines.silver.stalls import Ownership
 from pipelines.silver.workers import WorkerLog
@@ -21,7 +21,7 @@ class Timeline:
     """
 
     history: History
-    base: Base | None
+    base: ResumeState | None
     quiet_ms: int
     ownership: Ownership
     workers: WorkerLog
@@ -31,12 +31,12 @@ class Timeline:
     is_alive: bool = False
     members: frozenset[str] = frozenset()
     last_owner: dict[Resource, str] = field(default_factory=dict)
-    bases: dict[Position, Foothold] = field(default_factory=dict)
+    bases: dict[Position, ResumePoint] = field(default_factory=dict)
     base_at: int | None = None
     has_begun: bool = False
 
     @classmethod
-    def of(cls, history: History, base: Base | None, quiet_ms: int) -> Timeline:
+    def of(cls, history: History, base: ResumeState | None, quiet_ms: int) -> Timeline:
         return cls(
             history=history,
             base=base,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation
-from pipelines.silver.lines import Story
-from pipelines.silver.stops import HEARTBEAT_MS, MemberDeparture, Work, departure
+from pipelines.silver.stops import HEARTBEAT_MS, CommitActivity, MemberDeparture, departure
 from schemas.states import Evidence, RebalanceMode, Trigger
 
 CLOCKS_MS = 100
@@ -24,7 +24,7 @@ class Cause:
     client_reason: str | None = None
 
 
-def cause(g: Generation, story: Story, done: dict[str, Work]) -> Cause:
+def cause(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
     """`done` is what each member of the generation before committed in it."""
     start = story.preparing
     if start is not None and start["trigger"] is not None:
@@ -32,7 +32,7 @@ def cause(g: Generation, story: Story, done: dict[str, Work]) -> Cause:
     return _inferred(g, story, done)
 
 
-def _stated(g: Generation, story: Story, done: dict[str, Work], trigger: Trigger) -> Cause:
+def _stated(g: Generation, story: GenerationLog, done: dict[str, CommitActivity], trigger: Trigger) -> Cause:
     start = story.preparing
     assert start is not None
     member_id, client_reason, evidence = start["member_id"], start["client_reason"], Evidence.OBSERVED
@@ -43,7 +43,7 @@ def _stated(g: Generation, story: Story, done: dict[str, Work], trigger: Trigger
             client_reason = client_reason or (left.line["client_reason"] if left.line else None)
             if left.is_poll_timeout:
                 trigger = Trigger.POLL_TIMEOUT
-            elif left.was_poll_timeout(done.get(member_id) or Work(since=0)):
+            elif left.was_poll_timeout(done.get(member_id) or CommitActivity(since=0)):
                 trigger, evidence = Trigger.POLL_TIMEOUT, Evidence.INFERRED
     elif trigger == Trigger.MEMBER_JOINED and (g.previous is None or g.previous.is_empty):
         trigger = Trigger.FIRST_MEMBER
@@ -57,7 +57,7 @@ def _stated(g: Generation, story: Story, done: dict[str, Work], trigger: Trigger
     )
 
 
-def _first_left(g: Generation, story: Story, named: list[str]) -> MemberDeparture | None:
+def _first_left(g: Generation, story: GenerationLog, named: list[str]) -> MemberDeparture | None:
     before = g.previous.final_members if g.previous else {}
     return next((departure(before[m], story) for m in named if m in before), None)
 
@@ -107,7 +107,7 @@ def _gave_up(g: Generation) -> bool:
     return bool(owned - g.owners.keys())
 
 
-def _inferred(g: Generation, story: Story, done: dict[str, Work]) -> Cause:
+def _inferred(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
     previous = g.previous
     if previous is None or previous.is_empty:
         is_first = g.is_first or previous is not None
@@ -128,7 +128,7 @@ def _inferred(g: Generation, story: Story, done: dict[str, Work]) -> Cause:
     return Cause(trigger=_rejoined(g, g.joined_at) or Trigger.UNKNOWN, evidence=Evidence.INFERRED)
 
 
-def _one_left(g: Generation, story: Story, left: list[str], done: dict[str, Work]) -> Cause:
+def _one_left(g: Generation, story: GenerationLog, left: list[str], done: dict[str, CommitActivity]) -> Cause:
     """A commit begins the session anew, so a member that committed within its session timeout cannot have expired."""
     assert g.previous is not None
     before = g.previous.final_members

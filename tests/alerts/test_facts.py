@@ -12,7 +12,7 @@ from dashboards.lake.lake import LocalLake
 from jobs.alerting.alert_facts import FactReader, Watch
 from pipelines.gold.alerts.alert import AlertLimits
 from pipelines.gold.alerts.burn import WINDOWS
-from pipelines.gold.alerts.sight import Asked
+from pipelines.gold.alerts.freshness import Asked
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
 from schemas.gold import DIAGNOSES, GROUP_HEALTH
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS, STALLS

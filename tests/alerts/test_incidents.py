@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.gold.alerts.alert import Alert
-from pipelines.gold.alerts.incidents import GIVEN_UP_MS, RESOLVED_FOR_MS, carried, is_due, told
+from pipelines.gold.alerts.incidents import GIVEN_UP_MS, RESOLVED_FOR_MS, after_sending, is_due, updated_alerts
 from pipelines.gold.alerts.messages import identity, labels
 from pipelines.gold.alerts.rules import Verdict
 from schemas.gold import ALERTS
@@ -23,7 +23,7 @@ def alert(subject: str = "orders", started: int = NOW - MINUTE, severity: str = 
 
 
 def after(rows, *alerts: Alert, now: int = NOW, unknown=()) -> list[dict]:
-    return carried(
+    return updated_alerts(
         rows, [Verdict(cluster=CLUSTER, alerts=alerts, unknown=frozenset(unknown))], now, lambda a: a.subject
     )
 
@@ -49,7 +49,7 @@ def test_what_no_longer_holds_is_resolved_and_has_to_be_told():
 def test_what_nobody_can_say_stays_raised():
     rows = after([], alert())
     assert rows == after(rows, now=NOW + HOUR, unknown=[NAME])
-    assert rows == carried(rows, [Verdict(cluster="other", alerts=(), unknown=frozenset())], NOW + HOUR, str)
+    assert rows == updated_alerts(rows, [Verdict(cluster="other", alerts=(), unknown=frozenset())], NOW + HOUR, str)
 
 
 def test_what_holds_again_since_the_same_instant_is_the_same_incident():
@@ -85,10 +85,10 @@ def test_a_receiver_that_was_away_is_told_of_what_is_long_resolved():
 
 def test_who_fails_is_due_at_once_and_says_why():
     row = after([], alert())[0] | {"sent_to": ["a", "b"], "last_sent_at": NOW}
-    sent = told(row, {"a": None, "b": "connection refused"}, NOW + MINUTE)
+    sent = after_sending(row, {"a": None, "b": "connection refused"}, NOW + MINUTE)
     assert (["a"], NOW + MINUTE, "b: connection refused") == (sent["sent_to"], sent["last_sent_at"], sent["last_error"])
     assert is_due(sent, "b", NOW + MINUTE, MINUTE)
-    assert told(sent, {"b": None}, NOW + HOUR)["last_error"] is None
+    assert after_sending(sent, {"b": None}, NOW + HOUR)["last_error"] is None
 
 
 def test_every_state_has_an_identity_of_its_own_and_labels_that_stay():
@@ -112,6 +112,6 @@ def test_whatever_fails_in_between_everybody_knows_the_last_state_in_the_end(cou
         for n, row in enumerate(rows):
             if is_due(row, "am", now, MINUTE):
                 heard = heard if is_away else row["resolved_at"] is None
-                rows[n] = told(row, {"am": "away" if is_away else None}, now)
+                rows[n] = after_sending(row, {"am": "away" if is_away else None}, now)
     assert heard in (None, False)
     assert len(rows) <= 1

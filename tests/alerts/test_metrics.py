@@ -20,7 +20,7 @@ from jobs.alerting.exposition import Metric, exposition
 from jobs.alerting.metrics import MetricsServer, groups_named, metrics
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.alert import Facts
-from pipelines.gold.alerts.sight import Sight
+from pipelines.gold.alerts.freshness import Freshness
 from schemas.gold import GROUP_HEALTH
 from schemas.silver import GROUPS, REASSIGNMENTS
 from tests.alerts.rows import CLUSTER, HOUR, MINUTE, NOW, health, rebalancing, stalled, write
@@ -35,7 +35,7 @@ def exposed(warehouse, groups: int = 3) -> str:
     delivery = Delivery(settings=Settings(), say=print)
     delivery.taken["am"] += 2
     delivery.is_up["am"] = True
-    sight = Sight(known_until_ms=NOW, is_fresh=True, unread=0)
+    sight = Freshness(known_until_ms=NOW, is_fresh=True, unread=0)
     facts = [Facts(cluster=CLUSTER, now_ms=NOW, sight=sight, rebalancing=[rebalancing(since=NOW - MINUTE)])]
     alert = {"cluster": CLUSTER, "alert_name": "KafkaRebalanceStorm", "severity": "page", "resolved_at": None}
     found = metrics(LocalLake(warehouse), facts, [alert], delivery, now_ms=NOW, groups=groups)

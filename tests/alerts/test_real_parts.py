@@ -41,7 +41,7 @@ def test_a_table_that_spark_made_can_be_written(spark, warehouse):
     create(warehouse, ALERTS)
     rows = after([], alert())
     alert_table.save(warehouse, [], rows)
-    assert rows == alert_table.current(LocalLake(warehouse), NOW, NOW)
+    assert rows == alert_table.current_alerts(LocalLake(warehouse), NOW, NOW)
 
 
 def test_what_is_saved_is_read_back_and_nothing_is_written_twice(warehouse):
@@ -50,7 +50,7 @@ def test_what_is_saved_is_read_back_and_nothing_is_written_twice(warehouse):
     rows = after([], alert(), alert("billing"))
     alert_table.save(warehouse, [], rows)
     assert sorted(rows, key=lambda row: row["subject"]) == sorted(
-        alert_table.current(lake, NOW, NOW), key=lambda row: row["subject"]
+        alert_table.current_alerts(lake, NOW, NOW), key=lambda row: row["subject"]
     )
     version = lake.versions()[ALERTS.name]
     alert_table.save(warehouse, rows, [dict(row) for row in rows])

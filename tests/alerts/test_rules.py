@@ -6,15 +6,17 @@ import pytest
 
 from pipelines.gold.alerts.alert import CLUSTER, AlertLimits, Facts
 from pipelines.gold.alerts.burn import Loss, Stopped, burning
+from pipelines.gold.alerts.freshness import Freshness
 from pipelines.gold.alerts.rules import RULES, evaluate
-from pipelines.gold.alerts.sight import Sight
 from schemas.states import AlertName, AlertSeverity
 from tests.alerts.rows import HOUR, MINUTE, NOW, health, rebalancing, stalled, storm
 
 LIMITS = AlertLimits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
-FRESH = Sight(known_until_ms=NOW, is_fresh=True)
-DIM = Sight(known_until_ms=NOW - HOUR, is_fresh=False)
-BLIND = Sight(known_until_ms=NOW - HOUR, is_fresh=False, is_broker_there=True, blind_since_ms=NOW - HOUR, why="5 wait")
+FRESH = Freshness(known_until_ms=NOW, is_fresh=True)
+DIM = Freshness(known_until_ms=NOW - HOUR, is_fresh=False)
+BLIND = Freshness(
+    known_until_ms=NOW - HOUR, is_fresh=False, is_broker_there=True, blind_since_ms=NOW - HOUR, why="5 wait"
+)
 
 
 def verdict(**told):
@@ -64,7 +66,7 @@ def test_a_fleet_storm_is_one_alert_and_raises_none_of_its_groups():
 
 
 def test_a_storm_after_which_the_cluster_is_silent_is_over():
-    silent = Sight(known_until_ms=NOW, is_fresh=True, silent_ms=31 * MINUTE)
+    silent = Freshness(known_until_ms=NOW, is_fresh=True, silent_ms=31 * MINUTE)
     assert [] == found(storms=[storm()], sight=silent)
 
 
@@ -82,7 +84,7 @@ def test_a_rebalance_is_stuck_once_it_is_open_for_longer_than_the_limit(minutes,
 
 
 def test_how_long_it_is_stuck_is_counted_only_as_far_as_is_known():
-    sight = Sight(known_until_ms=NOW - 80_000, is_fresh=True)
+    sight = Freshness(known_until_ms=NOW - 80_000, is_fresh=True)
     assert not found(rebalancing=[rebalancing(since=NOW - 7 * MINUTE)], sight=sight)
 
 
@@ -109,7 +111,9 @@ def test_nothing_is_concluded_from_what_is_not_seen():
 
 def test_to_be_blind_is_a_page_and_where_no_broker_answers_a_ticket():
     assert [("KafkaRebalanceTelemetryStale", "__consumer_offsets", "page")] == found(sight=BLIND)
-    absent = Sight(known_until_ms=None, is_fresh=False, is_broker_there=False, blind_since_ms=NOW, why="none answers")
+    absent = Freshness(
+        known_until_ms=None, is_fresh=False, is_broker_there=False, blind_since_ms=NOW, why="none answers"
+    )
     assert [("KafkaRebalanceTelemetryStale", "__consumer_offsets", "ticket")] == found(sight=absent)
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from jobs.replay import Batch, Capture, Row, Rows, bronze_of
+from jobs.replay import Capture, CaptureRecords, Row, Rows, bronze_of
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type, stored
-from pipelines.gold.rows import Terms, broker, gold_rows
+from pipelines.gold.rows import AnalysisConfig, broker, gold_rows
 from pipelines.marks import mark_rows
 from pipelines.reassignments.rows import reassignment_rows
 from schemas.bronze import COVERAGE, QUARANTINE
@@ -66,7 +66,7 @@ def _tables(cluster: str, name: str) -> Rows:
     bronze = bronze_of(batch, cluster, capture.meta)
     silver = {
         table: [row | {"cluster": cluster} for row in rows]
-        for table, rows in silver_of([Batch(records=batch.records, lines=batch.lines)], name).items()
+        for table, rows in silver_of([CaptureRecords(records=batch.records, lines=batch.lines)], name).items()
     }
     moved = reassignment_rows(cluster, *decoded(bronze))
     told = silver | moved | _gold(cluster, silver, broker(capture.meta.get("broker_overrides") or {}))
@@ -80,7 +80,7 @@ def _gold(cluster: str, silver: Rows, known: Any) -> Rows:
     out: Rows = {}
     for group in {row["group_id"] for row in silver["generations"]}:
         mine = {table: [row for row in rows if row["group_id"] == group] for table, rows in silver.items()}
-        found = gold_rows(cluster, group, mine, broker=known, terms=Terms(), since_ms=0, until_ms=until)
+        found = gold_rows(cluster, group, mine, broker=known, terms=AnalysisConfig(), since_ms=0, until_ms=until)
         for table, rows in found.items():
             out.setdefault(table, []).extend(rows)
     return out

@@ -6,16 +6,16 @@ from random import Random
 
 import pytest
 
-from pipelines.gold.advice.advice import Worth, advice_rows
+from pipelines.gold.advice.advice import SavingThreshold, advice_rows
 from pipelines.gold.advice.latencies import BrokerSettings
-from pipelines.gold.rows import Terms, gold_rows
+from pipelines.gold.rows import AnalysisConfig, gold_rows
 from tests.gold.histories import START, EagerGroup
 
 QUIET_MS = 10_000
 
 
 def advice(group: EagerGroup, broker: BrokerSettings | None = None) -> dict[str, dict]:
-    rows = advice_rows(group.silver(), broker or BrokerSettings(), Worth(), QUIET_MS)
+    rows = advice_rows(group.silver(), broker or BrokerSettings(), SavingThreshold(), QUIET_MS)
     return {row["action"]: row for row in rows}
 
 
@@ -108,7 +108,7 @@ def test_no_advice_is_given_where_the_replay_does_not_reproduce_what_happened(fa
             # Work stood still for longer than anything in the churn explains.
             stall["resumed_at_earliest"] += 900_000
             stall["stopped_ms"] += 900_000
-    rows = advice_rows(silver, BrokerSettings(), Worth(), QUIET_MS)
+    rows = advice_rows(silver, BrokerSettings(), SavingThreshold(), QUIET_MS)
     assert [row["action"] for row in rows] == ["none"]
     assert "too far off" in rows[0]["explanation"]
 
@@ -154,7 +154,9 @@ def test_one_member_that_keeps_failing_is_named() -> None:
 def test_a_change_that_the_records_show_is_judged_by_the_absences_since(factor, status) -> None:
     silver = static_since(200_000, factor)
     static = next(
-        row for row in advice_rows(silver, BrokerSettings(), Worth(), QUIET_MS) if row["action"] == "static_membership"
+        row
+        for row in advice_rows(silver, BrokerSettings(), SavingThreshold(), QUIET_MS)
+        if row["action"] == "static_membership"
     )
     assert static["status"] == status
     assert (static["saving_measured"] > 0) == (status == "verified")
@@ -164,7 +166,9 @@ def test_a_change_that_the_records_show_is_judged_by_the_absences_since(factor, 
 def test_too_few_absences_since_a_change_are_no_verdict() -> None:
     silver = static_since(290_000, 0.2)
     static = next(
-        row for row in advice_rows(silver, BrokerSettings(), Worth(), QUIET_MS) if row["action"] == "static_membership"
+        row
+        for row in advice_rows(silver, BrokerSettings(), SavingThreshold(), QUIET_MS)
+        if row["action"] == "static_membership"
     )
     assert (static["status"], static["saving_measured"]) == ("tried", None)
 
@@ -200,5 +204,5 @@ def test_a_day_is_judged_by_what_was_known_at_its_end(fast) -> None:
 
 
 def gold(silver: dict) -> dict:
-    known = {"broker": BrokerSettings(), "terms": Terms(), "since_ms": 0, "until_ms": START + 3_600_000}
+    known = {"broker": BrokerSettings(), "terms": AnalysisConfig(), "since_ms": 0, "until_ms": START + 3_600_000}
     return gold_rows("kafka", "orders-app", silver, **known)

@@ -13,7 +13,7 @@ from jobs.analyze import analyze
 from jobs.config.settings import Settings
 from jobs.gold.analyze_part import Part, analyze_part
 from jobs.gold.replaying import Replaying
-from jobs.replay import Capture, replay, split, tell_settings
+from jobs.replay import Capture, record_settings, replay, split
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import schema_of
@@ -50,7 +50,7 @@ def mark_deploy(warehouse: Path) -> str:
 def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse) -> None:
     capture, settings = Capture(CAPTURES / NAME), Settings(warehouse=warehouse)
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
-    tell_settings(spark, settings, CLUSTER, capture.meta)
+    record_settings(spark, settings, CLUSTER, capture.meta)
     analysed = []
     for batch in split(capture, ("offsets", "log"), 2, None):
         replay(spark, settings, CLUSTER, capture.meta, batch)

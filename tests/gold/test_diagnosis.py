@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipelines.gold.diagnosis.causes import cause_of, context
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
-from pipelines.gold.diagnosis.explaining import SAID
+from pipelines.gold.diagnosis.explanations import SAID
 from pipelines.gold.memberships import number
 from schemas.states import NORMAL_CAUSES, DiagnosisCause, Trigger
 from tests.gold.histories import START, EagerGroup

@@ -11,11 +11,11 @@ import pytest
 from deltalake import write_deltalake
 
 from bench.simulated_days import HOUR, START, STORMS, Cluster
-from jobs.gold.storms import look
+from jobs.gold.storms import scan
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import Broker
-from pipelines.gold.rows import Terms, gold_rows
+from pipelines.gold.rows import AnalysisConfig, gold_rows
 from schemas.gold import DIAGNOSES
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.states import NORMAL_CAUSES
@@ -67,7 +67,7 @@ def _stall(g: dict[str, Any], length: int) -> dict[str, Any]:
 def storms_of(folder: Path, rows: Rows) -> list[dict[str, Any]]:
     for table, mine in rows.items():
         write_deltalake(table_path(folder, table), stored(mine, table), mode="overwrite")
-    return [dict(row) for row in look(folder).new]
+    return [dict(row) for row in scan(folder).new]
 
 
 def diagnosed(rows: Rows) -> dict[str, set[str]]:
@@ -77,7 +77,7 @@ def diagnosed(rows: Rows) -> dict[str, set[str]]:
         for row in rows[table]:
             of_group[row["group_id"]][table.name].append(row)
     until = max(row["last_record_at"] for row in rows[GROUPS])
-    shared = {"broker": _broker(), "terms": Terms(), "since_ms": 0}
+    shared = {"broker": _broker(), "terms": AnalysisConfig(), "since_ms": 0}
     return {
         group: {
             row["cause"]

@@ -9,7 +9,7 @@ from deltalake import write_deltalake
 
 from jobs.gold.storm_facts import facts
 from jobs.tables.delta_io import table_path
-from pipelines.gold.storms.shakes import Shake
+from pipelines.gold.storms.disturbances import Disturbance
 from pipelines.gold.storms.storms import Storm
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
 from schemas.states import StallCause, StormScope
@@ -89,7 +89,7 @@ def test_the_sum_is_what_the_rows_say(tmp_path, seed) -> None:
     for table, rows in ({GENERATIONS: generations, STALLS: stalls} | empty).items():
         write_deltalake(table_path(tmp_path, table), table_of(table, rows))
     begin, end = START - 20 * MINUTE, START + 10 * MINUTE
-    shakes = [Shake(group_id=g, at=begin, known_at=begin) for g in HIT]
+    shakes = [Disturbance(group_id=g, at=begin, known_at=begin) for g in HIT]
     storm = Storm(
         cluster=CLUSTER, scope=StormScope.GROUP, shakes=shakes, detected_at=begin, last_at=end, needed=3,
         window_ms=MINUTE, expected_per_day=1.0, group_ids=set(HIT), first_group=HIT[0],

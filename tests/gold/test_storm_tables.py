@@ -10,9 +10,9 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from bench.simulated_days import Cluster
-from jobs.gold.storming import looked
-from jobs.gold.storms import Update, look, memory_path
-from jobs.processes.beside import Beside
+from jobs.gold.storm_thread import scan_as_of
+from jobs.gold.storms import Update, memory_path, scan
+from jobs.processes.worker_process import WorkerProcess
 from jobs.tables.as_of import versions
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
@@ -54,7 +54,7 @@ class Warehouse:
         self.told = until
 
     def look(self) -> Update:
-        return look(self.folder)
+        return scan(self.folder)
 
     def update(self) -> list[dict[str, Any]]:
         found = self.look()
@@ -139,7 +139,7 @@ def test_another_process_finds_them_as_silver_was_then(kept) -> None:
     kept.goes_on_until(START + 55 * MINUTE)
     seen, expected = versions(kept.folder, (GENERATIONS, GROUP_EVENTS, GENERATION_MEMBERS, STALLS, GROUPS)), kept.look()
     kept.goes_on_until(START + 3 * HOUR)
-    with Beside(looked) as beside:
+    with WorkerProcess(scan_as_of) as beside:
         found = beside.ask(kept.folder, seen)
         assert (found.old, found.new) == (expected.old, expected.new) != ([], [])
         assert (found.memory.standing, found.memory.shakes) == (expected.memory.standing, expected.memory.shakes)

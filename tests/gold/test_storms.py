@@ -6,8 +6,8 @@ import pytest
 
 from bench.storms import measure
 from pipelines.gold.rebalance_causes import rebalance_causes
-from pipelines.gold.storms.fleet import fleet_storms
-from pipelines.gold.storms.shakes import Shake, shakes
+from pipelines.gold.storms.cluster_storms import cluster_storms
+from pipelines.gold.storms.disturbances import Disturbance, disturbances
 from pipelines.gold.storms.storm_causes import Voice, suspected
 from pipelines.gold.storms.storms import Storm, group_storms
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS
@@ -16,8 +16,8 @@ from tests.gold.simulated import DAY, HOUR, MINUTE, SECOND, START, group
 from tests.silver.rebuilding import batches, silver_of
 
 
-def shaken(*groups) -> list[Shake]:
-    return [s for g in groups for s in shakes(g.group_id, *g.rows())]
+def shaken(*groups) -> list[Disturbance]:
+    return [s for g in groups for s in disturbances(g.group_id, *g.rows())]
 
 
 def alone(found, **more) -> list[Storm]:
@@ -25,7 +25,7 @@ def alone(found, **more) -> list[Storm]:
 
 
 def together(found, groups=20) -> list[Storm]:
-    return fleet_storms("kafka", found, [START - HOUR] * groups)
+    return cluster_storms("kafka", found, [START - HOUR] * groups)
 
 
 def voices(storm, one) -> list[Voice]:
@@ -173,11 +173,11 @@ def recorded(name: str, sources: str) -> list[Storm]:
     rows = silver_of(batches(name, sources=sources), name)
     seen = {row["group_id"]: row["first_seen_at"] for row in rows["groups"]}
     mine = {
-        one: shakes(one, *([r for r in rows[t] if r["group_id"] == one] for t in ("generations", "group_events")))
+        one: disturbances(one, *([r for r in rows[t] if r["group_id"] == one] for t in ("generations", "group_events")))
         for one in seen
     }
     everything = [s for found in mine.values() for s in found]
-    storms = fleet_storms("kafka", everything, seen.values())
+    storms = cluster_storms("kafka", everything, seen.values())
     return storms + [s for one in seen for s in group_storms("kafka", one, mine[one], first_seen_at=seen[one])]
 
 

@@ -9,10 +9,10 @@ import pytest
 from deltalake import DeltaTable
 
 from jobs.tables.append import Once, append, append_frame
-from jobs.tables.conflicts import is_local
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import read, table_path
 from jobs.tables.new_rows import NewRows
+from jobs.tables.transactions import is_local
 from pipelines.arrow_types import row_type
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS, QUARANTINE
 

@@ -23,7 +23,7 @@ def test_of_two_compactions_of_the_same_files_both_win(tmp_path) -> None:
 
 
 def test_a_clustered_table_cannot_be_appended_to(tmp_path) -> None:
-    """`jobs.tables.conflicts.is_local` asks a table which engine writes it. delta-rs issue 1626 is about reading one."""
+    """`jobs.tables.transactions.is_local` asks a table which engine writes it. delta-rs issue 1626 is about reading one."""
     deltalake.write_deltalake(tmp_path, pa.table({"n": [1]}))
     commit = tmp_path / "_delta_log" / f"{1:020}.json"
     features = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["clustering", "domainMetadata"]}

@@ -11,7 +11,7 @@ from dashboards.app import main as pages
 from jobs.cli import main
 from jobs.config.code_options import ALLOWED
 from jobs.config.errors import UserError
-from jobs.config.permissions import exposed, warnings
+from jobs.config.permissions import exposed_to, warnings
 from jobs.config.settings import Settings
 
 ADDRESSES = ("s3a://bucket/x", "s3://b/x", "abfss://c@a.dfs.example/x", "gs://b/x", "hdfs://h/x", "file:///tmp/x", "dbfs:/x", "S3A://b/x")  # fmt: skip
@@ -124,7 +124,7 @@ def test_a_warehouse_that_others_can_read_is_named(shared, mode, said) -> None:
     assert [said is not None] == [bool(found)] if said else [] == found
     assert said is None or said in found[0]
     shared.chmod(0o700)
-    assert None is exposed(warehouse), "a folder above it hides it"
+    assert None is exposed_to(warehouse), "a folder above it hides it"
 
 
 @pytest.mark.parametrize(

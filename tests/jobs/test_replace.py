@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from jobs.tables.conflicts import is_local
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from jobs.tables.replace import replace_rows
+from jobs.tables.transactions import is_local
 from pipelines.arrow_types import row_type
 from schemas.silver import GENERATIONS, GROUPS
 

@@ -11,13 +11,13 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import jobs.processes.beside
+import jobs.processes.worker_process
 from dashboards.lake.lake import milliseconds
 from jobs.gold.replaying import Replaying
-from jobs.processes.beside import NICER, BesideError
+from jobs.processes.worker_process import NICER, WorkerProcessError
 from pipelines.arrow_types import stored
 from pipelines.gold.groups import INPUTS, Known, gold_of_few
-from pipelines.gold.rows import Terms
+from pipelines.gold.rows import AnalysisConfig
 from tests.gold.histories import START, EagerGroup
 from tests.waiting import wait_until
 
@@ -31,7 +31,7 @@ def question(tmp_path_factory):
         rows = [{**row, "cluster": GROUP[0], "group_id": GROUP[1]} for row in _group().silver()[table.name]]
         pq.write_table(stored(rows, table), folder / table.name)
     files = {table.name: [str(folder / table.name)] for table in INPUTS}
-    return files, {GROUP: 0}, Known(observed={}, until_ms={"kafka": START + 4_000_000}), Terms()
+    return files, {GROUP: 0}, Known(observed={}, until_ms={"kafka": START + 4_000_000}), AnalysisConfig()
 
 
 def _group() -> EagerGroup:
@@ -66,7 +66,7 @@ def test_one_that_is_old_ends_and_another_one_answers(question, expected, monkey
     with Replaying() as replaying:
         assert replaying.gold(*question) == expected
         first = replaying._process
-        monkeypatch.setattr(jobs.processes.beside, "RENEWED_S", 0.0)
+        monkeypatch.setattr(jobs.processes.worker_process, "RENEWED_S", 0.0)
         assert replaying.gold(*question) == expected
         assert first.poll() is not None
         assert replaying._process.pid != first.pid
@@ -75,7 +75,7 @@ def test_one_that_is_old_ends_and_another_one_answers(question, expected, monkey
 def test_what_fails_there_is_told_here(question, expected) -> None:
     files, scope, known, _ = question
     with Replaying() as replaying:
-        with pytest.raises(BesideError, match="AttributeError"):
+        with pytest.raises(WorkerProcessError, match="AttributeError"):
             replaying.gold(files, scope, known, None)
         assert replaying.gold(*question) == expected, "and it goes on"
 

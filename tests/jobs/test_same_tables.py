@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 import pytest
 
 import jobs.build
+import jobs.silver.inputs
 import jobs.silver.silver_tasks
-import jobs.silver.standing
 from jobs.build import rebuild_all
 from jobs.config.settings import Settings
 from jobs.ingest import start
-from jobs.replay import Batch, Capture, replay, split
+from jobs.replay import Capture, CaptureRecords, replay, split
+from jobs.silver.inputs import SilverInputs
 from jobs.silver.silver_tasks import silver_by_tasks
-from jobs.silver.standing import SilverInputs
 from jobs.tables.create_tables import create_tables
 from pipelines.decoding.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE
@@ -41,7 +41,7 @@ def test_a_replay_in_shuffled_batches_gives_the_tables_of_one_batch(spark, expec
 def test_batches_whose_silver_tasks_write_as_files_give_the_same_tables(
     spark, expected, warehouse, monkeypatch
 ) -> None:
-    monkeypatch.setattr(jobs.silver.standing, "FEW_ROWS", 0)
+    monkeypatch.setattr(jobs.silver.inputs, "FEW_ROWS", 0)
     monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)
     monkeypatch.setattr(jobs.build, "silver_by_tasks", partial(silver_by_tasks, few_bytes=0))
     assert differing(expected, replayed(spark, warehouse, batches=3, seed=6)) == {}
@@ -57,7 +57,7 @@ def test_batches_of_commits_alone_change_what_a_rebuild_would(spark, warehouse, 
     start, end = max(pairwise(cuts), key=lambda pair: pair[1] - pair[0])
     middle = (start + 1 + end) // 2
     for part in (records[: start + 1], records[start + 1 : middle], records[middle:end]):
-        replay(spark, settings, CLUSTER, capture.meta, Batch(records=sorted(part, key=lambda r: r[:2])))
+        replay(spark, settings, CLUSTER, capture.meta, CaptureRecords(records=sorted(part, key=lambda r: r[:2])))
     found = silver(warehouse)
     assert differing(rebuilt(spark, warehouse), found) == {}
 

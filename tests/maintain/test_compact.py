@@ -13,8 +13,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 
-from jobs.processes.beside import Beside
-from jobs.retention.compact import AGES_S, FEW_FILES, Made, compact, packs, together
+from jobs.processes.worker_process import WorkerProcess
+from jobs.retention.compact import AGES_S, FEW_FILES, Made, compact, files_to_merge, merged_file
 from jobs.tables import local_rewrite
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import follow, table_path
@@ -39,15 +39,15 @@ def path(spark, warehouse) -> str:
     return table_path(warehouse, GENERATIONS)
 
 
-class Here(Beside):
+class Here(WorkerProcess):
     """Asked in this process; `meanwhile` is done before the answer is there."""
 
     def __init__(self, meanwhile=lambda: None) -> None:
-        super().__init__(together)
+        super().__init__(merged_file)
         self.meanwhile = meanwhile
 
     def ask(self, *question):
-        found = together(*question)
+        found = merged_file(*question)
         self.meanwhile()
         return found
 
@@ -66,7 +66,7 @@ def test_small_files_become_one_with_the_same_rows_and_streams_see_nothing_of_it
         return sum(seen)
 
     assert FILES == read_on()
-    with Beside(together) as beside:
+    with WorkerProcess(merged_file) as beside:
         assert Made(FILES, 1) == compact(warehouse, GENERATIONS, beside)
         assert Made() == compact(warehouse, GENERATIONS, beside)
     assert before == stored(path)
@@ -131,14 +131,18 @@ def test_batches_wait_for_the_commit_alone(warehouse, path) -> None:
 
 def test_files_of_one_age_are_put_together_up_to_a_large_one(path) -> None:
     large, now = 1 << 30, time.time() + 1
-    (every,) = packs(path, None, large, now)
+    (every,) = files_to_merge(path, None, large, now)
     assert FILES == len(every)
-    assert packs(path, None, large, now + min(AGES_S)) == packs(path, None, large, now + max(AGES_S)) == [every]
-    assert [] == packs(path, None, 1, now)
+    assert (
+        files_to_merge(path, None, large, now + min(AGES_S))
+        == files_to_merge(path, None, large, now + max(AGES_S))
+        == [every]
+    )
+    assert [] == files_to_merge(path, None, 1, now)
     modified = sorted(Path(file).stat().st_mtime for file in every)
-    assert [] == packs(path, None, large, modified[FILES // 2] + min(AGES_S))
+    assert [] == files_to_merge(path, None, large, modified[FILES // 2] + min(AGES_S))
     size = sum(Path(file).stat().st_size for file in every)
-    assert [] == packs(path, None, size // 2, now)
+    assert [] == files_to_merge(path, None, size // 2, now)
 
 
 @pytest.mark.parametrize(
@@ -159,5 +163,5 @@ def test_older_files_are_put_together_by_windows_that_widen(warehouse, step, aft
     for number in range(12):
         row = rows(GENERATIONS, ["group"], generation_id=number, joined_at=first + number * step)
         write_deltalake(path, row, mode="append")
-    found = packs(path, GENERATIONS.time, 1 << 30, (first + after).timestamp())
+    found = files_to_merge(path, GENERATIONS.time, 1 << 30, (first + after).timestamp())
     assert made == [len(files) for files in found]

@@ -12,20 +12,20 @@ from functools import partial
 import pytest
 from deltalake import DeltaTable
 
-from jobs.build import INPUTS, rebuild_all, rebuild_touched, touched
+from jobs.build import INPUTS, affected_groups, rebuild_all, rebuild_touched
 from jobs.cli import main
 from jobs.config.settings import Settings
 from jobs.maintain import Maintenance, vacuum
-from jobs.processes.beside import Beside
-from jobs.processes.held import hold
-from jobs.retention.compact import together
+from jobs.processes.process_lock import acquire
+from jobs.processes.worker_process import WorkerProcess
+from jobs.retention.compact import merged_file
 from jobs.retention.merge_runs import SETTLED_MS, merge_runs
 from jobs.retention.merged_hour import HOUR_MS, merged_files, merged_hour
 from jobs.retention.retention import DAY_MS
 from jobs.tables import small_table
-from jobs.tables.conflicts import insist, turn
 from jobs.tables.delta_io import follow, table_path
 from jobs.tables.new_rows import NewRows
+from jobs.tables.transactions import retry_commit, table_lock
 from pipelines.arrow_types import stored
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS, QUALITY_RESULTS
@@ -52,7 +52,7 @@ OLD_DAYS = 100
 def maintained(spark, warehouse, *, now_ms=None, **settings) -> list[str]:
     said: list[str] = []
     told = Settings(warehouse=warehouse, **settings)
-    with Beside(together) as beside:
+    with WorkerProcess(merged_file) as beside:
         Maintenance(spark=spark, settings=told, say=said.append, beside=beside).round(now_ms)
     return said
 
@@ -142,7 +142,7 @@ def test_a_commit_that_loses_against_another_is_made_again_while_others_wait(spa
         new = spark.range(10, 12).coalesce(1).mapInArrow(slowly, "id long")
         new.write.format("delta").mode("overwrite").option("replaceWhere", "id < 100").save(path)
 
-    rewriting = threading.Thread(target=partial(insist, path, rewrite))
+    rewriting = threading.Thread(target=partial(retry_commit, path, rewrite))
     rewriting.start()
     while not begun.exists():
         assert rewriting.is_alive()
@@ -157,10 +157,10 @@ def test_who_writes_alone_keeps_all_others_waiting(tmp_path) -> None:
     path, order = f"{tmp_path}/numbers", []
 
     def other() -> None:
-        with turn(path):
+        with table_lock(path):
             order.append("other")
 
-    with turn(path, alone=True):
+    with table_lock(path, alone=True):
         waiting = threading.Thread(target=other)
         waiting.start()
         waiting.join(0.2)
@@ -191,7 +191,7 @@ def test_rows_that_somebody_else_put_into_other_files_meanwhile_are_merged_the_n
 ) -> None:
     before, made = commits(recorded), DeltaTable(table_path(recorded, OFFSET_COMMITS))
 
-    class Slow(Beside):
+    class Slow(WorkerProcess):
         def ask(self, *asked):
             found = merged_files(*asked)
             made.optimize.compact()
@@ -275,7 +275,7 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
         )
     add(spark, warehouse, [late])
     new = {table: NewRows(table=table, few=arrow(table, late[table.name])) for table in INPUTS}
-    rebuild_touched(spark, settings, touched(new))
+    rebuild_touched(spark, settings, affected_groups(new))
     border = min(row["record_at"] for row in parts[0][COORDINATOR_RECORDS.name])
     whole = rebuilt([*old, *parts, late])
     told = {table.name: stored(whole[table.name], table).to_pylist() for table in SILVER}
@@ -318,7 +318,7 @@ def test_where_a_log_tells_of_hours_old_files_stay_for_a_day(spark, recorded) ->
 
 
 def test_two_do_not_maintain_at_once_nor_erase_meanwhile(recorded, capsys) -> None:
-    with hold(recorded, "maintain"):
+    with acquire(recorded, "maintain"):
         for given in (["maintain", "--once"], ["erase", "--cluster", "kafka", "--group", "g"]):
             assert 2 == main([*given, "--warehouse", str(recorded)])
             assert "does the work of `maintain`" in capsys.readouterr().err

@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from jobs.cli import main
 from jobs.config.settings import Cluster, Settings
 from jobs.ingest import Writer
-from jobs.kafka.feeds import events
-from jobs.replay import Batch, replay
+from jobs.kafka.topic_streams import events
+from jobs.replay import CaptureRecords, replay
 from jobs.silver.build_marks import rebuild_all_marks, update_marks
-from jobs.spark.gathering import Gathering
+from jobs.spark.batch_merge import BatchMerge
 from jobs.spark.streams import Streams
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
@@ -49,7 +49,7 @@ def test_a_mark_is_there_with_its_batch_once_and_after_a_rebuild(spark, warehous
         update_marks(spark, warehouse, new[ADMIN_OBSERVATIONS])
         seen.append(rows(warehouse))
 
-    writer = Writer(feed=events(marked, tasks=1), warehouse=warehouse, gathering=Gathering(on_batch))
+    writer = Writer(feed=events(marked, tasks=1), warehouse=warehouse, gathering=BatchMerge(on_batch))
     Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
     assert [("deploy", "v2.31", "billing", "ci")] * 2 == [tuple(row.values())[2:] for row in seen[-1]]
     assert 3 == len(rows(warehouse, ADMIN_OBSERVATIONS))
@@ -65,7 +65,7 @@ def test_a_capture_may_hold_marks_and_any_batching_gives_the_same(spark, warehou
     ]
     settings = Settings(warehouse=warehouse)
     for number, body in enumerate(said, 1):
-        replay(spark, settings, "kafka", {}, Batch(observations=[(number, body)]))
+        replay(spark, settings, "kafka", {}, CaptureRecords(observations=[(number, body)]))
     found = rows(warehouse)
     assert [("other", "v2", None), ("incident", "v2", None)] == [tuple(row.values())[2:5] for row in found]
     assert [("admin.jsonl", 3, "invalid_timestamp")] == [

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from jobs.checks.quality_rows import batches, engine, lone
+from jobs.checks.quality_rows import batches, dangling_references, engine
 from jobs.checks.quality_suite import Suite, example_of
 from pipelines.arrow_types import stored
 from schemas.rules import CHECKED, Rule, RuleKind, rules_of
@@ -58,7 +58,7 @@ def flagged(given: Made) -> dict[str, set[str]]:
         for rule in rules:
             if rule.kind is RuleKind.REFERENCE:
                 connection.register("other", _others(given, rule))
-                if found := lone(connection, rule, "whole", "other"):
+                if found := dangling_references(connection, rule, "whole", "other"):
                     alone[rule.name] = found
         for batch in batches(connection, given.table, rules, alone):
             suite.look(batch)

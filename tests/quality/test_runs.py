@@ -19,7 +19,7 @@ from jobs.config.errors import UserError
 from jobs.config.settings import Cluster, Settings
 from jobs.processes.runs import Runs
 from jobs.tables import small_table
-from jobs.tables.conflicts import turn
+from jobs.tables.transactions import table_lock
 from schemas.operations import JOB_RUNS
 from schemas.states import JobOutcome
 from tests.waiting import wait_until
@@ -174,7 +174,7 @@ def test_who_compacts_waits_for_another_who_does(there) -> None:
     for number in range(small_table.MOST_FILES):
         small_table.append(there, JOB_RUNS, [row | {"run_id": str(number)}])
     with ThreadPoolExecutor(1) as pool:
-        with turn(path, alone=True):
+        with table_lock(path, alone=True):
             ours = DeltaTable(path)
             theirs = pool.submit(small_table.append, there, JOB_RUNS, [row | {"run_id": "last"}])
             wait_until(lambda: DeltaTable(path).version() > ours.version())

@@ -12,7 +12,7 @@ from kafka import KafkaAdminClient, TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from jobs.kafka.admin_poll import Poller
-from jobs.replay import Batch, Line, bronze_of
+from jobs.replay import CaptureRecords, Line, bronze_of
 from pipelines.reassignments.rows import reassignment_rows
 from tests.reassignments.told import decoded
 
@@ -82,7 +82,7 @@ def test_a_throttled_reassignment_and_a_cancelled_one_are_told_as_they_were(clus
         for b in brokers
         for n, text in enumerate(Path(b.log_file).read_text().splitlines(), 1)
     ]
-    batch = Batch(lines=lines, observations=list(enumerate(seen, 1)))
+    batch = CaptureRecords(lines=lines, observations=list(enumerate(seen, 1)))
     observations, events = decoded(bronze_of(batch, "kafka", {}))
     told = {
         "poll": reassignment_rows("kafka", observations, []),

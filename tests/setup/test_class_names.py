@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import ast
 from collections import defaultdict
 from pathlib import Path
 
@@ -13,6 +13,7 @@ PACKAGES = ("schemas", "pipelines", "jobs", "dashboards")
 def test_no_two_public_classes_have_the_same_name():
     defined: dict[str, list[str]] = defaultdict(list)
     for path in (file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))):
-        for name in re.findall(r"^class ([A-Z]\w*)", path.read_text(encoding="utf-8"), re.MULTILINE):
-            defined[name].append(str(path.relative_to(ROOT)))
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                defined[node.name].append(str(path.relative_to(ROOT)))
     assert {} == {name: places for name, places in defined.items() if len(places) > 1}

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from jobs.replay import Batch, Capture, bronze_of, split
+from jobs.replay import Capture, CaptureRecords, bronze_of, split
 from pipelines.arrow_types import instants
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.history import History
@@ -22,11 +22,13 @@ CAPTURES = Path(__file__).parents[1] / "captures"
 INPUTS = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS)
 
 
-def batches(name: str, *, sources: str = "offsets,log", count: int = 1, seed: int | None = None) -> list[Batch]:
+def batches(
+    name: str, *, sources: str = "offsets,log", count: int = 1, seed: int | None = None
+) -> list[CaptureRecords]:
     return split(Capture(CAPTURES / name), sources.split(","), count, seed)
 
 
-def with_duplicates(given: list[Batch], share: float, seed: int) -> list[Batch]:
+def with_duplicates(given: list[CaptureRecords], share: float, seed: int) -> list[CaptureRecords]:
     """Each batch again brings some of what was read before, as contiguous stretches and repeated lines."""
     random, records, lines = Random(seed), [], []
     out = []
@@ -37,14 +39,14 @@ def with_duplicates(given: list[Batch], share: float, seed: int) -> list[Batch]:
                 start = random.randrange(len(records))
                 extra.append(records[start : start + int(len(records) * share / 3)])
         again = [line for line in lines if random.random() < share]
-        out.append(Batch(records=batch.records, lines=[*again, *batch.lines]))
-        out += [Batch(records=sorted(part, key=lambda r: (r.partition, r.offset))) for part in extra]
+        out.append(CaptureRecords(records=batch.records, lines=[*again, *batch.lines]))
+        out += [CaptureRecords(records=sorted(part, key=lambda r: (r.partition, r.offset))) for part in extra]
         records += batch.records
         lines += batch.lines
     return out
 
 
-def histories(given: list[Batch], meta: dict[str, Any]) -> list[History]:
+def histories(given: list[CaptureRecords], meta: dict[str, Any]) -> list[History]:
     return histories_of(bronze_of(batch, "kafka", meta) for batch in given)
 
 
@@ -72,7 +74,7 @@ def _milliseconds(row: dict[str, Any], times: tuple[str, ...]) -> dict[str, Any]
     return row
 
 
-def silver_of(given: list[Batch], name: str, hosts: ClientHosts = KEPT) -> SilverRows:
+def silver_of(given: list[CaptureRecords], name: str, hosts: ClientHosts = KEPT) -> SilverRows:
     out: SilverRows = defaultdict(list)
     for history in histories(given, Capture(CAPTURES / name).meta):
         for table, rows in silver_rows(history, 10_000, hosts=hosts).items():

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.replay import Capture
-from pipelines.gold.rows import Terms, broker, gold_rows
+from pipelines.gold.rows import AnalysisConfig, broker, gold_rows
 from pipelines.silver.client_hosts import TOKEN, ClientHosts, HostPolicy
 from pipelines.silver.rows import silver_rows
 from schemas.rows import SilverRows
@@ -29,7 +29,7 @@ def told(rows: SilverRows) -> str:
         for row in found:
             of_group[row["group_id"]][table].append(row)
     until = max(row["last_record_at"] or 0 for row in rows["groups"])
-    known = {"broker": broker({}), "terms": Terms(), "since_ms": 0, "until_ms": until}
+    known = {"broker": broker({}), "terms": AnalysisConfig(), "since_ms": 0, "until_ms": until}
     for group, silver in of_group.items():
         out.append(repr(gold_rows("kafka", group, {name: silver[name] for name in rows}, **known)))
     return "\n".join(out)

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from jobs.replay import Capture, split
-from pipelines.silver.generations import Base
+from pipelines.silver.coordinator_assigned.snapshot import from_json, to_json
+from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import CommitHistory, History, Position
-from pipelines.silver.modern.snapshot import from_json, to_json
 from pipelines.silver.rows import silver_rows
 from schemas.states import RebalanceMode
 from tests.silver.behind import BACK
@@ -94,7 +94,7 @@ def gone_on_from_each_rest(history: History, quiet_ms: int) -> int:
         if (state := episode["base_state"]) is None:
             continue
         assert to_json(from_json(state)) == state
-        base = Base(
+        base = ResumeState(
             position=(episode["base_log_epoch"], episode["base_offset"]),
             incarnation=episode["incarnation"],
             mode=RebalanceMode(episode["base_rebalance_mode"]),
@@ -107,7 +107,7 @@ def gone_on_from_each_rest(history: History, quiet_ms: int) -> int:
     return rests
 
 
-def since(history: History, base: Base) -> History:
+def since(history: History, base: ResumeState) -> History:
     """What a rebuild from `base` reads."""
     return dataclasses.replace(
         history,
@@ -139,7 +139,7 @@ def test_a_group_that_changed_its_protocol_is_rebuilt_from_its_first_record() ->
     assert {"crash", "regex"} >= at_rest, "these never had another protocol"
 
 
-def settled(rows: dict[str, list[dict[str, Any]]]) -> list[tuple[Base, dict[str, Any]]]:
+def settled(rows: dict[str, list[dict[str, Any]]]) -> list[tuple[ResumeState, dict[str, Any]]]:
     """Each episode of a classic group that began with nothing open, and the generation before it."""
     out, of_group = [], rows["generations"]
     if {row["group_protocol"] for row in of_group} != {"classic"}:
@@ -155,7 +155,7 @@ def settled(rows: dict[str, list[dict[str, Any]]]) -> list[tuple[Base, dict[str,
         same_life = before["incarnation"] == first["incarnation"]
         if still_open or not same_life or (first["incarnation"], first["generation_id"]) not in starts:
             continue
-        base = Base(
+        base = ResumeState(
             position=(before["log_epoch"], before["source_offset"]),
             incarnation=before["incarnation"],
             mode=RebalanceMode(before["rebalance_mode"]),

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from jobs.config.settings import Cluster
-from jobs.kafka import feeds
+from jobs.kafka import topic_streams
 from jobs.kafka.kafka_client import topic_ends
 from tests.waiting import wait_until
 
@@ -79,4 +79,4 @@ def topic(absent_topic) -> Topic:
 @pytest.fixture
 def feed(cluster, absent_topic):
     """Reads the test's topic as if it were `__consumer_offsets`."""
-    return replace(feeds.offsets(cluster, tasks=2), topic=absent_topic.name)
+    return replace(topic_streams.offsets(cluster, tasks=2), topic=absent_topic.name)

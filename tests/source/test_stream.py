@@ -14,9 +14,9 @@ from pyspark.errors import StreamingQueryException
 from jobs.config.errors import UserError, one_line
 from jobs.config.settings import Cluster, Settings
 from jobs.ingest import Writer, start
-from jobs.kafka.feeds import events
 from jobs.kafka.source_position import RECREATED
-from jobs.spark.gathering import Gathering
+from jobs.kafka.topic_streams import events
+from jobs.spark.batch_merge import BatchMerge
 from jobs.spark.streams import Streams
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
@@ -92,13 +92,13 @@ def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twic
     def fail(_):
         raise UserError("stopped here")
 
-    writer = Writer(feed=feed, warehouse=tables, gathering=Gathering(fail))
+    writer = Writer(feed=feed, warehouse=tables, gathering=BatchMerge(fail))
     with pytest.raises(UserError, match="stopped here"):
         Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
     written = offsets_read(tables), spans(tables)
     topic.write(history(5, start=52))
     again = []
-    gathering = Gathering(lambda new: again.append({t: len(rows) for t, rows in new.items()}))
+    gathering = BatchMerge(lambda new: again.append({t: len(rows) for t, rows in new.items()}))
     repaired = replace(writer, gathering=gathering)
     Streams([partial(repaired.start, spark, {"availableNow": True})]).wait()
     assert 5 == again[0][COORDINATOR_RECORDS]
@@ -123,7 +123,7 @@ def failing(times, error):
 def test_what_fails_for_no_known_reason_is_started_again_and_goes_on_where_it_stopped(spark, tables, topic, feed):
     topic.write([*history(50), deletion(50), commit(51)])
     told, on_batch = failing(2, OSError("a worker died"))
-    writer = Writer(feed=feed, warehouse=tables, gathering=Gathering(on_batch))
+    writer = Writer(feed=feed, warehouse=tables, gathering=BatchMerge(on_batch))
     failures = []
     streams = Streams(
         [partial(writer.start, spark, {"availableNow": True})], rests_s=(0.0, 0.1), on_failure=failures.append
@@ -138,7 +138,7 @@ def test_what_fails_for_no_known_reason_is_started_again_and_goes_on_where_it_st
 def test_what_fails_again_and_again_is_given_up(spark, tables, topic, feed):
     topic.write(history(20))
     told, on_batch = failing(9, OSError("no memory"))
-    writer = Writer(feed=feed, warehouse=tables, gathering=Gathering(on_batch))
+    writer = Writer(feed=feed, warehouse=tables, gathering=BatchMerge(on_batch))
     streams = Streams(
         [partial(writer.start, spark, {"availableNow": True})], rests_s=(0.0,), on_failure=lambda error: None
     )
@@ -160,7 +160,7 @@ def test_however_bronze_is_written_it_and_what_is_handed_on_are_the_same(
     topic.write([*history(50), deletion(50), commit(51)])
     topic.write(history(30), partition=1)
     told = []
-    writer = Writer(feed=feed, warehouse=warehouse, gathering=Gathering(told.append))
+    writer = Writer(feed=feed, warehouse=warehouse, gathering=BatchMerge(told.append))
     assert writer.is_local == (way != "Spark")
     Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
     (new,) = told

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 
 from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import BrokerSettings
-from pipelines.gold.rows import Terms, gold_rows
+from pipelines.gold.rows import AnalysisConfig, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES
 from tests.gold.histories import START, EagerGroup
 from tests.ui import sample
@@ -46,7 +46,7 @@ def told(tmp_path_factory, now) -> Iterator[str]:
         "billing-worker",
         group.silver(),
         broker=BrokerSettings(),
-        terms=Terms(),
+        terms=AnalysisConfig(),
         since_ms=0,
         until_ms=START + 1,
     )

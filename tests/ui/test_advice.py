@@ -13,7 +13,7 @@ from dashboards.queries.store import Store
 from dashboards.urlstate import parse
 from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import BrokerSettings
-from pipelines.gold.rows import Terms, gold_rows
+from pipelines.gold.rows import AnalysisConfig, gold_rows
 from schemas.gold import ADVICE
 from tests.gold.histories import START, EagerGroup
 from tests.ui import sample
@@ -31,7 +31,7 @@ HOSTILE = [
 
 
 def rows(group_id: str, group: EagerGroup) -> list[dict]:
-    known = {"broker": BrokerSettings(), "terms": Terms(), "since_ms": 0, "until_ms": START + 1}
+    known = {"broker": BrokerSettings(), "terms": AnalysisConfig(), "since_ms": 0, "until_ms": START + 1}
     return gold_rows("kafka", group_id, group.silver(), **known)["advice"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from dashboards.pages import group, rebalance
-from dashboards.queries.lag import Behind, behind, told
+from dashboards.queries.lag import Behind, lag_checks, lag_sentence
 from dashboards.queries.store import Store
 from dashboards.urlstate import parse
 from tests.ui import sample
@@ -28,37 +28,37 @@ def run(first: int, last: int, low: int, high: int, partition: int = 0, **more) 
 
 def test_after_a_run_the_commit_is_known_and_within_it_only_its_bounds() -> None:
     runs = [run(T, T + 10_000, 100, 200), run(T + 60_000, T + 60_000, 300, 300)]
-    after, within = behind([looked(T + 20_000, p0=250), looked(T + 5_000, p0=250)], runs)[::-1]
+    after, within = lag_checks([looked(T + 20_000, p0=250), looked(T + 5_000, p0=250)], runs)[::-1]
     assert (after.least, after.most) == (50, 50)
     assert (within.least, within.most) == (50, 150)
     nearer = [runs[0] | {"before_last_commit_at": T + 4_000, "before_last_committed_offset": 180}]
-    assert [(50, 70)] == [(each.least, each.most) for each in behind([looked(T + 5_000, p0=250)], nearer)]
+    assert [(50, 70)] == [(each.least, each.most) for each in lag_checks([looked(T + 5_000, p0=250)], nearer)]
 
 
 def test_what_is_not_known_is_not_counted_and_said() -> None:
     runs = [run(T, T, 90, 90), run(T + 9_000, T + 9_000, 5, 5, partition=1)]
-    (found,) = behind([looked(T + 1_000, p0=100, p1=50, p2=7)], runs)
+    (found,) = lag_checks([looked(T + 1_000, p0=100, p1=50, p2=7)], runs)
     assert (found.least, found.most, found.known, found.of) == (10, 10, 1, 2)
     assert "10 (1 of 2 partitions)" == str(found)
     gone = [run(T, T, 90, 90), run(T + 500, T + 500, 0, 0, is_tombstone=True)]
-    assert [] == behind([looked(T + 1_000, p0=100)], gone)
-    assert [] == behind([looked(T + 1_000, p0=100)], [runs[0] | {"topic": "other"}])
+    assert [] == lag_checks([looked(T + 1_000, p0=100)], gone)
+    assert [] == lag_checks([looked(T + 1_000, p0=100)], [runs[0] | {"topic": "other"}])
 
 
 def test_a_group_is_never_ahead_of_the_end() -> None:
-    (found,) = behind([looked(T + 1_000, p0=80)], [run(T, T, 90, 90)])
+    (found,) = lag_checks([looked(T + 1_000, p0=80)], [run(T, T, 90, 90)])
     assert (found.least, found.most) == (0, 0)
 
 
 def test_the_sentence_tells_the_first_the_farthest_and_the_last_look() -> None:
     looks = [Behind(at=T + n * 15_000, least=n_least, most=n_most, known=1, of=1)
              for n, (n_least, n_most) in enumerate([(5, 5), (900, 1_200), (300, 300), (4, 4)])]  # fmt: skip
-    said = told(looks, T, T + 60_000)
+    said = lag_sentence(looks, T, T + 60_000)
     assert "(4 looks): 5 at" in said
     assert "900 \N{EN DASH} 1,200 at" in said
     assert "; 4 at" in said
     assert "300" not in said
-    assert "" == told(looks, T + 100_000, T + 200_000)
+    assert "" == lag_sentence(looks, T + 100_000, T + 200_000)
 
 
 def test_the_pages_of_a_group_and_of_its_rebalance_say_it_where_the_poll_looked(tmp_path, now, lake) -> None:

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from dashboards.lake.answers import Answers, Rows
 from dashboards.lake.lake import LocalLake
+from dashboards.lake.query_cache import QueryCache, Rows
 from tests.ui import sample
 
 GROUPS = "SELECT group_id, member_count FROM groups ORDER BY group_id LIMIT $cap"
@@ -91,7 +91,7 @@ def test_a_time_means_the_same_wherever_the_pages_run(tmp_path, monkeypatch, now
 
 
 def test_who_asks_the_same_at_once_is_answered_by_one_question():
-    answers, release, asked = Answers(100), threading.Event(), []
+    answers, release, asked = QueryCache(100), threading.Event(), []
 
     def ask():
         asked.append(1)
@@ -118,14 +118,14 @@ def test_many_may_ask_different_questions_at_once(tmp_path):
 
 
 def test_a_question_that_failed_is_asked_again():
-    answers = Answers(100)
+    answers = QueryCache(100)
     with pytest.raises(ZeroDivisionError):
         answers.get("key", lambda: 1 // 0)
     assert [] == answers.get("key", lambda: Rows([], is_capped=False)).rows
 
 
 def test_kept_answers_have_an_upper_size():
-    answers, asked = Answers(25), []
+    answers, asked = QueryCache(25), []
 
     def ask(key):
         asked.append(key)

@@ -17,10 +17,10 @@ from playwright.sync_api import Page
 
 from jobs.alerting.alert_links import dashboard_url
 from jobs.config.settings import Settings
-from jobs.gold.storms import look
+from jobs.gold.storms import scan
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
-from pipelines.gold.advice.advice import Worth, advice_rows
+from pipelines.gold.advice.advice import SavingThreshold, advice_rows
 from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.alerts.alert import Alert
 from schemas.gold import ADVICE, STORMS
@@ -54,7 +54,7 @@ def tried() -> list[dict[str, Any]]:
     group = EagerGroup(members=4, partitions=40, notice_ms=2_500, callback_ms=20_000)
     for at in range(8):
         group.restarts(at % 4, 100_000 + at * 100_000, 60_000)
-    found = advice_rows(group.silver(), BrokerSettings(), Worth(), QUIET_MS)
+    found = advice_rows(group.silver(), BrokerSettings(), SavingThreshold(), QUIET_MS)
     verified = {"status": "verified", "verified_saving": 912.0}
     rows = [
         {"cluster": "churn", "group_id": "checkout"} | row | (verified if row["rank"] == 1 else {}) for row in found
@@ -72,7 +72,7 @@ def recorded(tmp_path_factory) -> Iterator[Recorded]:
     rows["marks"].append(deploy | {"marked_at": at_of(cut["event_at"]) - timedelta(minutes=2)})
     rows["advice"] += tried()
     store(folder, rows)
-    found = look(folder)
+    found = scan(folder)
     write_deltalake(table_path(folder, STORMS), stored(found.new, STORMS), mode="overwrite")
     with serving(folder) as address:
         yield Recorded(address, rows | {"storms": list(found.new)})

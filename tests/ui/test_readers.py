@@ -13,7 +13,7 @@ from deltalake import write_deltalake
 from dashboards.app import create_app, main
 from dashboards.lake.lake import TABLES, LocalLake
 from dashboards.lake.readers import Readers, ReadersLake
-from dashboards.lake.sight import MASKED, WHOLE, seen_sql
+from dashboards.lake.row_filter import MASKED, WHOLE, filtered_sql
 from dashboards.urlstate import PATHS, group_hash
 from dashboards.web.access import Access
 from jobs.cli import main as regroup
@@ -225,7 +225,7 @@ def test_every_other_column_of_a_storm_that_hit_others_too_is_hidden(shared, lak
 
 def test_a_column_that_nobody_has_thought_of_yet_is_hidden():
     for name, mask in MASKED.items():
-        sql = seen_sql(name, [*mask.shown, "new_column"], 1)
+        sql = filtered_sql(name, [*mask.shown, "new_column"], 1)
         assert f"CASE WHEN {mask.whole_if} THEN new_column END AS new_column" in sql
         assert " new_column," not in sql.replace(" AS new_column", "")
 

@@ -123,11 +123,11 @@ def test_marks_are_those_of_the_window_and_of_the_group_asked_for(store, now, la
 
 def test_a_start_that_is_only_bounded_is_told_as_bounds(store, now) -> None:
     mark = {"marked_at": 10_000, "kind": "deploy", "text": "v2"}
-    assert " It began 3 s after the deploy “v2”." == marks.after([mark], 13_000, 13_000)
-    assert " It began 3 s \N{EN DASH} 5 s after the deploy “v2”." == marks.after([mark], 13_000, 15_000)
-    assert "between the earliest and the latest" in marks.after([mark], 9_000, 15_000)
-    assert "" == marks.after([mark], 10_000 + 16 * 60_000, 10_000 + 16 * 60_000)
-    assert "" == marks.after([mark], 9_000, 9_999)
+    assert " It began 3 s after the deploy “v2”." == marks.time_since_mark([mark], 13_000, 13_000)
+    assert " It began 3 s \N{EN DASH} 5 s after the deploy “v2”." == marks.time_since_mark([mark], 13_000, 15_000)
+    assert "between the earliest and the latest" in marks.time_since_mark([mark], 9_000, 15_000)
+    assert "" == marks.time_since_mark([mark], 10_000 + 16 * 60_000, 10_000 + 16 * 60_000)
+    assert "" == marks.time_since_mark([mark], 9_000, 9_999)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from dashboards.urlstate import Window
-from dashboards.views.timeline import delays, lanes, ownership, states, unread
+from dashboards.views.timeline import delays, lanes, ownership, states, with_unread_spans
 from schemas.states import Evidence
 from tests.ui import sample
 
@@ -38,7 +38,7 @@ def test_what_no_record_tells_is_unknown_before_and_after():
 
 def test_what_was_not_read_is_unknown_whatever_came_before_and_after():
     gap = {"from_at": NOW - 40 * 60_000, "to_at": NOW - 12 * 60_000, "gap_reason": "deleted before it was read"}
-    segments = unread(strip(sample.churny(NOW)), [gap], WINDOW)
+    segments = with_unread_spans(strip(sample.churny(NOW)), [gap], WINDOW)
     assert (WINDOW.start, WINDOW.end) == (segments[0].earliest, segments[-1].latest)
     assert all(a.latest == b.earliest for a, b in pairwise(segments))
     inside = [s for s in segments if s.latest > gap["from_at"] and s.earliest < gap["to_at"]]

@@ -12,7 +12,7 @@ from dashboards.figures.clock import MOST, STEPS, time_axis
 from dashboards.queries.store import Store
 from dashboards.text import clock, instant, zoned
 from dashboards.urlstate import LATEST, parse
-from dashboards.zone import told_in, zone
+from dashboards.zone import shown_in_zone, zone
 from tests.ui import sample
 from tests.ui.reading import words
 
@@ -29,7 +29,7 @@ SUMMER, BACK = ms("2026-07-01T10:00:00.007"), ms("2026-10-25T01:00:00")
 
 def test_instants_and_heads_name_the_zone_that_is_in_force():
     assert ("2026-07-01 10:00:00.007", "10:00:00", "UTC") == (instant(SUMMER), clock(SUMMER), zone())
-    with told_in("Asia/Kolkata"):
+    with shown_in_zone("Asia/Kolkata"):
         assert ("2026-07-01 15:30:00.007", "15:30:00", "Asia/Kolkata") == (instant(SUMMER), clock(SUMMER), zone())
         assert "Began (Asia/Kolkata)" == zoned("Began (UTC)")
     assert "UTC" == zone()
@@ -91,7 +91,7 @@ def texts(start, end):
 
 
 def test_ticks_stand_at_round_times_of_the_zones_clocks():
-    with told_in("Asia/Kolkata"):
+    with shown_in_zone("Asia/Kolkata"):
         assert ["15:30<br>Jul 1, 2026", "16:00", "16:30", "17:00", "17:30"] == texts(SUMMER - 7, SUMMER + 2 * HOUR)[::2]
     assert ["00:00<br>Jul 1, 2026", "06:00", "12:00", "18:00", "00:00<br>Jul 2, 2026"] == texts(
         ms("2026-07-01T00:00:00"), ms("2026-07-02T00:00:00")
@@ -99,7 +99,7 @@ def test_ticks_stand_at_round_times_of_the_zones_clocks():
 
 
 def test_no_tick_is_left_out_or_told_twice_when_clocks_are_put_back():
-    with told_in("Europe/Berlin"):
+    with shown_in_zone("Europe/Berlin"):
         axis = time_axis(BACK - 2 * HOUR, BACK + 2 * HOUR)
     hours = [text[:5] for text in axis["ticktext"] if ":00" in text]
     assert ["01:00", "02:00", "02:00", "03:00"] == hours[:4]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pipelines.gold.advice.connect_delays import delay_options
 from pipelines.gold.advice.latencies import BrokerSettings, latencies, with_callbacks
 from pipelines.gold.advice.options import Group, Option, options
+from pipelines.gold.advice.outcome import policy_in_force, trial, with_outcome
 from pipelines.gold.advice.prediction import Prediction, is_replayable
 from pipelines.gold.advice.replay import Policy
-from pipelines.gold.advice.tried import in_force, told, trial
 from pipelines.gold.churn import Churn, churn
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
@@ -30,14 +30,14 @@ END_MS = 1 << 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worth:
+class SavingThreshold:
     """What a saving must reach to be recommended: both, in resource-seconds over the window and as a share."""
 
     seconds: float = 10.0
     ratio: float = 0.1
 
 
-def advice_rows(silver: Silver, broker: BrokerSettings, worth: Worth, quiet_ms: int) -> list[AdviceOfGroup]:
+def advice_rows(silver: Silver, broker: BrokerSettings, worth: SavingThreshold, quiet_ms: int) -> list[AdviceOfGroup]:
     """One row for every action evaluated on one window of one group; none where the window holds no churn.
 
     Deterministic: the replays' random numbers come from the group and its window.
@@ -45,7 +45,7 @@ def advice_rows(silver: Silver, broker: BrokerSettings, worth: Worth, quiet_ms: 
     if not silver["generations"]:
         return []
     newest = max(silver["generations"], key=number)
-    policy, since_ms = in_force(silver)
+    policy, since_ms = policy_in_force(silver)
     found = churn(silver if since_ms is None else window(silver, since_ms, END_MS), quiet_ms)
     if found is None:
         return []
@@ -53,12 +53,12 @@ def advice_rows(silver: Silver, broker: BrokerSettings, worth: Worth, quiet_ms: 
     of = None if since_ms is None else trial(silver, since_ms, found, quiet_ms)
     if of is None:
         return rows
-    tried = told(of, _none(found, ""), rank=len(rows) + 1)
+    tried = with_outcome(of, _none(found, ""), rank=len(rows) + 1)
     return [*(row for row in rows if row["action"] != of.action), tried]
 
 
 def _evaluated(
-    silver: Silver, found: Churn, policy: Policy, newest: GenerationRow, broker: BrokerSettings, worth: Worth
+    silver: Silver, found: Churn, policy: Policy, newest: GenerationRow, broker: BrokerSettings, worth: SavingThreshold
 ) -> list[AdviceOfGroup]:
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
     measured = latencies(silver, broker)
@@ -95,7 +95,7 @@ def _not_replayed(newest: GenerationRow, found: Churn) -> str | None:
 
 
 def _ranked(
-    found: Churn, evaluated: Sequence[Option], cost: str, assumed: Sequence[str], worth: Worth
+    found: Churn, evaluated: Sequence[Option], cost: str, assumed: Sequence[str], worth: SavingThreshold
 ) -> list[AdviceOfGroup]:
     """What is recommended first, then `none` if nothing is, then the rest, each by what it saves."""
     rows = [_row(found, option, cost, assumed, worth) for option in evaluated]
@@ -125,7 +125,7 @@ def _as_is(as_is: Prediction, measured: float) -> str:
     )
 
 
-def _row(found: Churn, option: Option, cost: str, assumed: Sequence[str], worth: Worth) -> AdviceOfGroup:
+def _row(found: Churn, option: Option, cost: str, assumed: Sequence[str], worth: SavingThreshold) -> AdviceOfGroup:
     now, predicted = found.lost_ms / 1000, option.prediction
     saving = now - predicted.lost
     is_worth = now - predicted.high >= max(worth.seconds, worth.ratio * now)
@@ -169,7 +169,7 @@ def _sentence(action: AdviceAction) -> str:
     return text[0].upper() + text[1:]
 
 
-def _nothing(rows: Sequence[AdviceOfGroup], cost: str, worth: Worth) -> str:
+def _nothing(rows: Sequence[AdviceOfGroup], cost: str, worth: SavingThreshold) -> str:
     if any(row["is_recommended"] for row in rows):
         return f"{cost} Leaving it costs what the recommended change would save."
     if not rows:

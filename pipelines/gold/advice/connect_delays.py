@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import median
 
+from pipelines.gold.advice.config_snippets import connect_delay
 from pipelines.gold.advice.options import Option
-from pipelines.gold.advice.pasting import connect_delay
 from pipelines.gold.advice.prediction import MODEL_ERROR, Prediction
 from pipelines.gold.churn import Churn, is_lost, lost_ms
 from pipelines.gold.memberships import Silver, number

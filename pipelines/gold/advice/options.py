@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from pipelines.gold.advice.config_snippets import Condition, faster_heartbeats, longer_polls, preconditions, settings
 from pipelines.gold.advice.latencies import Latencies
-from pipelines.gold.advice.pasting import Condition, faster_heartbeats, longer_polls, preconditions, settings
 from pipelines.gold.advice.prediction import Prediction, predict, rough
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, Outage

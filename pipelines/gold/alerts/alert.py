@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pipelines.gold.alerts.burn import Loss
-from pipelines.gold.alerts.sight import Sight
+from pipelines.gold.alerts.freshness import Freshness
 from schemas.states import AlertName, AlertSeverity, Evidence
 
 Row = Mapping[str, Any]
@@ -54,7 +54,7 @@ class Facts:
 
     cluster: str
     now_ms: int
-    sight: Sight
+    sight: Freshness
     polled_until_ms: int | None = None
     storms: Sequence[Row] = ()
     rebalancing: Sequence[Row] = ()

@@ -62,7 +62,7 @@ class Loss:
         return stopped.lost_ms / (stopped.resources * window_ms) / (1 - availability)
 
 
-def least_ms(availability: float) -> float:
+def least_loss_ms(availability: float) -> float:
     """A group of one resource that loses less, in the longest window, burns by no pair; no group burns with less."""
     return min(KEEPS * pair.rate * (1 - availability) * pair.long_ms for pair in PAIRS)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts, Row
-from pipelines.gold.alerts.escaping import defused, escaped
+from pipelines.gold.alerts.escaping import escaped, without_links
 from pipelines.gold.alerts.words import instant
 from pipelines.gold.storms.storms import CALM_MS
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, StormScope
@@ -60,7 +60,7 @@ def _storm(facts: Facts, row: Row, *, subject: str, summary: str, hit: str) -> A
         summary=summary,
         description=(
             f"Since {instant(row['started_at'])}, {lost} resource-seconds lost so far. {hit}Suspected cause: {why}. "
-            f"{_different(row)} {defused(row['explanation'] or '')} Evidence: {row['evidence']}."
+            f"{_different(row)} {without_links(row['explanation'] or '')} Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
         storm_id=row["storm_id"],
@@ -119,8 +119,8 @@ def stale(facts: Facts, limits: AlertLimits) -> list[Alert]:
             started_ms=sight.blind_since_ms,
             summary=f"Regroup has seen nothing of {escaped(facts.cluster)} for more than {duration(limits.stale_ms)}",
             description=(
-                f"Since {instant(sight.blind_since_ms)}: {defused(sight.why)}. The history is known {until}; until it "
-                "goes on, no group of this cluster is known to be healthy and no other alert is raised or resolved. "
+                f"Since {instant(sight.blind_since_ms)}: {without_links(sight.why)}. The history is known {until}; "
+                "until it goes on, no group of this cluster is known to be healthy and no other alert is raised or resolved. "
                 f"Evidence: {Evidence.OBSERVED}."
             ),
             evidence=Evidence.OBSERVED,

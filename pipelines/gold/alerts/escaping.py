@@ -27,7 +27,7 @@ def escaped(name: str) -> str:
     return _encoded(name, MARKUP | {"%"})
 
 
-def defused(sentence: str) -> str:
+def without_links(sentence: str) -> str:
     """A sentence that may hold foreign names: the same characters encoded, `%` left as it is."""
     return _encoded(sentence, MARKUP)
 

@@ -20,7 +20,7 @@ GIVEN_UP_MS = 24 * 3_600_000
 """A receiver that was away for so long since an alert was resolved is not told of it any more."""
 
 
-def carried(
+def updated_alerts(
     rows: Iterable[AlertRow], verdicts: Sequence[Verdict], now_ms: int, link: Callable[[Alert], str]
 ) -> list[AlertRow]:
     """The rows as they are after the verdicts: open ones go on, get another severity or end, new ones are added.
@@ -90,7 +90,7 @@ def is_due(row: AlertRow, receiver: str, now_ms: int, resend_ms: int | None) -> 
     return row["last_sent_at"] is None or now_ms - row["last_sent_at"] >= resend_ms
 
 
-def told(row: AlertRow, outcomes: Mapping[str, str | None], now_ms: int) -> AlertRow:
+def after_sending(row: AlertRow, outcomes: Mapping[str, str | None], now_ms: int) -> AlertRow:
     """The row after it was sent: receiver → None where it took it, else why not."""
     if not outcomes:
         return row.copy()

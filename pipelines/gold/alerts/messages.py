@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from pipelines.gold.alerts.alert import CLUSTER
-from pipelines.gold.alerts.escaping import defused, escaped
+from pipelines.gold.alerts.escaping import escaped, without_links
 from pipelines.gold.alerts.rules import ABOUT_GROUPS
 
 Row = Mapping[str, Any]
@@ -31,8 +31,8 @@ def labels(row: Row) -> dict[str, str]:
 def texts(row: Row, runbook_url: str) -> dict[str, str]:
     """The texts, once more without markup, whoever wrote them, and the links, which are ours."""
     return {
-        "summary": defused(row["summary"]),
-        "description": defused(row["description"]),
+        "summary": without_links(row["summary"]),
+        "description": without_links(row["description"]),
         "runbook_url": runbook_url,
         "dashboard_url": row["dashboard_url"],
     }

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from pipelines.gold.alerts.escaping import defused
+from pipelines.gold.alerts.escaping import without_links
 from schemas.states import DiagnosisCause, Evidence
 
 GRADES = (Evidence.OBSERVED, Evidence.BOUNDED, Evidence.INFERRED)
@@ -27,5 +27,5 @@ def suspected(diagnosis: Mapping[str, Any] | None) -> str:
     """What stands behind a group's rebalances, as far as a diagnosis tells."""
     if diagnosis is None or diagnosis["cause"] == DiagnosisCause.UNKNOWN:
         return "Suspected cause: not known."
-    told = defused(diagnosis["explanation"] or "")
+    told = without_links(diagnosis["explanation"] or "")
     return f"Suspected cause: {diagnosis['cause']} ({diagnosis['evidence']}). {told}".strip()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.announced import is_deployed
 from pipelines.gold.diagnosis.causes import Arrival, Context, Found
 from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.instance_tracker import Number
+from pipelines.gold.marks_nearby import is_deployed
 from pipelines.gold.memberships import number
 from schemas.rows import GenerationRow, MarkRow
 from schemas.states import DiagnosisCause

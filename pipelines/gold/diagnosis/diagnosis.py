@@ -9,7 +9,7 @@ from typing import TypedDict
 from pipelines.gold.churn import known_instants, lost_ms
 from pipelines.gold.diagnosis.cases import Case, longest_run
 from pipelines.gold.diagnosis.causes import Context, Found, cause_of, context
-from pipelines.gold.diagnosis.explaining import explanation
+from pipelines.gold.diagnosis.explanations import explanation
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
 from schemas.rows import DiagnosisOfGroup, GenerationRow, MarkRow

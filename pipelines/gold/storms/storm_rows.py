@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.announced import before
+from pipelines.gold.marks_nearby import before
 from pipelines.gold.storms.differences import Difference
 from pipelines.gold.storms.storm_causes import Voice, spread, suspected
 from pipelines.gold.storms.storm_cost import Cost
@@ -22,7 +22,7 @@ GRADES = (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class StormFacts:
     """What silver tells of a storm: its cost, the causes of its rebalances in order, and how those hit differ."""
 
     cost: Cost
@@ -30,7 +30,7 @@ class Facts:
     differences: Sequence[Difference]
 
 
-def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[MarkRow]) -> StormRow:
+def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[MarkRow]) -> StormRow:
     """Return the row; `until_ms` is how far the cluster's history reaches, `marks` are rows of that table."""
     is_open = storm.is_open(until_ms)
     cause, score = suspected(storm, facts.voices)
@@ -54,13 +54,13 @@ def storm_row(storm: Storm, until_ms: int, facts: Facts, marks: Sequence[MarkRow
         "score": score,
         "causes": [CauseRow(cause=s.cause, rebalances=s.rebalances, groups=s.groups) for s in spread(facts.voices)],
         "by_group": [group.row() for group in cost.groups],
-        "differences": [_told(d) for d in facts.differences],
+        "differences": [_difference_row(d) for d in facts.differences],
         "evidence": next(grade for grade in GRADES if grade in {s.evidence for s in storm.shakes}),
         "explanation": " ".join(_sentences(storm, facts, marks)),
     }
 
 
-def is_told(storm: Storm, row: StormRow, marks: Sequence[MarkRow]) -> bool:
+def is_described(storm: Storm, row: StormRow, marks: Sequence[MarkRow]) -> bool:
     """Whether a stored row is about the storm as it is now, provided that nothing changed in its groups."""
     return (
         row["unexplained_rebalances"] == len(storm.shakes)
@@ -72,13 +72,13 @@ def is_told(storm: Storm, row: StormRow, marks: Sequence[MarkRow]) -> bool:
     )
 
 
-def told_again(storm: Storm, row: StormRow, until_ms: int) -> StormRow:
+def described_again(storm: Storm, row: StormRow, until_ms: int) -> StormRow:
     """The stored row, as time has gone on."""
     is_open = storm.is_open(until_ms)
     return {**row, "is_open": is_open, "ended_at": None if is_open else storm.last_at}
 
 
-def _told(found: Difference) -> DifferenceRow:
+def _difference_row(found: Difference) -> DifferenceRow:
     return {
         "attribute": found.attribute,
         "value": found.value,
@@ -88,7 +88,7 @@ def _told(found: Difference) -> DifferenceRow:
     }
 
 
-def _sentences(storm: Storm, facts: Facts, marks: Sequence[MarkRow]) -> list[str]:
+def _sentences(storm: Storm, facts: StormFacts, marks: Sequence[MarkRow]) -> list[str]:
     cost, found = facts.cost, facts.differences
     out = [_what(storm), *_causes(storm, facts)]
     if cost.unstable >= 0.005:
@@ -121,7 +121,7 @@ def _what(storm: Storm) -> str:
     )
 
 
-def _causes(storm: Storm, facts: Facts) -> list[str]:
+def _causes(storm: Storm, facts: StormFacts) -> list[str]:
     """How the storm spreads over causes, by the diagnoses of its rebalances."""
     cause, score = suspected(storm, facts.voices)
     if cause is None:

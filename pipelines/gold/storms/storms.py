@@ -7,8 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from pipelines.gold.storms.rarity import needed
-from pipelines.gold.storms.shakes import WINDOW_MS, Shake
+from pipelines.gold.storms.disturbances import WINDOW_MS, Disturbance
+from pipelines.gold.storms.poisson import least_events
 from schemas.states import StormScope
 from schemas.thresholds import DAY_MS, HOUR_MS
 
@@ -28,13 +28,13 @@ HABIT = 3
 
 @dataclass(slots=True, kw_only=True)
 class Storm:
-    """`shakes` in order of time. `expected_per_day`: what was usual before; `needed`: shakes within `window_ms` that
-    are more than that.
+    """`shakes` are in order of time. `expected_per_day` is the usual number before; `least_events` is the number within
+    `window_ms` that exceeds it.
     """
 
     cluster: str
     scope: StormScope
-    shakes: list[Shake]
+    shakes: list[Disturbance]
     detected_at: int
     last_at: int
     needed: int
@@ -53,7 +53,7 @@ class Storm:
         told = f"{self.cluster}\n{self.scope}\n{self.started_at}\n{self.first_group}"
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
-    def add(self, shakes: Iterable[Shake]) -> None:
+    def add(self, shakes: Iterable[Disturbance]) -> None:
         for shake in shakes:
             self.shakes.append(shake)
             self.group_ids.add(shake.group_id)
@@ -66,7 +66,7 @@ class Storm:
 def group_storms(
     cluster: str,
     group_id: str,
-    shakes: Iterable[Shake],
+    shakes: Iterable[Disturbance],
     *,
     first_seen_at: int,
     since_ms: int = 0,
@@ -100,7 +100,7 @@ def group_storms(
         if len(recent) < LEAST or recent[0].at < since_ms:
             continue
         usual = _per_day(usual_jolts, recent[0].at, first_seen_at)
-        enough = max(needed(usual, WINDOW_MS, least=LEAST), _habit(bursts, recent[0].at) + 1)
+        enough = max(least_events(usual, WINDOW_MS, least=LEAST), _habit(bursts, recent[0].at) + 1)
         if len(recent) >= enough:
             storm = _storm(cluster, group_id, recent, enough, usual)
             storm.shakes = []
@@ -111,9 +111,9 @@ def group_storms(
     return out
 
 
-def _jolts(ordered: Iterable[Shake]) -> list[list[Shake]]:
+def _jolts(ordered: Iterable[Disturbance]) -> list[list[Disturbance]]:
     """Shakes that come within ten seconds are counted once: several members may be lost in as many rebalances."""
-    out: list[list[Shake]] = []
+    out: list[list[Disturbance]] = []
     for shake in ordered:
         if out and shake.at - out[-1][0].at < APART_MS:
             out[-1].append(shake)
@@ -122,7 +122,7 @@ def _jolts(ordered: Iterable[Shake]) -> list[list[Shake]]:
     return out
 
 
-def _storm(cluster: str, group_id: str, recent: list[Shake], enough: int, usual: float) -> Storm:
+def _storm(cluster: str, group_id: str, recent: list[Disturbance], enough: int, usual: float) -> Storm:
     known = max(s.known_at for s in recent)
     return Storm(
         cluster=cluster,
@@ -138,11 +138,11 @@ def _storm(cluster: str, group_id: str, recent: list[Shake], enough: int, usual:
     )
 
 
-def _time(shake: Shake) -> tuple[int, int, str]:
+def _time(shake: Disturbance) -> tuple[int, int, str]:
     return shake.at, shake.known_at, shake.group_id
 
 
-def _per_day(ordered: Sequence[Shake], before: int, first_seen_at: int) -> float:
+def _per_day(ordered: Sequence[Disturbance], before: int, first_seen_at: int) -> float:
     """Hours with a shake, a day: one bad evening is no habit."""
     since = max(first_seen_at, before - BASELINE_MS)
     mine = ordered[bisect_left(ordered, since, key=lambda s: s.at) : bisect_left(ordered, before, key=lambda s: s.at)]
@@ -150,7 +150,7 @@ def _per_day(ordered: Sequence[Shake], before: int, first_seen_at: int) -> float
     return (hours + USUAL_PER_DAY) / (max(0, before - since) / DAY_MS + 1)
 
 
-def _bursts(ordered: Sequence[Shake]) -> list[tuple[int, int]]:
+def _bursts(ordered: Sequence[Disturbance]) -> list[tuple[int, int]]:
     """(start, most shakes within a window) of each run without a calm window in it."""
     out: list[tuple[int, int]] = []
     free = 0

@@ -1,0 +1,109 @@
+"""What a reader sees who may see some groups only: decided for every table, here, below every page and every search."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from secrets import token_hex
+from typing import NamedTuple
+
+from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+WHOLE = ("coverage", "reassignments", "reassignment_samples")
+"""They know topics, partitions and brokers, and no group."""
+
+
+class RowFilter(NamedTuple):
+    """Columns that every reader sees of every row, and a condition for rows that are shown whole. `instead` are
+    expressions for columns that are neither shown as they are nor hidden.
+    """
+
+    shown: tuple[str, ...]
+    whole_if: str = "false"
+    instead: Mapping[str, str] = {}
+
+
+STORM_KEY = token_hex(32)
+"""Of this process. An id of a storm is a hash of a group's name, which a list of names would find out."""
+KEY_VARIABLE = "storm_key"
+HIT_NOBODY_ELSE = "array_length(seen_ids) = array_length(group_ids)"
+_KEY = f"getvariable('{KEY_VARIABLE}')"
+STORM_TOKEN = f"substr(sha256(concat({_KEY}, sha256(concat({_KEY}, storm_id)))), 1, 32)"
+MASKED = {
+    "quarantine": RowFilter(
+        ("cluster", "source", "log_epoch", "source_partition", "source_offset", "record_at", "reason")
+    ),
+    "admin_observations": RowFilter(
+        ("cluster", "observed_at", "source", "kind"), whole_if="kind IN ('end_offsets', 'topic', 'log_dirs')"
+    ),
+    "job_runs": RowFilter(
+        ("job", "run_id", "told_at", "started_at", "ended_at", "outcome", "part_of", "regroup_version", "host", "pid")
+    ),
+    "quality_results": RowFilter(
+        ("table_name", "checked_at", "rule", "version", "severity", "sentence", "passed", "rows_checked", "rows_failed")
+    ),
+    "limits_reached": RowFilter(("limit_name", "cluster", "reached_at", "allowed", "groups")),
+    "storms": RowFilter(
+        ("cluster", "scope", "started_at", "detected_at", "ended_at", "is_open", "groups", "lost_resource_seconds_min",
+         "lost_resource_seconds", "lost_resource_seconds_max"),
+        whole_if=HIT_NOBODY_ELSE,
+        instead={
+            "storm_id": f"CASE WHEN {HIT_NOBODY_ELSE} THEN storm_id ELSE {STORM_TOKEN} END",
+            "group_ids": "seen_ids",
+            "differences": f"CASE WHEN {HIT_NOBODY_ELSE} THEN differences ELSE [] END",
+        },
+    ),
+}  # fmt: skip
+"""Rows that may be about any group: a reader learns that they exist, and what is safe to say whomever they are about.
+A column that is not named here is hidden. Of a storm that also hit others: when it was, how many groups it hit and what
+it cost all of them.
+"""
+
+VARIABLE = "prefix_"
+"""How the variables are called that hold the prefixes, with a number after it."""
+
+
+def filtered_sql(name: str, columns: Collection[str], prefixes: int) -> str:
+    """The table for a reader of groups whose ids begin with one of so many prefixes, from the whole of it, which is
+    called `<name> whole`. A table that nothing is known of is empty.
+    """
+    whole = f'"{name} whole"'
+    if name in WHOLE:
+        return f"SELECT * FROM {whole}"
+    if prefixes and name == "storms":
+        mine = f"(SELECT *, list_filter(group_ids, lambda id: {_begins('id', prefixes)}) AS seen_ids FROM {whole})"
+        return f"SELECT {_masked(MASKED[name], columns)} FROM {mine} WHERE array_length(seen_ids) > 0"
+    if prefixes and name in MASKED:
+        return f"SELECT {_masked(MASKED[name], columns)} FROM {whole}"
+    if not prefixes or "group_id" not in columns:
+        return f"SELECT * FROM {whole} WHERE false"
+    # A mark without a group is about the whole cluster.
+    of_all = " OR group_id IS NULL" if name == "marks" else ""
+    return f"SELECT * FROM {whole} WHERE {_begins('group_id', prefixes)}{of_all}"
+
+
+def variables(prefixes: Sequence[str]) -> dict[str, str]:
+    """Values of the variables in `filtered_sql`."""
+    return {KEY_VARIABLE: STORM_KEY} | {f"{VARIABLE}{number}": prefix for number, prefix in enumerate(prefixes)}
+
+
+def filtered(
+    cursor: DuckDBPyConnection, name: str, whole: DuckDBPyRelation, prefixes: Sequence[str]
+) -> DuckDBPyRelation:
+    """`filtered_sql` of a relation of this cursor."""
+    for variable, value in variables(prefixes).items():
+        cursor.execute(f"SET VARIABLE {variable} = $value", {"value": value})
+    cursor.register(f"{name} whole", whole)
+    return cursor.sql(filtered_sql(name, whole.columns, len(prefixes)))
+
+
+def _begins(what: str, prefixes: int) -> str:
+    return " OR ".join(f"starts_with({what}, getvariable('{VARIABLE}{number}'))" for number in range(prefixes))
+
+
+def _masked(mask: RowFilter, columns: Collection[str]) -> str:
+    """What is selected of these columns."""
+    hidden = f"CASE WHEN {mask.whole_if} THEN {{0}} END"
+    said = {column: column if column in mask.shown else hidden.format(column) for column in columns} | {
+        column: expression for column, expression in mask.instead.items() if column in columns
+    }
+    return ", ".join(f"{expression} AS {column}" for column, expression in said.items())

@@ -1,0 +1,83 @@
+"""How far each source has been read, as `coverage` says: of the table only files that are new are read again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from deltalake import DeltaTable
+
+from dashboards.lake.lake import milliseconds
+from jobs.tables.as_of import opened
+from jobs.tables.delta_io import table_path
+from pipelines.arrow_types import schema_of
+from pipelines.bronze_batch import TOPIC
+from schemas.bronze import COVERAGE
+
+POLL = "poll"
+SOURCE = ["cluster", "source", "source_partition", "log_epoch"]
+
+
+@dataclass(slots=True)
+class Reached:
+    """One partition: its newest life, one past the last offset read or missed, and the newest record's time."""
+
+    log_epoch: int
+    upto: int
+    newest_ms: int | None
+
+
+@dataclass(slots=True)
+class CoverageReader:
+    """What files of one warehouse's `coverage` have told so far; rows of it never change, so none is read twice."""
+
+    _files: set[str] = field(default_factory=set)
+    _reached: dict[tuple[str, str, int], Reached] = field(default_factory=dict)
+
+    def look(self, warehouse: Path) -> None:
+        """Take in what is new; a table that is not there tells nothing."""
+        if not DeltaTable.is_deltatable(table_path(warehouse, COVERAGE)):
+            return
+        standing = set(opened(warehouse, COVERAGE).file_uris())
+        if not self._files & standing:
+            # Another table, or the same in other files: from the start.
+            self._files, self._reached = set(), {}
+        self._take(sorted(standing - self._files))
+        self._files = standing
+
+    def clusters(self) -> set[str]:
+        """Those whose `__consumer_offsets` was read."""
+        return {cluster for cluster, source, _ in self._reached if source == TOPIC}
+
+    def of_offsets(self, cluster: str) -> dict[int, Reached]:
+        """By partition of `__consumer_offsets`."""
+        return {p: reached for (of, source, p), reached in self._reached.items() if (of, source) == (cluster, TOPIC)}
+
+    def polled_until(self, cluster: str) -> int | None:
+        found = (r.newest_ms for (of, source, _), r in self._reached.items() if (of, source) == (cluster, POLL))
+        return max((at for at in found if at is not None), default=None)
+
+    def _take(self, paths: list[str]) -> None:
+        if not paths:
+            return
+        schema = schema_of(COVERAGE)
+        columns = [*SOURCE, "to_offset", "to_at", "is_gap"]
+        found = milliseconds(ds.dataset(paths, schema=schema, format="parquet").to_table(columns=columns))
+        read_at = pc.if_else(found["is_gap"], pa.scalar(None, pa.int64()), found["to_at"])
+        spans = found.append_column("read_at", read_at).group_by(SOURCE)
+        for row in spans.aggregate([("to_offset", "max"), ("read_at", "max")]).to_pylist():
+            place = row["cluster"], row["source"], row["source_partition"]
+            new = Reached(log_epoch=row["log_epoch"], upto=row["to_offset_max"], newest_ms=row["read_at_max"])
+            self._reached[place] = _later(self._reached.get(place), new)
+
+
+def _later(known: Reached | None, new: Reached) -> Reached:
+    if known is None or new.log_epoch > known.log_epoch:
+        return new
+    if new.log_epoch == known.log_epoch:
+        known.upto = max(known.upto, new.upto)
+        known.newest_ms = max((at for at in (known.newest_ms, new.newest_ms) if at is not None), default=None)
+    return known

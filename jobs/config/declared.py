@@ -1,0 +1,169 @@
+"""Values as a person stated them, in the file or the environment: typed, resolved, or refused in a sentence."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any, get_type_hints
+
+from jobs.config.errors import UserError
+
+LONGEST_SHOWN = 100
+LONGEST_SECRET = 65_536
+LONGEST_TEXT = 1_000
+MOST = 2**31 - 1
+PORTS = (0, 65_535)
+LIMITS = {
+    "port": PORTS,
+    "metrics_port": PORTS,
+    "cores": (1, 1_024),
+    "capture_mb": (1, 1_000_000),
+    "max_offsets_per_trigger": (1, MOST),
+}
+"""Least and highest value of a number; of every other 0 and `MOST`."""
+
+
+@cache
+def hints_of(kind: type) -> dict[str, Any]:
+    """Return the types of a class's fields; to evaluate them takes a millisecond."""
+    return get_type_hints(kind)
+
+
+def all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, Any]:
+    """Every value as the field of `kind` wants it.
+
+    Raises:
+        UserError: one is of another type.
+    """
+    hints = hints_of(kind)
+    return {key: typed(f"{key} in {place}", value, hints[key]) for key, value in stated.items()}
+
+
+def typed(key: str, value: Any, wanted: Any) -> Any:
+    """Return the value as the setting's type: the file has types, the environment only text.
+
+    Raises:
+        UserError: it is of another type, out of range, or text that UTF-8 cannot hold.
+    """
+    if wanted is Path:
+        return _path(key, value)
+    if wanted is bool:
+        if isinstance(value, bool):
+            return value
+        raise UserError(f"The setting {key} must be true or false, but is {quoted_value(value)}.")
+    if wanted is str:
+        return text(f"The setting {key}", value)
+    kind = float if wanted is float else int
+    try:
+        # `int` would cut a fraction off without a word.
+        is_cut = isinstance(value, float) and kind(value) != value
+        number = None if is_cut else kind(value)
+    except (TypeError, ValueError, OverflowError):
+        number = None
+    if number is None or isinstance(value, bool):
+        raise UserError(f"The setting {key} must be {kind.__name__}, but is {quoted_value(value)}.")
+    least, most = LIMITS.get(key.partition(" ")[0], (0, MOST))
+    if not least <= number <= most:
+        raise UserError(
+            f"The setting {key} must be {kind.__name__} from {least} to {most}, but is {quoted_value(value)}."
+        )
+    return number
+
+
+def text(what: str, value: Any, longest: int = LONGEST_TEXT) -> str:
+    """Return the value if it is text of at most `longest` characters, without NUL, that UTF-8 can hold.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not isinstance(value, str):
+        raise UserError(f'{what} must be str (text in "quotes"), but is {quoted_value(value)}.')
+    if "\0" in value or (longest == LONGEST_TEXT and "\n" in value) or not _is_utf8(value):
+        raise UserError(f"{what} holds a character that is no text: write it anew.")
+    if len(value) > longest:
+        raise UserError(f"{what} has more than {longest:,} characters: shorten it.")
+    return value
+
+
+def quoted_value(value: Any) -> str:
+    """Return a value as a message may quote it; a table or list only by its kind, since it may be deep or long."""
+    if isinstance(value, dict | list):
+        return "a table" if isinstance(value, dict) else "a list"
+    return repr(value if not isinstance(value, str) else value[:LONGEST_SHOWN])
+
+
+def table(what: str, value: Any) -> dict[str, Any]:
+    """Return the value if it is a table.
+
+    Raises:
+        UserError: it is not.
+    """
+    if not isinstance(value, dict):
+        raise UserError(f"{what} must be a table: write [{what}] on a line of its own.")
+    return value
+
+
+def _is_utf8(value: str) -> bool:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _path(key: str, value: Any) -> Path:
+    try:
+        return Path(text(f"The setting {key}", str(value) if isinstance(value, Path) else value)).expanduser()
+    except RuntimeError:
+        raise UserError(
+            f"The setting {key} names the home of a user who does not exist: {quoted_value(value)}."
+        ) from None
+
+
+def refuse_unknown(stated: Mapping[str, Any], known: set[str], place: str) -> None:
+    """Name an unknown key with the nearest valid one."""
+    for each in stated:
+        if each not in known:
+            key = each[:LONGEST_SHOWN]
+            near = get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}."
+            raise UserError(f"Unknown setting {key!r} in {place}: {hint}")
+
+
+def secret(what: str, value: str) -> str:
+    """What `env:NAME` or `file:PATH` refers to; any other value as it is. Never print or store what this returns.
+
+    Raises:
+        UserError: the value or what it refers to is missing, blank or no text: an empty secret would protect nothing.
+            An empty `value` itself stands for a setting that was not made.
+    """
+    found = _referred(what, value)
+    try:
+        found.encode()
+    except UnicodeEncodeError:
+        raise UserError(f"{what} is no text in UTF-8: write env:NAME or file:PATH of one that is.") from None
+    if value.strip() and not found.strip():
+        raise UserError(f"{what} refers to nothing: {value} is empty, put a secret there.")
+    if value and not value.strip():
+        raise UserError(f"{what} is blank: write env:NAME or file:PATH.")
+    return found
+
+
+def _referred(what: str, value: str) -> str:
+    kind, _, reference = value.partition(":")
+    if kind == "env":
+        if reference not in os.environ:
+            raise UserError(f"{what} refers to the environment variable {reference}, which is not set.")
+        return os.environ[reference]
+    if kind == "file":
+        try:
+            with Path(reference).open(encoding="utf-8") as file:
+                return file.read(LONGEST_SECRET).strip()
+        except OSError as error:
+            raise UserError(f"{what} refers to the file {reference}: {error.strerror}.") from None
+        except ValueError:
+            raise UserError(f"{what} refers to the file {reference}, which holds no text in UTF-8.") from None
+    return value

@@ -1,0 +1,104 @@
+"""Gold beside the batches of `up`: in parts, with rests between them, so that no batch waits long for either core.
+
+Replaying what a lively group did takes longer than it does to happen, with many of them for hours. So each part is as
+many groups as take some seconds, and it takes the time that batches leave, at least a quarter. Advice, which replays,
+is made apart: health and diagnoses take a hundredth of its time, and do not wait for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import SparkSession
+
+from jobs.config.settings import Settings
+from jobs.gold.analyze_part import Part, analyze_part
+from jobs.gold.replaying import Replaying
+from jobs.processes.worker_thread import WorkerThread
+from jobs.spark.spark import for_few_rows
+from jobs.tables.delta_io import table_path
+from jobs.tables.transactions import is_local
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH
+from schemas.silver import GENERATIONS
+from schemas.tables import Table
+
+PART_S = 5.0
+"""What a part is meant to take."""
+
+LEAST_SHARE = 0.25
+"""Of the time, as long as groups wait to be analysed, however busy batches are."""
+
+FIRST, MOST = 1, 500
+"""Groups of a part."""
+
+QUICK, SLOW = (GROUP_HEALTH, DIAGNOSES), (ADVICE,)
+"""Tables whose rows of a group are made at once."""
+
+
+@dataclass(slots=True)
+class Building:
+    """Held by whatever writes silver, one at a time; `seconds` it was in all."""
+
+    seconds: float = 0.0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _since: float = 0.0
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._since = time.monotonic()
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.monotonic() - self._since
+        self._lock.release()
+
+
+@dataclass(slots=True, kw_only=True)
+class AnalysisThread(WorkerThread):
+    """A thread that makes rows of `tables`, in a process `nicer` than this one; `building` is held while it is chosen
+    what of silver is read.
+    """
+
+    spark: SparkSession
+    settings: Settings
+    building: Building
+    tables: Sequence[Table]
+    nicer: int
+
+    def go_on(self, stopped: threading.Event) -> None:
+        spark = for_few_rows(self.spark, tasks=1)
+        with Replaying(nicer=self.nicer) as replaying:
+            is_here = is_local(table_path(self.settings.warehouse, GENERATIONS))
+            self._in_parts(stopped, spark, replaying if is_here else None)
+
+    def _in_parts(self, stopped: threading.Event, spark: SparkSession, replaying: Replaying | None) -> None:
+        most, rest = FIRST, self.settings.analyze_seconds / 2
+        at, built = time.monotonic(), self.building.seconds
+        while not stopped.wait(rest):
+            began = time.monotonic()
+            part = analyze_part(
+                spark,
+                self.settings,
+                tables=self.tables,
+                most=most,
+                reading=self.building,
+                replaying=replaying,
+                with_storms=False,
+            )
+            ended = time.monotonic()
+            busy = (self.building.seconds - built) / (ended - at)
+            at, built = ended, self.building.seconds
+            most, rest = next_part_size(part, ended - began), pause(ended - began, busy)
+            rest = rest if part.left else max(self.settings.analyze_seconds, rest)
+
+
+def next_part_size(part: Part, took: float) -> int:
+    """How many groups the next part of the same tables is."""
+    return min(MOST, max(1, round(part.analysed * PART_S / took))) if part.analysed else FIRST
+
+
+def pause(took: float, busy: float) -> float:
+    """Seconds to rest after a part that `took` so many, where silver was being written `busy` of the time."""
+    return took / max(LEAST_SHARE, 1 - busy) - took

@@ -1,0 +1,114 @@
+"""Records that were read before and can be read better now: those in quarantine that a newer decoder reads, and those
+whose assignments a smaller `max_resources` kept closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from jobs.tables.delta_io import read, table_path
+from jobs.tables.transactions import table_lock
+from pipelines.arrow_types import row_type
+from pipelines.bronze_batch import TOPIC, Records, bronze, stored_body
+from pipelines.decoding.record_decoding import Decoded, Quarantined, decode_record
+from pipelines.decoding.source_record import SourceRecord
+from pipelines.limits import Limits
+from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
+from schemas.states import QuarantineReason
+
+CLOSED = f'"reason":"{QuarantineReason.OVERSIZED}"'
+"""In the body of a record: a blob that `member_blobs.closed_if_too_large` did not open."""
+
+PLACE = ("cluster", "log_epoch", "source_partition")
+NUMBERS = (*PLACE[1:], "source_offset")
+OFFSET = {COORDINATOR_RECORDS: "source_offset", OFFSET_COMMITS: "first_offset"}
+
+
+def requeue(spark: SparkSession, warehouse: Path) -> int:
+    """Append what can be read now to its table and take it out of quarantine; returns how many records.
+
+    Repeated after a crash, it appends nothing twice. Commits come out as runs of one: what was folded around them was
+    cut where they are.
+    """
+    kept = read(spark, warehouse, QUARANTINE).where(F.col("source") == TOPIC).toArrow()
+    readable = list(_readable(kept))
+    if not readable:
+        return 0
+    for table, offset in OFFSET.items():
+        rows = pa.concat_arrays([found[table.name] for found in readable])
+        if not len(rows):
+            continue
+        place = [*PLACE, offset]
+        new = spark.createDataFrame(pa.Table.from_struct_array(rows.cast(row_type(table))))
+        fresh = new.join(read(spark, warehouse, table).select(*place), place, "left_anti").select(*table.names)
+        path = table_path(warehouse, table)
+        with table_lock(path, alone=True):
+            fresh.write.format("delta").mode("append").save(path)
+    _forget(spark, warehouse, pa.concat_arrays([found["place"] for found in readable]))
+    return len(readable)
+
+
+def reopen(spark: SparkSession, warehouse: Path, limits: Limits) -> int:
+    """Decode the records again whose assignments were too large, and replace the bodies of those that are not too large
+    under `limits`; returns how many.
+    """
+    place = ", ".join(f"{name} {kind}" for name, kind in (("cluster", "STRING"), *((n, "BIGINT") for n in NUMBERS)))
+    closed = read(spark, warehouse, COORDINATOR_RECORDS).where(F.col("body").contains(CLOSED))
+    raw = closed.select("cluster", *(F.col(name).cast("BIGINT") for name in NUMBERS), "raw_key", "raw_value", "body")
+    opened = raw.mapInArrow(partial(_opened, limits.resources), f"{place}, body STRING").persist()
+    try:
+        count = opened.count()
+        if count:
+            same = " AND ".join(f"r.{name} = o.{name}" for name in (*PLACE, "source_offset"))
+            path = table_path(warehouse, COORDINATOR_RECORDS)
+            with table_lock(path, alone=True):
+                merge = DeltaTable.forPath(spark, path).alias("r").merge(opened.alias("o"), same)
+                merge.whenMatchedUpdate(set={"body": "o.body"}).execute()
+        return count
+    finally:
+        opened.unpersist()
+
+
+def _opened(max_resources: int, given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in given:
+        rows = []
+        for row in batch.to_pylist():
+            decoded = decode_record(row.pop("raw_key"), row.pop("raw_value"), max_resources)
+            if isinstance(decoded, Decoded) and (body := stored_body(decoded)) != row["body"]:
+                rows.append(row | {"body": body})
+        kept = [field for field in batch.schema if not field.name.startswith("raw_")]
+        yield pa.RecordBatch.from_pylist(rows, schema=pa.schema(kept))
+
+
+def _forget(spark: SparkSession, warehouse: Path, places: pa.StructArray) -> None:
+    done = spark.createDataFrame(pa.Table.from_struct_array(places))
+    same = " AND ".join(f"q.{name} = d.{name}" for name in (*PLACE, "source_offset"))
+    path = table_path(warehouse, QUARANTINE)
+    with table_lock(path, alone=True):
+        target = DeltaTable.forPath(spark, path).alias("q")
+        target.merge(done.alias("d"), f"q.source = '{TOPIC}' AND {same}").whenMatchedDelete().execute()
+
+
+def _readable(kept: pa.Table) -> Iterator[dict[str, pa.StructArray]]:
+    """Of each record that can be read its rows by table name, and its `place`."""
+    for row in kept.to_pylist():
+        if isinstance(decode_record(row["raw_key"], row["raw_value"]), Quarantined):
+            continue
+        place = {name: row[name] for name in (*PLACE, "source_offset")}
+        kind = pa.struct([(name, row_type(QUARANTINE).field(name).type) for name in place])
+        yield bronze(_alone(row), cluster=row["cluster"]) | {"place": pa.array([place], kind)}
+
+
+def _alone(row: dict[str, Any]) -> Records:
+    at = row["record_at"]
+    timestamp_ms = -1 if at is None else round(at.timestamp() * 1000)
+    record = SourceRecord(row["source_partition"], row["source_offset"], timestamp_ms, row["raw_key"], row["raw_value"])
+    return Records.of([record], row["log_epoch"])

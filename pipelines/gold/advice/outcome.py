@@ -1,0 +1,119 @@
+"""Whether a change that the records show did what it was to do: before and after, absence for absence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.gold.advice.replay import Policy
+from pipelines.gold.churn import Churn, churn
+from pipelines.gold.memberships import Silver, number
+from pipelines.gold.window import window
+from schemas.rows import AdviceOfGroup, GenerationMemberRow, GenerationRow
+from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, RebalanceMode
+from schemas.written import amount
+
+ENOUGH = 3
+"""Absences on either side before a verdict."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """A change of how the group is run, and how it went: `saved` is resource-seconds over the absences since, against
+    what as many cost before; None while there are too few.
+    """
+
+    action: AdviceAction
+    status: AdviceStatus
+    saved: float | None
+
+
+def policies(silver: Silver) -> list[tuple[GenerationRow, Policy]]:
+    """Each generation that had members, with how the group was run in it."""
+    members: dict[tuple[int, int], list[GenerationMemberRow]] = {}
+    for row in silver["generation_members"]:
+        members.setdefault(number(row), []).append(row)
+    out: list[tuple[GenerationRow, Policy]] = []
+    for g in sorted(silver["generations"], key=number):
+        mine = members.get(number(g))
+        if g["is_empty"] or not mine:
+            continue
+        is_cooperative = g["rebalance_mode"] == RebalanceMode.COOPERATIVE
+        if g["rebalance_mode"] in (None, RebalanceMode.UNKNOWN) and out and out[-1][0]["assignor"] == g["assignor"]:
+            # One generation alone does not tell what members give up.
+            is_cooperative = out[-1][1].is_cooperative
+        is_static = all(m["group_instance_id"] for m in mine)
+        is_consumer_protocol = g["group_protocol"] == GroupProtocol.CONSUMER
+        policy = Policy(
+            is_consumer_protocol=is_consumer_protocol,
+            is_cooperative=is_cooperative and not is_consumer_protocol,
+            is_static=is_static,
+        )
+        out.append((g, policy))
+    return out
+
+
+def policy_in_force(silver: Silver) -> tuple[Policy, int | None]:
+    """The policy of the newest generation, and since which instant, where another was in force before in the rows."""
+    known = policies(silver)
+    if not known:
+        return Policy(), None
+    newest = known[-1][1]
+    for (_, before), (g, _) in zip(reversed(known[:-1]), reversed(known), strict=False):
+        if before != newest and not _only_unknown(known, before):
+            return newest, int(g["joined_at"])
+    return newest, None
+
+
+def _only_unknown(known: list[tuple[GenerationRow, Policy]], policy: Policy) -> bool:
+    """Generations whose mode nothing shows, as a group's first, are no policy of their own."""
+    return all(g["rebalance_mode"] in (None, RebalanceMode.UNKNOWN) for g, p in known if p == policy)
+
+
+def trial(silver: Silver, since_ms: int, after: Churn | None, quiet_ms: int) -> Trial | None:
+    """How the change at `since_ms` went; None where it is none that advice knows."""
+    earlier = window(silver, 0, since_ms)
+    found = policies(earlier)
+    action = _action(found[-1][1], policy_in_force(silver)[0]) if found else None
+    if action is None:
+        return None
+    before = churn(earlier, quiet_ms)
+    if before is None or after is None or min(_absences(before), _absences(after)) < ENOUGH:
+        return Trial(action=action, status=AdviceStatus.TRIED, saved=None)
+    expected = before.lost_ms / _absences(before) * _absences(after)
+    saved = (expected - after.lost_ms) / 1000
+    return Trial(action=action, status=AdviceStatus.VERIFIED if saved > 0 else AdviceStatus.REFUTED, saved=saved)
+
+
+def _absences(found: Churn) -> int:
+    """Those that ended: the others cost nothing yet."""
+    return sum(o.back_at is not None for o in found.outages)
+
+
+def _action(before: Policy, after: Policy) -> AdviceAction | None:
+    if after.is_consumer_protocol and before != after:
+        return AdviceAction.CONSUMER_PROTOCOL_STATIC if after.is_static else AdviceAction.CONSUMER_PROTOCOL
+    if after.is_static and not before.is_static:
+        return AdviceAction.STATIC_MEMBERSHIP
+    if after.is_cooperative and not before.is_cooperative:
+        return AdviceAction.COOPERATIVE_ASSIGNOR
+    return None
+
+
+def with_outcome(of: Trial, row: AdviceOfGroup, *, rank: int) -> AdviceOfGroup:
+    """Return the row of an action that is in force, from a row that recommends nothing."""
+    if of.saved is None:
+        text = "It is in force; too few absences since tell whether it helps."
+    else:
+        verdict = "saved" if of.saved > 0 else "cost"
+        text = (
+            f"It is in force, and {verdict} {amount(abs(of.saved))} resource-seconds against as many earlier absences."
+        )
+    return {
+        **row,
+        "action": of.action.value,
+        "is_recommended": False,
+        "rank": rank,
+        "status": of.status.value,
+        "saving_measured": of.saved,
+        "explanation": text,
+    }

@@ -1,0 +1,141 @@
+"""Fleet storms: groups that begin to shake within a minute of each other, more of them than chance brings together."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+
+from pipelines.gold.storms.disturbances import WINDOW_MS, Disturbance
+from pipelines.gold.storms.poisson import least_events
+from pipelines.gold.storms.storms import CALM_MS, Storm
+from schemas.states import StormScope
+from schemas.thresholds import DAY_MS, HOUR_MS, MINUTE_MS
+
+LEAST = 3
+TOGETHER_MS = MINUTE_MS
+BASELINE_MS = DAY_MS
+SPARED_HOURS = 2
+ODDS_PER_DAY = 1 / 200
+"""A cluster has many groups: chance alone may call for somebody once in two hundred days."""
+
+USUAL_PER_GROUP = 0.1
+"""Onsets of one group a day that are taken for usual, with the weight of an hour, before history says otherwise."""
+
+
+def cluster_storms(
+    cluster: str, shakes: Iterable[Disturbance], first_seen_at: Iterable[int], *, since_ms: int = 0
+) -> list[Storm]:
+    """Storms of several groups that begin at `since_ms` or later, in order.
+
+    Args:
+        cluster: its name.
+        shakes: of all groups; from a day before `since_ms`.
+        first_seen_at: when the history of each group begins, of those that were never shaken too.
+        since_ms: an instant at which no storm of the fleet lasted.
+    """
+    ordered = sorted(shakes, key=_time)
+    onsets = _onsets(ordered)
+    times = [s.at for s in onsets]
+    moved = [s.at for s in onsets if s.is_coordinator]
+    seen = sorted(first_seen_at)
+    out: list[Storm] = []
+    free, last_onset = 0, 0
+    for at, shake in enumerate(onsets):
+        while times[free] <= shake.at - TOGETHER_MS:
+            free += 1
+        together = onsets[free : at + 1]
+        if len(together) < LEAST or together[0].at < since_ms:
+            continue
+        usual, enough = _enough(times, seen, shake.at)
+        if len(together) < enough:
+            # Where the log names a new coordinator, only other failovers are chance.
+            usual, enough = _enough(moved, seen, shake.at)
+            if sum(s.is_coordinator for s in together) < enough:
+                continue
+        if out and _goes_on(out[-1], last_onset, together[0].at, ordered):
+            out[-1].group_ids |= {s.group_id for s in together}
+        else:
+            out.append(_storm(cluster, together, enough, usual))
+        last_onset = shake.at
+    if out:
+        _follow(out[-1], ordered)
+    return out
+
+
+def _enough(times: Sequence[int], seen: Sequence[int], at: int) -> tuple[float, int]:
+    usual = _per_day(times, seen, at - TOGETHER_MS)
+    return usual, least_events(usual, TOGETHER_MS, least=LEAST, odds_per_day=ODDS_PER_DAY)
+
+
+def _goes_on(storm: Storm, last_onset: int, at: int, ordered: Sequence[Disturbance]) -> bool:
+    if at - last_onset <= CALM_MS:
+        return True
+    _follow(storm, ordered)
+    return at - storm.last_at <= CALM_MS
+
+
+def _storm(cluster: str, together: Sequence[Disturbance], enough: int, usual: float) -> Storm:
+    known = max(s.known_at for s in together)
+    return Storm(
+        cluster=cluster,
+        scope=StormScope.FLEET,
+        shakes=list(together),
+        detected_at=known,
+        last_at=known,
+        needed=enough,
+        window_ms=TOGETHER_MS,
+        expected_per_day=usual,
+        group_ids={s.group_id for s in together},
+        first_group=together[0].group_id,
+    )
+
+
+def _follow(storm: Storm, ordered: Sequence[Disturbance]) -> None:
+    """All shakes of its groups, for as long as at least three of them shake within a window."""
+    start = storm.started_at
+    storm.shakes = []
+    lately: deque[Disturbance] = deque()
+    shaken: Counter[str] = Counter()
+    for shake in ordered[bisect_left(ordered, start, key=lambda s: s.at) :]:
+        if shake.group_id not in storm.group_ids:
+            continue
+        lately.append(shake)
+        shaken[shake.group_id] += 1
+        while lately[0].at <= shake.at - WINDOW_MS:
+            calmer = lately.popleft().group_id
+            shaken[calmer] -= 1
+            if not shaken[calmer]:
+                del shaken[calmer]
+        if shake.at - start >= WINDOW_MS and len(shaken) < LEAST:
+            break
+        storm.add([shake])
+
+
+def _onsets(ordered: Sequence[Disturbance]) -> list[Disturbance]:
+    """Shakes of groups that had been calm: one that shakes all day takes part in no coincidence."""
+    last: dict[str, int] = {}
+    out = []
+    for shake in ordered:
+        if shake.at - last.get(shake.group_id, shake.at - WINDOW_MS) >= WINDOW_MS:
+            out.append(shake)
+        last[shake.group_id] = shake.at
+    return out
+
+
+def _per_day(times: Sequence[int], seen: Sequence[int], before: int) -> float:
+    """Onsets a day, of the whole cluster; without the two hours that had most, so that one storm does not hide the
+    next.
+    """
+    since = max(seen[0] if seen else 0, before - BASELINE_MS)
+    mine = times[bisect_left(times, since) : bisect_left(times, before)]
+    count, length = len(mine), max(0, before - since)
+    if length >= BASELINE_MS // 2:
+        busiest = Counter((at - since) // HOUR_MS for at in mine).most_common(SPARED_HOURS)
+        count, length = count - sum(n for _, n in busiest), length - SPARED_HOURS * HOUR_MS
+    usual = bisect_left(seen, before) * USUAL_PER_GROUP
+    return (count + usual * HOUR_MS / DAY_MS) / ((length + HOUR_MS) / DAY_MS)
+
+
+def _time(shake: Disturbance) -> tuple[int, int, str, int, str]:
+    return shake.at, shake.known_at, shake.group_id, shake.generation_id or -1, shake.who

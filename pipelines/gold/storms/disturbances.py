@@ -1,0 +1,295 @@
+"""Shakes of one group: rebalances that no deploy, scaling or follow-up explains, and losses that only explain
+themselves where the group is alone in them.
+
+A deploy restarts every instance once, or twice where it is rolled back; so two departures of an instance within an hour
+are explained, and as many as the others had, up to four deploys. Expired sessions are departures like others: that is
+how a killed process goes, and every Kafka Streams application of the classic protocol. What nobody plans: a poll that
+took too long, a rebalance that failed, a living process that the coordinator gave up.
+
+A shake says that something happened, not why: the cause of each rebalance is that of its diagnosis.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from pipelines.gold.event_memberships import Turn, Turns, turns
+from pipelines.gold.memberships import GONE, number
+from pipelines.gold.storms.departure_counts import DepartureCounts
+from pipelines.gold.storms.new_instances import NewInstances
+from schemas.rows import GenerationRow, GroupEventRow
+from schemas.states import Evidence, GroupEventKind, GroupProtocol, GroupType, RebalanceMode, Trigger
+from schemas.thresholds import (
+    CONVERGED,
+    DEFAULT_SESSION_MS,
+    FLAPS,
+    HOUR_MS,
+    LOOP,
+    MINUTE_MS,
+    SHORT_LIFE_MS,
+    failover_ms,
+)
+
+WINDOW_MS = 30 * MINUTE_MS
+"""Three polls of one member that exceed the default of five minutes, with what lies between them, fit in."""
+
+MEMORY_MS = HOUR_MS + WINDOW_MS
+"""So far back a group's rows are needed to judge its next rebalance."""
+
+FAILED = (Trigger.REJOIN_TIMEOUT, Trigger.SYNC_TIMEOUT, Trigger.ASSIGNMENT_FAILED)
+"""Never explained."""
+
+SELDOM = (
+    Trigger.LEADER_REJOINED,
+    Trigger.METADATA_CHANGED,
+    Trigger.SUBSCRIPTION_CHANGED,
+    Trigger.STATIC_MEMBER_CHANGED,
+    Trigger.ENFORCED,
+    Trigger.UNKNOWN,
+)
+"""The same members once more: explained as long as it is seldom."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disturbance:
+    """One rebalance, or one that failed. `at`: when it was set off; `known_at`: when the records told. `who` and
+    `client_host` name the instance, where one set it off. `is_explained`: no storm by itself, but a sign of one where
+    several groups have it at once. `is_coordinator`: the coordinator had just moved, or could not store the assignment.
+    `generation_id` is None for what happened within a generation, and for an attempt that has none.
+    """
+
+    group_id: str
+    at: int
+    known_at: int
+    incarnation: int = 0
+    generation_id: int | None = None
+    is_explained: bool = False
+    is_coordinator: bool = False
+    who: str = ""
+    client_host: str = ""
+    coordinator_id: int | None = None
+    evidence: Evidence = Evidence.OBSERVED
+
+
+@dataclass(slots=True, kw_only=True)
+class _Step:
+    """A generation with the events of its own, or an event of none; `first` is the place of its first event."""
+
+    g: GenerationRow | None
+    events: Sequence[GroupEventRow]
+    first: int = 0
+    is_last: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class _Group:
+    """What is known while a group's rows pass by in order of time."""
+
+    group_id: str
+    turns: Turns
+    counts: DepartureCounts = field(default_factory=DepartureCounts)
+    newcomers: NewInstances = field(default_factory=NewInstances)
+    rejoined: deque[int] = field(default_factory=deque)
+    follow_ups: int = 0
+    loaded_at: int | None = None
+
+
+def disturbances(
+    group_id: str, generations: Iterable[GenerationRow], events: Iterable[GroupEventRow]
+) -> list[Disturbance]:
+    """In order of `at`. Rows: those columns of `generations` and `group_events` that this module reads, instants in
+    milliseconds; from `MEMORY_MS` before the first instant that is asked for, in any order.
+    """
+    steps = _steps(generations, events)
+    group = _Group(group_id=group_id, turns=turns([(event, step.g) for step in steps for event in step.events]))
+    found: list[Disturbance] = []
+    for step in steps:
+        found += _loose(group, step) if step.g is None else _of_generation(group, step, step.g)
+    return sorted(found, key=lambda s: (s.at, s.known_at, s.incarnation, s.generation_id or -1, s.who))
+
+
+def _steps(generations: Iterable[GenerationRow], events: Iterable[GroupEventRow]) -> list[_Step]:
+    """In the order in which they count: what was told within a generation before the next one."""
+    ordered = sorted(generations, key=number)
+    stored: dict[tuple[int, int | None], int] = {number(g): max(g["joined_at"], g["synced_at"] or 0) for g in ordered}
+    of_generation: dict[tuple[int, int | None], list[GroupEventRow]] = defaultdict(list)
+    loose: deque[GroupEventRow] = deque()
+    for event in sorted(events, key=_order):
+        # What a static member does within a generation is told under that generation's number.
+        is_within = event["kind"] == GroupEventKind.STATIC_RETURNED or event["event_at"] > stored.get(
+            _generation(event), 0
+        )
+        if is_within:
+            loose.append(event)
+        else:
+            of_generation[_generation(event)].append(event)
+    steps: list[_Step] = []
+    for g in ordered:
+        while loose and loose[0]["event_at"] <= g["joined_at"]:
+            steps.append(_Step(g=None, events=(loose.popleft(),)))
+        steps.append(_Step(g=g, events=of_generation[number(g)]))
+    steps += [_Step(g=None, events=(event,), is_last=True) for event in loose]
+    first = 0
+    for step in steps:
+        step.first, first = first, first + len(step.events)
+    return steps
+
+
+def _generation(event: GroupEventRow) -> tuple[int, int | None]:
+    return event["incarnation"], event["generation_id"]
+
+
+def _order(event: GroupEventRow) -> tuple[int, bool, str, str]:
+    """Where only records tell, a departure and the arrival that follows it have one time."""
+    return event["event_at"], event["kind"] not in GONE, event["kind"], event["member_id"]
+
+
+def _loose(group: _Group, step: _Step) -> Iterator[Disturbance]:
+    """An event of no generation that was read. An attempt that another generation followed is counted with that."""
+    (event,) = step.events
+    kind, at = event["kind"], event["event_at"]
+    if kind == GroupEventKind.COORDINATOR_MOVED:
+        group.loaded_at = at
+    elif kind == GroupEventKind.FAILED_REBALANCE and (event["generation_id"] is None or step.is_last):
+        yield Disturbance(group_id=group.group_id, at=at, known_at=at, incarnation=event["incarnation"])
+    if (ended := group.turns.ended.get(step.first)) is not None:
+        group.counts.goes(ended)
+    if kind == GroupEventKind.STATIC_RETURNED:
+        yield from _returned(group, event, group.turns.begun[step.first])
+
+
+def _of_generation(group: _Group, step: _Step, g: GenerationRow) -> Iterator[Disturbance]:
+    """At most one shake that is not explained, however many members it took; else what may be a loss."""
+    found: list[Disturbance] = []
+    places = range(step.first, step.first + len(step.events))
+    comes = [e for place, e in zip(places, step.events, strict=True) if place in group.turns.begun]
+    goes = sum(place in group.turns.ended for place in places)
+    for place, event in zip(places, step.events, strict=True):
+        if (ended := group.turns.ended.get(place)) is not None:
+            found += _departure(group, g, event, ended, comes)
+        elif (begun := group.turns.begun.get(place)) is not None:
+            found += _arrival(group, g, event, begun)
+    if comes or goes:
+        group.follow_ups = 0
+    found += _rejoining(group, g, is_same=not comes and not goes)
+    found += _failed(group, g, step.events, len(comes) + goes)
+    if _is_failover(group, g, is_smaller=goes > 0):
+        found = [replace(s, is_coordinator=True) for s in found]
+        found.append(_shake(group, g, is_explained=True, is_coordinator=True))
+    if g["rebalance_mode"] == RebalanceMode.NONE:
+        # Nobody's work stops: members of a share group have nothing of their own, a registry's election moves none.
+        found = [s for s in found if s.is_explained]
+    serious = [s for s in found if not s.is_explained]
+    yield from serious[:1] or found[:1]
+
+
+def _departure(
+    group: _Group, g: GenerationRow, event: GroupEventRow, turn: Turn, comes: Sequence[GroupEventRow]
+) -> Iterator[Disturbance]:
+    at, one = event["event_at"], turn.membership
+    group.counts.goes(turn)
+    if one.how == GroupEventKind.POLL_TIMEOUT:
+        yield _shake(group, g, event, turn)
+        return
+    is_short = at - one.arrived_at <= SHORT_LIFE_MS and not turn.is_scaled
+    is_expiry = one.how == GroupEventKind.SESSION_EXPIRED
+    # Its next process was there before the coordinator missed it, or it had only just come: killed, not cut off.
+    is_killed = is_expiry and (
+        turn.is_followed or at - one.arrived_at < MINUTE_MS or any(e["event_at"] < at for e in comes)
+    )
+    is_newcomer = turn.before is None and is_short
+    group.newcomers.goes(
+        at, since=one.arrived_at, is_newcomer=is_newcomer, is_expiry=is_expiry, is_followed=turn.is_followed
+    )
+    if is_short and not (g["is_empty"] and not is_expiry):
+        repeats = group.counts.of(turn, at) > max(LOOP - 1, group.counts.deploys(turn, at, members=g["member_count"]))
+        if repeats or group.newcomers.is_one_too_many(at):
+            yield _shake(group, g, event, turn)
+            return
+    is_streams = g["group_type"] == GroupType.STREAMS and g["group_protocol"] == GroupProtocol.CLASSIC
+    if is_expiry and not is_killed and not is_streams:
+        yield _shake(group, g, event, turn, is_explained=True)
+
+
+def _arrival(group: _Group, g: GenerationRow, event: GroupEventRow, turn: Turn) -> Iterator[Disturbance]:
+    """A process that the coordinator had given up, but that lives, is back: that is nobody's plan."""
+    before = turn.before
+    group.newcomers.comes(event["event_at"], is_fresh=before is None)
+    if before is not None and turn.is_itself and before.how == GroupEventKind.SESSION_EXPIRED:
+        yield _shake(group, g, event, turn)
+
+
+def _returned(group: _Group, event: GroupEventRow, turn: Turn) -> Iterator[Disturbance]:
+    """Static members restart without a rebalance, and stop what they own each time."""
+    at = event["event_at"]
+    if group.counts.of(turn, at) > max(LOOP - 1, group.counts.deploys(turn, at)):
+        yield Disturbance(
+            group_id=group.group_id,
+            at=at,
+            known_at=at,
+            incarnation=event["incarnation"],
+            who=turn.name,
+            client_host=turn.membership.client_host,
+        )
+
+
+def _rejoining(group: _Group, g: GenerationRow, *, is_same: bool) -> Iterator[Disturbance]:
+    """The same members came together again, or the coordinator or a client gave up."""
+    trigger = g["trigger"]
+    if trigger in FAILED:
+        yield _shake(group, g, is_coordinator=trigger == Trigger.ASSIGNMENT_FAILED)
+    elif is_same and trigger == Trigger.COOPERATIVE_FOLLOWUP:
+        group.follow_ups += 1
+        if group.follow_ups > CONVERGED:
+            yield _shake(group, g)
+    elif is_same and trigger in SELDOM and g["group_type"] != GroupType.CONNECT:
+        # Somebody who changes connectors changes many: each change is a rebalance.
+        at = g["joined_at"]
+        while group.rejoined and at - group.rejoined[0] >= WINDOW_MS:
+            group.rejoined.popleft()
+        group.rejoined.append(at)
+        if len(group.rejoined) >= FLAPS:
+            yield _shake(group, g)
+
+
+def _failed(group: _Group, g: GenerationRow, events: Sequence[GroupEventRow], moves: int) -> Iterator[Disturbance]:
+    """Rebalances that never completed: one for each that came or went may have been overtaken by the next."""
+    lines = sum(e["kind"] == GroupEventKind.FAILED_REBALANCE for e in events)
+    if max(g["skipped_generations"] or 0, lines) > moves:
+        yield _shake(group, g)
+
+
+def _is_failover(group: _Group, g: GenerationRow, *, is_smaller: bool) -> bool:
+    """A rebalance right after another broker took the group over; sessions are of unknown length here."""
+    if group.loaded_at is None or g["trigger"] == Trigger.FIRST_MEMBER:
+        return False
+    began: int = g["prepared_at"] if g["prepared_at"] is not None else g["joined_at"]
+    return 0 <= began - group.loaded_at <= failover_ms(DEFAULT_SESSION_MS if is_smaller else 0)
+
+
+def _shake(
+    group: _Group,
+    g: GenerationRow,
+    event: GroupEventRow | None = None,
+    turn: Turn | None = None,
+    *,
+    is_explained: bool = False,
+    is_coordinator: bool = False,
+) -> Disturbance:
+    at = g["joined_at"] if event is None else event["event_at"]
+    stored = g["synced_at"] if g["synced_at"] is not None else g["joined_at"]
+    return Disturbance(
+        group_id=group.group_id,
+        at=at,
+        known_at=max(at, stored),
+        incarnation=g["incarnation"],
+        generation_id=g["generation_id"],
+        is_explained=is_explained,
+        is_coordinator=is_coordinator,
+        who=turn.name if turn else "",
+        client_host=turn.membership.client_host if turn else "",
+        coordinator_id=g["coordinator_id"],
+        evidence=Evidence(event["evidence"] if event else g["trigger_evidence"]),
+    )

@@ -1,0 +1,112 @@
+"""Storms of a cluster from an instant on, given those that were found before it: what must be looked at again."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pipelines.gold.storms.cluster_storms import BASELINE_MS as FLEET_BASELINE_MS
+from pipelines.gold.storms.cluster_storms import cluster_storms
+from pipelines.gold.storms.disturbances import WINDOW_MS, Disturbance
+from pipelines.gold.storms.storms import BASELINE_MS, CALM_MS, Span, Storm, group_storms
+from schemas.rows import StormRow
+from schemas.states import StormScope
+
+
+@dataclass(kw_only=True)
+class StormScan:
+    """One look at a cluster. `stored` are its rows of `storms` so far, `since_ms` is from when on its shakes may have
+    changed. First `lately` is needed for the fleet, then `needed` for the groups; then `storms` replace `replaced`.
+    """
+
+    cluster: str
+    stored: Sequence[StormRow]
+    since_ms: int
+    first_seen_at: Mapping[str, int]
+    fleet: list[Storm] = field(default_factory=list)
+    _starts: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._rows: dict[str, list[StormRow]] = defaultdict(list)
+        for row in self.stored:
+            if row["scope"] == StormScope.GROUP:
+                self._rows[row["group_ids"][0]].append(row)
+        self._fleet_rows = [row for row in self.stored if row["scope"] == StormScope.FLEET]
+        self.fleet_since = _calm(self.since_ms, self._fleet_rows)
+
+    @property
+    def lately(self) -> int:
+        """From when on shakes of all groups are needed."""
+        return self.fleet_since - FLEET_BASELINE_MS - WINDOW_MS
+
+    @property
+    def kept(self) -> int:
+        """From when on shakes will be needed another time."""
+        return min([self.lately, *(self.needed(group) for group in self._rows)], default=self.lately)
+
+    def needed(self, group_id: str) -> int:
+        """From when on shakes of this group are needed."""
+        return self._since(group_id) - BASELINE_MS - WINDOW_MS
+
+    def shake_together(self, lately: Iterable[Disturbance]) -> None:
+        """Find the storms of the fleet."""
+        self.fleet = cluster_storms(self.cluster, lately, self.first_seen_at.values(), since_ms=self.fleet_since)
+
+    def groups(self, lately: Iterable[Disturbance]) -> set[str]:
+        """Groups that may have a storm of their own, or no longer have one."""
+        shaken = {s.group_id for s in lately if s.at >= self.fleet_since - WINDOW_MS and not s.is_explained}
+        return shaken | {group for group, rows in self._rows.items() if any(self._is_replaced(row) for row in rows)}
+
+    def storms(self, of_groups: Mapping[str, Sequence[Disturbance]]) -> list[Storm]:
+        """All storms, given the shakes of `groups`."""
+        taken = self._taken()
+        alone = [
+            storm
+            for group, mine in sorted(of_groups.items())
+            for storm in group_storms(
+                self.cluster,
+                group,
+                mine,
+                first_seen_at=self.first_seen_at.get(group, 0),
+                since_ms=self._since(group),
+                taken=taken[group],
+            )
+        ]
+        return [*self.fleet, *alone]
+
+    @property
+    def replaced(self) -> list[StormRow]:
+        """Stored rows that were looked at again."""
+        return [row for row in self.stored if self._is_replaced(row)]
+
+    def _is_replaced(self, row: StormRow) -> bool:
+        is_fleet = row["scope"] == StormScope.FLEET
+        since = self.fleet_since if is_fleet else self._since(row["group_ids"][0])
+        return bool(row["started_at"] >= since)
+
+    def _since(self, group_id: str) -> int:
+        if group_id not in self._starts:
+            self._starts[group_id] = _calm(self.fleet_since, self._rows.get(group_id, []))
+        return self._starts[group_id]
+
+    def _taken(self) -> Mapping[str, Sequence[Span]]:
+        out: dict[str, list[Span]] = defaultdict(list)
+        for row in self._fleet_rows:
+            # Every row that is still open is replaced.
+            if not self._is_replaced(row) and (end := row["ended_at"]) is not None:
+                for group in row["group_ids"]:
+                    out[group].append((row["started_at"], end))
+        for storm in self.fleet:
+            for group in storm.group_ids:
+                out[group].append((storm.started_at, storm.last_at))
+        return out
+
+
+def _calm(since: int, rows: Sequence[StormRow]) -> int:
+    """The latest instant up to `since` at which none of these storms lasted."""
+    for row in sorted(rows, key=lambda row: row["started_at"], reverse=True):
+        end = row["ended_at"]
+        if row["started_at"] < since and (end is None or end + CALM_MS + WINDOW_MS >= since):
+            since = row["started_at"]
+    return since

@@ -1,0 +1,83 @@
+"""The timeline's glyphs of a modern group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pipelines.silver.coordinator_assigned.epochs import EpochHistory, Happening, What
+from pipelines.silver.coordinator_assigned.exits import Exit
+from pipelines.silver.coordinator_assigned.hand_overs import Exits
+from pipelines.silver.group_events import event_row
+from schemas.rows import GroupEventOfGroup
+from schemas.states import Evidence, GroupEventKind, Trigger
+
+KINDS = {
+    What.JOINED: GroupEventKind.JOINED,
+    What.PAUSED: GroupEventKind.LEFT,
+    What.RETURNED: GroupEventKind.STATIC_RETURNED,
+    What.CHANGED: GroupEventKind.SETTINGS_CHANGED,
+    What.CREATED: GroupEventKind.CREATED,
+    What.EMPTY: GroupEventKind.EMPTY,
+    What.DEAD: GroupEventKind.DEAD,
+    What.UPGRADED: GroupEventKind.UPGRADED,
+}
+EXITS = {
+    Trigger.MEMBER_LEFT: GroupEventKind.LEFT,
+    Trigger.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
+    # A consumer's rebalance timeout is its max.poll.interval.ms (KIP-62).
+    Trigger.POLL_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
+    Trigger.REJOIN_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
+    Trigger.SYNC_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
+}
+
+
+def epoch_events(course: EpochHistory, exits: Exits) -> Iterator[GroupEventOfGroup]:
+    for happening in course.happenings:
+        seat, position = happening.seat, happening.record.position
+        if happening.record.at is None:
+            continue
+        if happening.what == What.GONE and seat is not None:
+            yield _gone(happening, exits.get((position, seat.member_id)))
+        elif happening.is_by_then:
+            yield _row(happening, GroupEventKind.JOINED, Evidence.BOUNDED, "by then")
+        elif happening.what in KINDS:
+            yield _row(happening, KINDS[happening.what], Evidence.OBSERVED, _detail(happening))
+
+
+def _gone(happening: Happening, found: Exit | None) -> GroupEventOfGroup:
+    if found is None or (found.line is None and found.trigger == Trigger.UNKNOWN):
+        detail = "gone by then; whether it left or was expelled is not recorded"
+        return _row(happening, GroupEventKind.LEFT, Evidence.INFERRED, detail)
+    kind = EXITS.get(found.trigger, GroupEventKind.FENCED)
+    detail = (found.line["client_reason"] or found.line["reason"]) if found.line else "as its commits suggest"
+    if found.line is not None and found.evidence == Evidence.INFERRED:
+        detail = "left after being silent for its whole max.poll.interval.ms; the client gave no reason"
+    return _row(happening, kind, found.evidence, detail)
+
+
+def _detail(happening: Happening) -> str | None:
+    seat, before = happening.seat, happening.before
+    match happening.what:
+        case What.JOINED if seat is not None and seat.is_classic:
+            return "with the classic protocol"
+        case What.PAUSED:
+            return "static member, away for now: what it has is kept for it"
+        case What.RETURNED if before is not None:
+            return f"replaced {before.member_id}"
+        case What.CHANGED if seat is not None and before is not None:
+            if seat.assignor != before.assignor:
+                return f"assignor {before.assignor} -> {seat.assignor}"
+            return f"subscription of {len(before.topics)} -> {len(seat.topics)} topics"
+    return None
+
+
+def _row(happening: Happening, kind: GroupEventKind, evidence: Evidence, detail: str | None) -> GroupEventOfGroup:
+    return event_row(
+        happening.record.at or 0,
+        kind,
+        happening.incarnation,
+        evidence=evidence,
+        member=happening.seat,
+        generation=happening.number,
+        detail=detail,
+    )

@@ -1,0 +1,195 @@
+"""Rows of `generations` and `generation_members` for epochs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from pipelines.silver.coordinator_assigned.epochs import (
+    FIRST_EPOCHS,
+    NOTHING,
+    Epoch,
+    EpochMember,
+    Happening,
+    TargetAssignment,
+)
+from pipelines.silver.history import Event, Resource
+from pipelines.silver.member_rows import resources
+from pipelines.silver.phases import NEAR_MS
+from pipelines.silver.triggers import Cause
+from schemas.coordinator_log import EventKind
+from schemas.rows import GenerationMemberOfGroup, GenerationOfGroup
+from schemas.states import Evidence, GenerationOutcome, GroupProtocol, GroupType, RebalanceMode
+
+TYPES = {
+    GroupProtocol.CONSUMER: GroupType.CONSUMER,
+    GroupProtocol.STREAMS: GroupType.STREAMS,
+    GroupProtocol.SHARE: GroupType.SHARE,
+}
+
+
+def epoch_row(
+    epoch: Epoch, protocol: GroupProtocol, why: Cause, lines: EpochLines, moved: int | None
+) -> GenerationOfGroup:
+    """Return the row of `generations`; the bump is stated by its record, so it is the start as well."""
+    at, completed = epoch.joined_at, epoch.completed_at
+    length = None if completed is None else completed - at
+    slowest, waited = _slowest(epoch)
+    previous = epoch.previous
+    bumped = lines.bumped(epoch)
+    seats = _at_the_bump(epoch)
+    return {
+        "incarnation": epoch.incarnation,
+        "generation_id": epoch.number,
+        "joined_at": at,
+        "outcome": outcome(epoch),
+        "group_type": TYPES[protocol],
+        "group_protocol": protocol,
+        "protocol_type": protocol.value,
+        "assignor": assignor(epoch.seats.values()),
+        "rebalance_mode": RebalanceMode.NONE if protocol == GroupProtocol.SHARE else RebalanceMode.INCREMENTAL,
+        "leader_member_id": None,
+        "coordinator_id": bumped["broker_id"] if bumped else None,
+        "member_count": len(seats),
+        "static_member_count": sum(s.group_instance_id is not None for s in seats.values()),
+        "prepared_at": at,
+        "prepared_at_earliest": at,
+        "prepared_at_latest": at,
+        "synced_at": epoch.synced_at,
+        "completed_at": completed,
+        "join_ms": 0,
+        "sync_ms": None if epoch.synced_at is None else epoch.synced_at - at,
+        "rebalance_ms": length,
+        "rebalance_ms_min": length,
+        "rebalance_ms_max": length,
+        "trigger": why.trigger,
+        "trigger_evidence": why.evidence,
+        "trigger_member_id": why.member_id,
+        "trigger_reason": why.reason,
+        "client_reason": why.client_reason,
+        "slowest_member_id": slowest,
+        "slowest_waited_ms": waited,
+        "joined_member_ids": sorted(seats.keys() - epoch.before.keys()) if _knows_before(epoch) else None,
+        "left_member_ids": sorted(epoch.before.keys() - seats.keys()) if previous else None,
+        "resources_assigned": None if epoch.target is None and not epoch.is_empty else _count(epoch),
+        "resources_moved": moved,
+        "not_costed": None,
+        "resources_not_costed": None,
+        "missing_partitions": None,
+        # Each epoch is a record: a number that is missing was compacted away.
+        "skipped_generations": 0 if _follows(epoch) else None,
+        "is_empty": epoch.is_empty,
+        "evidence": Evidence.OBSERVED,
+        "log_epoch": epoch.position[0],
+        "source_partition": epoch.record.partition,
+        "source_offset": epoch.position[1],
+    }
+
+
+def outcome(epoch: Epoch) -> GenerationOutcome:
+    if epoch.is_empty:
+        return GenerationOutcome.EMPTY
+    if epoch.completed_at is not None:
+        return GenerationOutcome.COMPLETED
+    return GenerationOutcome.OPEN if epoch.overtaken_at is None else GenerationOutcome.OVERTAKEN
+
+
+def assignor(seats: Iterable[EpochMember]) -> str | None:
+    """What most members ask for; None where none does and the broker's default holds."""
+    asked = Counter(s.assignor for s in seats if s.assignor)
+    return min(asked, key=lambda name: (-asked[name], name)) if asked else None
+
+
+def _at_the_bump(epoch: Epoch) -> dict[str, EpochMember]:
+    return {m: s for m, s in epoch.seats.items() if m not in epoch.began}
+
+
+def _knows_before(epoch: Epoch) -> bool:
+    return epoch.previous is not None or epoch.number in FIRST_EPOCHS
+
+
+def _follows(epoch: Epoch) -> bool:
+    previous = epoch.previous
+    return epoch.number in FIRST_EPOCHS if previous is None else epoch.number == previous.number + 1
+
+
+def _count(epoch: Epoch) -> int:
+    """A share group hands the same partition to several."""
+    return len({r for given in (epoch.target or {}).values() for r in given.active})
+
+
+def _slowest(epoch: Epoch) -> tuple[str | None, int | None]:
+    """Whose reconciliation came last, and how long after the others'."""
+    reached = sorted(((at, m) for m, at in epoch.reconciled.items()), reverse=True)
+    if epoch.completed_at is None or len(reached) < 2 or reached[0][0] == reached[1][0]:
+        return None, None
+    return reached[0][1], reached[0][0] - max(reached[1][0], epoch.synced_at or 0)
+
+
+def member_rows(epoch: Epoch, until: int | None) -> list[GenerationMemberOfGroup]:
+    """Rows of `generation_members`."""
+    return [_member_row(epoch, seat, until) for _, seat in sorted(epoch.seats.items())]
+
+
+def _member_row(epoch: Epoch, seat: EpochMember, until: int | None) -> GenerationMemberOfGroup:
+    member_id = seat.member_id
+    stood = epoch.owned.get(member_id)
+    given = (epoch.target or {}).get(member_id, TargetAssignment()) if epoch.target is not None else None
+    topics = seat.topics | epoch.matched.get(seat.regex or "", frozenset())
+    is_new = member_id not in epoch.before or stood is None
+    return {
+        "incarnation": epoch.incarnation,
+        "generation_id": epoch.number,
+        "member_id": member_id,
+        "valid_from_at": epoch.began.get(member_id, epoch.joined_at),
+        "valid_to_at": epoch.ended.get(member_id, until),
+        "group_instance_id": seat.group_instance_id,
+        "client_id": seat.client_id,
+        "client_host": seat.client_host,
+        "session_timeout_ms": seat.session_timeout_ms,
+        "rebalance_timeout_ms": seat.rebalance_timeout_ms,
+        "is_leader": False,
+        "previous_generation_id": stood.epoch if stood is not None else (-1 if is_new else None),
+        "subscribed_topics": sorted(topics),
+        "owned": resources(stood.assigned if stood is not None else NOTHING),
+        "assigned": None if given is None else resources(given.active),
+        "standby": None if given is None else resources(given.standby),
+        "warmup": None if given is None else resources(given.warmup),
+        "connect_delay_ms": None,
+        "rejoined_at_earliest": None,
+        "rejoined_at_latest": None,
+        "reconciled_at": epoch.reconciled.get(member_id) if epoch.synced_at is not None else None,
+    }
+
+
+def moved(epoch: Epoch, last_owner: dict[Resource, str]) -> int | None:
+    """Resources whose target owner differs from the last one; None without a target. Updates `last_owner`."""
+    if epoch.target is None:
+        return 0 if epoch.is_empty else None
+    owners = epoch.owners
+    changed = sum(r in last_owner and last_owner[r] != owner for r, owner in owners.items())
+    last_owner.update(owners)
+    return changed
+
+
+def rename(last_owner: dict[Resource, str], returned: Happening) -> None:
+    """A static member's new process goes on with what the old one had."""
+    if returned.before is None or returned.seat is None:
+        return
+    for resource, owner in last_owner.items():
+        if owner == returned.before.member_id:
+            last_owner[resource] = returned.seat.member_id
+
+
+class EpochLines:
+    """Lines of bumps by epoch."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._bumps: dict[int, list[Event]] = {}
+        for event in events:
+            if event.kind == EventKind.EPOCH_BUMPED and event["generation_id"] is not None:
+                self._bumps.setdefault(event["generation_id"], []).append(event)
+
+    def bumped(self, epoch: Epoch) -> Event | None:
+        near = [e for e in self._bumps.get(epoch.number, ()) if abs(e.at - epoch.joined_at) <= NEAR_MS + e.precision]
+        return min(near, key=lambda e: abs(e.at - epoch.joined_at), default=None)

@@ -1,0 +1,66 @@
+"""Why an epoch was bumped: the records written with it say so, the coordinator's lines tell how a member went."""
+
+from __future__ import annotations
+
+from pipelines.silver.coordinator_assigned.epochs import FIRST_EPOCHS, Epoch, Happening, What
+from pipelines.silver.coordinator_assigned.hand_overs import Exits
+from pipelines.silver.triggers import Cause
+from schemas.states import Evidence, Trigger
+
+DIFFERENCES = (
+    (What.JOINED, Trigger.MEMBER_JOINED),
+    (What.RETURNED, Trigger.STATIC_MEMBER_CHANGED),
+    (What.CHANGED, Trigger.SUBSCRIPTION_CHANGED),
+    (What.REGEX, Trigger.SUBSCRIPTION_CHANGED),
+    (What.METADATA, Trigger.METADATA_CHANGED),
+)
+"""What the coordinator writes together with a bump, the first that applies."""
+
+
+def epoch_cause(epoch: Epoch, exits: Exits) -> Cause:
+    """`exits` say why each member that went was gone."""
+    by_kind: dict[What, list[Happening]] = {}
+    for happening in epoch.why:
+        by_kind.setdefault(happening.what, []).append(happening)
+    joined, gone = by_kind.get(What.JOINED, []), by_kind.get(What.GONE, [])
+    previous = epoch.previous
+    if previous is not None and previous.is_repeated:
+        return _observed(Trigger.UPGRADE, joined)
+    if previous is None and epoch.number not in FIRST_EPOCHS:
+        return Cause(trigger=Trigger.UNKNOWN, evidence=Evidence.INFERRED)
+    if _is_first(epoch):
+        return _observed(Trigger.FIRST_MEMBER, joined)
+    if gone:
+        return Cause(trigger=Trigger.UNKNOWN, evidence=Evidence.INFERRED) if joined else _departure(gone, exits)
+    for what, trigger in DIFFERENCES:
+        if what in by_kind:
+            return _observed(trigger, by_kind[what])
+    return Cause(trigger=Trigger.UNKNOWN, evidence=Evidence.INFERRED)
+
+
+def _is_first(epoch: Epoch) -> bool:
+    """The group was new or empty before."""
+    return bool(epoch.seats) and (epoch.previous is None or epoch.previous.is_empty)
+
+
+def _observed(trigger: Trigger, by: list[Happening]) -> Cause:
+    return Cause(trigger=trigger, evidence=Evidence.OBSERVED, member_id=_only(by))
+
+
+def _only(by: list[Happening]) -> str | None:
+    return by[0].seat.member_id if len(by) == 1 and by[0].seat is not None else None
+
+
+def _departure(gone: list[Happening], exits: Exits) -> Cause:
+    first = next(h for h in gone if h.seat is not None)
+    assert first.seat is not None
+    found = exits.get((first.record.position, first.seat.member_id))
+    if found is None:
+        return Cause(trigger=Trigger.UNKNOWN, evidence=Evidence.INFERRED, member_id=_only(gone))
+    return Cause(
+        trigger=found.trigger,
+        evidence=found.evidence,
+        member_id=_only(gone),
+        reason=found.line["reason"] if found.line else None,
+        client_reason=found.line["client_reason"] if found.line else None,
+    )

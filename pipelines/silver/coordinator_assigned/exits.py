@@ -1,0 +1,77 @@
+"""Why a member of a modern group is gone: the coordinator's line, else what its commits allow."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from pipelines.silver.coordinator_assigned.epochs import EpochMember
+from pipelines.silver.history import Event
+from pipelines.silver.phases import NEAR_MS
+from pipelines.silver.stops import HEARTBEAT_MS, POLL_TIMEOUT_TEXT, CommitActivity
+from schemas.coordinator_log import EventKind
+from schemas.states import Evidence, Trigger
+
+LEAVING = (EventKind.MEMBER_LEFT, EventKind.LEFT)
+DEPARTING = (*LEAVING, EventKind.MEMBER_FENCED, EventKind.REMOVED_NOT_REJOINED, EventKind.REMOVED_NOT_SYNCED)
+SHORTEST_SESSION_MS = 5_000
+"""Nobody sets group.consumer.session.timeout.ms (45 s) below a heartbeat interval, whose least default is 5 s."""
+ON_CLOSE_MS = 500
+"""A client commits on close and leaves at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exit:
+    """`line` is None where only the tombstone tells; `trigger` is UNKNOWN where nothing does."""
+
+    trigger: Trigger
+    evidence: Evidence
+    line: Event | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        """It expired, was expelled, or left because its poll took too long."""
+        return self.trigger not in (Trigger.MEMBER_LEFT, Trigger.UNKNOWN)
+
+
+class MemberLines:
+    """The lines of one group by the member they name."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._by_member: dict[str, list[Event]] = defaultdict(list)
+        for event in events:
+            if event.kind in DEPARTING and event["member_id"]:
+                self._by_member[event["member_id"]].append(event)
+
+    def departure(self, member_id: str, at: int) -> Event | None:
+        """The line of this very departure; the same id may have come and gone before."""
+        near = [e for e in self._by_member.get(member_id, ()) if e.at - NEAR_MS <= at <= e.until + NEAR_MS]
+        return min(near, key=lambda e: abs(e.at - at), default=None)
+
+
+def exit_of(seat: EpochMember, at: int, done: CommitActivity, line: Event | None) -> Exit:
+    """`at` is when the coordinator removed it."""
+    silent = None if done.last is None else at - (done.stopped or done.last)
+    slow = seat.rebalance_timeout_ms
+    was_slow = silent is not None and slow is not None and silent >= slow - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
+    if line is not None and line.kind in LEAVING:
+        if POLL_TIMEOUT_TEXT in (line["client_reason"] or ""):
+            return Exit(trigger=Trigger.POLL_TIMEOUT, evidence=Evidence.OBSERVED, line=line)
+        if was_slow:
+            return Exit(trigger=Trigger.POLL_TIMEOUT, evidence=Evidence.INFERRED, line=line)
+        return Exit(trigger=Trigger.MEMBER_LEFT, evidence=Evidence.OBSERVED, line=line)
+    if line is not None:
+        stated = Trigger(line["trigger"]) if line["trigger"] else Trigger.UNKNOWN
+        return Exit(trigger=stated, evidence=Evidence.OBSERVED, line=line)
+    return Exit(trigger=_by_silence(silent, done, was_slow=was_slow), evidence=Evidence.INFERRED)
+
+
+def _by_silence(silent: int | None, done: CommitActivity, *, was_slow: bool) -> Trigger:
+    """A silence as long as a poll may take tells nothing; a short one none of an expiry."""
+    if silent is None or was_slow:
+        return Trigger.UNKNOWN
+    interval = 0 if done.before is None or done.last is None else done.last - done.before
+    if silent <= ON_CLOSE_MS + interval:
+        return Trigger.MEMBER_LEFT
+    is_long = silent >= SHORTEST_SESSION_MS and silent >= 3 * interval
+    return Trigger.SESSION_EXPIRED if is_long else Trigger.UNKNOWN

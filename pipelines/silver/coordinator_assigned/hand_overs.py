@@ -1,0 +1,173 @@
+"""Stop-the-world windows of modern groups: from a revocation, departure or static absence until somebody has it again.
+
+The bounds are the records' own: what is revoked stops between the record that tells the member so and the one that
+shows it gone, what is handed out starts with the record that does so (`CurrentAssignmentBuilder.java`).
+"""
+
+from __future__ import annotations
+
+from pipelines.silver.coordinator_assigned.epochs import Assigned, Begun, Emptied, How, Move, Revoked
+from pipelines.silver.coordinator_assigned.exits import Exit, MemberLines, exit_of
+from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint
+from pipelines.silver.history import Point, Position, Resource
+from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, Stall
+from pipelines.silver.stops import APPEND_MS, CommitActivity, Stop, work_of
+from schemas.states import Evidence, StallCause, Trigger
+
+AT_ONCE_MS = 50
+"""A commit on close and the request that leaves the group follow each other within this."""
+
+Exits = dict[tuple[Position, str], Exit]
+
+
+def hand_overs(
+    moves: list[Move], rests: list[QuiescentPoint], ownership: Ownership, lines: MemberLines, end: Position
+) -> Exits:
+    """Adds the windows of one phase, which ends before `end`; returns why each member that went was gone.
+
+    Tells `rests` who had what.
+    """
+    exits: Exits = {}
+    later = iter(rests)
+    rest = next(later, None)
+    for move, until in zip(moves, _ends(moves, end), strict=True):
+        while rest is not None and rest.position <= move.record.position:
+            _hold(rest, ownership)
+            rest = next(later, None)
+        match move:
+            case Begun():
+                ownership.begin(move.incarnation)
+            case Emptied():
+                for stall in ownership.open.values():
+                    stall.cause = StallCause.NO_MEMBER
+            case Assigned():
+                _give(ownership, move, until)
+            case Revoked():
+                found = _take(ownership, move, lines)
+                if found is not None:
+                    exits[move.record.position, move.seat.member_id] = found
+    for each in filter(None, (rest, *later)):
+        _hold(each, ownership)
+    return exits
+
+
+def _hold(rest: QuiescentPoint, ownership: Ownership) -> None:
+    """Nothing stands still, and no commit to come is the first one after a stop."""
+    ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, rest)]
+    if not ownership.open and not ownership.resumed:
+        rest.held = dict(ownership.held)
+
+
+def _may_await(stall: Stall, rest: QuiescentPoint) -> bool:
+    """The time for a first commit is not over, and there is none of before the rest's end."""
+    first, since = stall.first_commit, stall.resumed_earliest
+    is_over = since is None or since + FIRST_COMMIT_MS < rest.next_at
+    return not is_over and (first is None or first.position >= rest.position)
+
+
+def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
+    """Of each Got, by resource: where it was taken or given elsewhere next."""
+    following: dict[Resource, Position] = {}
+    out: list[dict[Resource, Position]] = []
+    for move in reversed(moves):
+        out.append({r: following.get(r, end) for r in move.resources} if isinstance(move, Assigned) else {})
+        if isinstance(move, Assigned | Revoked):
+            following.update(dict.fromkeys(move.resources, move.record.position))
+    return out[::-1]
+
+
+def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:
+    at = move.record.at or 0
+    o.begin(move.incarnation)
+    got: dict[Resource, str] = {}
+    firsts: dict[Resource, Point] = {}
+    for resource in sorted(move.resources):
+        held = o.held.get(resource)
+        if held is not None and held.owner == move.member_id:
+            continue
+        if held is not None:
+            done = _work(o, [resource], move.record.position, at)
+            stop = Stop.within(done.surely, at, at, Evidence.INFERRED)
+            o.stop(resource, stop, StallCause.MOVED, move.record.position, move.incarnation, move.number)
+        got[resource] = move.member_id
+        first = o.commits.first(resource, move.record.position, ends[resource])
+        if first is not None and first.at <= at + FIRST_COMMIT_MS:
+            firsts[resource] = first
+    o.resumed += o.give(got, at, move.record.position, firsts, at + APPEND_MS, move.number)
+
+
+def _take(o: Ownership, move: Revoked, lines: MemberLines) -> Exit | None:
+    at = move.record.at or 0
+    owner = move.seat.member_id
+    mine = [r for r in sorted(move.resources) if r in o.held and o.held[r].owner == owner]
+    before = move.until.position if move.until is not None and move.how == How.REVOKED else move.record.position
+    done = _work(o, mine, before, at)
+    gone = None
+    if move.how == How.GONE:
+        gone = exit_of(move.seat, at, done, lines.departure(owner, at))
+        if move.seat.group_instance_id is not None:
+            _relabel(o, owner, gone)
+    stop, cause = _stop(move, done, gone)
+    for resource in mine:
+        o.stop(resource, stop, cause, move.record.position, move.incarnation, move.number, until=before)
+    return gone
+
+
+def _work(o: Ownership, mine: list[Resource], before: Position, at: int) -> CommitActivity:
+    held = [(r, o.held[r]) for r in mine]
+    segments = [s for r, h in held if (s := o.commits.segment(r, h.position, before))]
+    return work_of(segments, max((h.at for _, h in held), default=at))
+
+
+def _relabel(o: Ownership, owner: str, gone: Exit) -> None:
+    """A static member that was away and did not come back in time: the group waited for it in vain."""
+    if gone.trigger == Trigger.MEMBER_LEFT:
+        return
+    for stall in o.open.values():
+        if stall.owner == owner and stall.cause == StallCause.STATIC_RESTART:
+            stall.cause = StallCause.MEMBER_LOST
+
+
+def _stop(move: Revoked, done: CommitActivity, gone: Exit | None) -> tuple[Stop, StallCause]:
+    at = move.record.at or 0
+    match move.how:
+        case How.REVOKED:
+            return _revoked(move, done, at)
+        case How.REPLACED:
+            last = done.stopped if done.last is not None else (done.since + at) // 2
+            return Stop.within(done.surely, at, last or at, Evidence.INFERRED), StallCause.STATIC_RESTART
+        case How.PAUSED:
+            return _politely(done, at), StallCause.STATIC_RESTART
+        case How.REJOINED:
+            return _politely(done, at), StallCause.EAGER_BARRIER
+    if gone is not None and gone.trigger == Trigger.MEMBER_LEFT:
+        return _politely(done, at), StallCause.MOVED
+    interval = 0 if done.before is None or done.last is None else done.last - done.before
+    guess = at if done.last is None else min(at, done.last + interval // 2)
+    is_lost = gone is not None and gone.is_lost
+    return (
+        Stop.within(done.surely, at, guess, Evidence.INFERRED),
+        StallCause.MEMBER_LOST if is_lost else StallCause.MOVED,
+    )
+
+
+def _revoked(move: Revoked, done: CommitActivity, at: int) -> tuple[Stop, StallCause]:
+    if move.is_expelled:
+        # It never answered: it may have been stuck since before it was told.
+        until = move.until.at if move.until is not None and move.until.at is not None else at
+        guess = done.stopped if done.last is not None else at
+        return Stop.within(min(done.surely, at), until, guess or at, Evidence.INFERRED), StallCause.MEMBER_LOST
+    if move.until is None or move.until.at is None:
+        longest = move.seat.rebalance_timeout_ms or 0
+        return Stop.within(at, at + longest, at, Evidence.BOUNDED), StallCause.MOVED
+    # A client that commits automatically does so on revocation, when it has stopped; some while their callbacks run.
+    guess = done.last if done.last is not None and done.last >= at and not done.dawdled else done.stopped or at
+    return Stop.within(at, move.until.at, guess, Evidence.OBSERVED), StallCause.MOVED
+
+
+def _politely(done: CommitActivity, at: int) -> Stop:
+    """A client that leaves, or joins again, stops, commits if it does so automatically, and says so at once."""
+    guess = at
+    if done.stopped is not None and (done.dawdled or at - done.stopped <= AT_ONCE_MS):
+        guess = done.stopped
+    return Stop.within(done.surely, at, guess, Evidence.BOUNDED)

@@ -1,0 +1,136 @@
+"""Where a rebuild of a consumer group may go on: a group that was at rest, and what is kept of it (`snapshot`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
+from pipelines.silver.coordinator_assigned.epochs import Epoch
+from pipelines.silver.coordinator_assigned.snapshot import Snapshot, points_of, to_json
+from pipelines.silver.coordinator_assigned.state import Stand
+from pipelines.silver.episodes import ResumePoint
+from pipelines.silver.history import CommitHistory, Position, Record, Resource
+from pipelines.silver.stalls import Held
+from pipelines.silver.timeline import Timeline
+from schemas.states import GroupProtocol, GroupState, RebalanceMode
+
+
+@dataclass(slots=True, kw_only=True)
+class QuiescentPoint:
+    """The group was at rest before the write that begins at `position` and began the epoch at `next`.
+
+    The fields are those of `snapshot.Snapshot`. `held`, who had what then, is None while it is not known and where
+    something stood still.
+    """
+
+    position: Position
+    next: Position
+    at: int
+    next_at: int
+    epoch: Epoch
+    since: int | None
+    stand: Stand
+    names: dict[str, str]
+    matched: dict[str, frozenset[str]]
+    held: dict[Resource, Held] | None = None
+
+
+def quiescent_point(walk: EpochReader) -> QuiescentPoint | None:
+    """Before a write that begins an epoch: all members had reached the one before, and for a while."""
+    newest, stand, batch = walk.newest, walk.stand, walk.batch
+    at = batch[0].at
+    if (
+        newest is None
+        or newest.completed_at is None
+        or at is None
+        or walk.at is None
+        or at - newest.completed_at <= walk.timeline.quiet_ms
+        or walk.phase.protocol != GroupProtocol.CONSUMER
+        or walk.course.state != GroupState.STABLE
+        or any(stand.owed.values())
+        or stand.revoking
+    ):
+        return None
+    kind = f"{walk.prefix}Metadata"
+    begun = next((r for r in batch if r.kind == kind and r.value and r.value["epoch"] != stand.number), None)
+    if begun is None:
+        return None
+    names = walk.names.before(batch[0].position)
+    if walk.names.asked - names.keys():
+        return None
+    return QuiescentPoint(
+        position=batch[0].position,
+        next=begun.position,
+        at=walk.at,
+        next_at=at,
+        epoch=newest,
+        since=walk.course.state_since,
+        stand=stand.at_rest(),
+        names=names,
+        matched=walk.matched,
+    )
+
+
+def resume_point(rest: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> ResumePoint:
+    """`last_owner` says to whom each resource was assigned last."""
+    return ResumePoint(
+        position=rest.position,
+        at=rest.at,
+        mode=RebalanceMode.INCREMENTAL,
+        state=partial(_state, rest, commits, dict(last_owner)),
+    )
+
+
+def _state(rest: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> str:
+    epoch, held = rest.epoch, rest.held or {}
+    assert epoch.completed_at is not None
+    return to_json(
+        Snapshot(
+            position=rest.position,
+            at=rest.at,
+            incarnation=epoch.incarnation,
+            joined_at=epoch.joined_at,
+            synced_at=epoch.synced_at,
+            completed_at=epoch.completed_at,
+            since=rest.since,
+            stand=rest.stand,
+            names=rest.names,
+            matched=rest.matched,
+            held=held,
+            last_owner=last_owner,
+            points=points_of(commits, held, rest.position),
+        )
+    )
+
+
+def before(position: Position) -> Position:
+    """Anything that comes earlier."""
+    return position[0], position[1] - 1
+
+
+def resume(timeline: Timeline, known: Snapshot) -> None:
+    """Who had what, and who had it last, as it was then."""
+    timeline.base_at = known.at
+    timeline.last_owner.update(known.last_owner)
+    timeline.ownership.begin(known.incarnation)
+    timeline.ownership.held.update(known.held)
+    timeline.ownership.commits = timeline.history.commits.with_points(known.points)
+
+
+def base_epoch(known: Snapshot) -> Epoch:
+    """The epoch that stood then, as far as the next one asks for it."""
+    return Epoch(
+        record=Record(position=known.position, partition=0, at=known.joined_at, kind="", member_id=None, value=None),
+        incarnation=known.incarnation,
+        number=known.stand.number or 0,
+        previous=None,
+        is_repeated=False,
+        seats=dict(known.stand.seats),
+        owned={},
+        why=[],
+        before={},
+        synced_at=known.synced_at,
+        completed_at=known.completed_at,
+        is_base=True,
+    )

@@ -1,0 +1,60 @@
+"""Values of modern group records → `epochs`' dataclasses, alike for the three kinds of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pipelines.silver.coordinator_assigned.epochs import NOTHING, CurrentAssignment, EpochMember, TargetAssignment
+from pipelines.silver.history import Record, Resource
+
+Named = Callable[[Iterable[Mapping[str, Any]]], frozenset[Resource]]
+"""Topic partitions → resources (`TopicNames.resources`)."""
+
+STABLE = {"ConsumerGroup": 0, "ShareGroup": 0, "StreamsGroup": 1}
+"""`consumer.MemberState`, share groups' only state and `streams.MemberState`: the number of STABLE."""
+
+
+def seat(record: Record, value: Mapping[str, Any]) -> EpochMember:
+    classic = value.get("classicMemberMetadata")
+    blobs = [p["metadata"] for p in classic["supportedProtocols"]] if classic else []
+    return EpochMember(
+        member_id=record.member_id or "",
+        group_instance_id=value.get("instanceId"),
+        client_id=value["clientId"],
+        client_host=value["clientHost"],
+        rebalance_timeout_ms=value.get("rebalanceTimeoutMs"),
+        session_timeout_ms=classic["sessionTimeoutMs"] if classic else None,
+        topics=frozenset(value.get("subscribedTopicNames", ())),
+        regex=value.get("subscribedTopicRegex") or None,
+        assignor=value.get("serverAssignor"),
+        is_classic=classic is not None,
+        # A cooperative client lists what it keeps whenever it joins again (KIP-429), and the record follows.
+        owns_on_rejoin=any(isinstance(blob, dict) and blob.get("ownedPartitions") for blob in blobs),
+    )
+
+
+def given(value: Mapping[str, Any], named: Named) -> TargetAssignment:
+    if "topicPartitions" in value:
+        return TargetAssignment(active=named(value["topicPartitions"]))
+    return TargetAssignment(
+        active=tasks(value["activeTasks"]), standby=tasks(value["standbyTasks"]), warmup=tasks(value["warmupTasks"])
+    )
+
+
+def current(prefix: str, value: Mapping[str, Any], named: Named) -> CurrentAssignment:
+    if "activeTasks" in value:
+        assigned, pending = tasks(value["activeTasks"]), tasks(value["activeTasksPendingRevocation"])
+    else:
+        assigned = named(value["assignedPartitions"])
+        pending = named(value.get("partitionsPendingRevocation", ()))
+    return CurrentAssignment(
+        epoch=value["memberEpoch"],
+        is_done=value["state"] == STABLE[prefix] and not pending,
+        assigned=assigned,
+        pending=pending,
+    )
+
+
+def tasks(stated: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
+    return frozenset((t["subtopologyId"], index) for t in stated for index in t["partitions"]) or NOTHING

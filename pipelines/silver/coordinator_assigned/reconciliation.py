@@ -1,0 +1,90 @@
+"""Members of a modern group on their way to its epoch: what each has, gives up and gets.
+
+As in `CurrentAssignmentBuilder.java`: who owns too much gives it up first, and moves on once it has.
+"""
+
+from __future__ import annotations
+
+from pipelines.silver.coordinator_assigned import reading
+from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
+from pipelines.silver.coordinator_assigned.epochs import (
+    NOTHING,
+    PAUSED_EPOCH,
+    Assigned,
+    CurrentAssignment,
+    EpochMember,
+    How,
+    What,
+)
+from pipelines.silver.history import Record
+from schemas.states import GroupProtocol
+
+
+def current(walk: EpochReader, record: Record) -> None:
+    stand, member_id = walk.stand, record.member_id or ""
+    seat = stand.seats.get(member_id)
+    if record.value is None or seat is None:
+        return  # the member's own tombstone follows
+    now = reading.current(walk.prefix, record.value, walk.names.resources)
+    was = stand.currents.get(member_id)
+    stand.currents[member_id] = now
+    had = was.assigned if was else NOTHING
+    for taken in stand.revoking.pop(member_id, ()):
+        if taken.resources & now.pending:
+            stand.revoking.setdefault(member_id, []).append(taken)
+        else:
+            taken.until = record
+    if now.epoch == PAUSED_EPOCH:
+        walk.happen(What.PAUSED, record, seat=seat)
+        walk.take(record, How.PAUSED, seat, had | now.assigned)
+    else:
+        _hand_over(walk, record, seat, was, now)
+    _reach(walk, member_id, now, record)
+
+
+def _hand_over(
+    walk: EpochReader, record: Record, seat: EpochMember, was: CurrentAssignment | None, now: CurrentAssignment
+) -> None:
+    had = was.assigned if was else NOTHING
+    pending = now.pending - (was.pending if was else NOTHING)
+    revoked_for = walk.stand.assigned_epoch or now.epoch
+    if pending and (taken := walk.take(record, How.REVOKED, seat, pending, revoked_for)):
+        walk.stand.revoking.setdefault(seat.member_id, []).append(taken)
+    lost = had - now.assigned - now.pending
+    is_eager = seat.is_classic and not seat.owns_on_rejoin
+    rejoined = is_eager and was is not None and now.epoch > was.epoch
+    # An eager client of the classic protocol gives up everything before it joins again, and then gets it back.
+    if taken := walk.take(record, How.REJOINED, seat, had if rejoined else lost, now.epoch):
+        taken.until = record
+    got = now.assigned if rejoined or (was and was.epoch == PAUSED_EPOCH) else now.assigned - had
+    if got and walk.phase.protocol != GroupProtocol.SHARE:
+        walk.course.moves.append(
+            Assigned(
+                record=record,
+                incarnation=walk.course.incarnation,
+                # A static member's new process is shown at epoch 0 first.
+                number=now.epoch or walk.stand.number or 0,
+                member_id=seat.member_id,
+                resources=got,
+            )
+        )
+
+
+def _reach(walk: EpochReader, member_id: str, now: CurrentAssignment, record: Record) -> None:
+    """The member is at its epoch, and so at every one before."""
+    stand, number = walk.stand, walk.stand.assigned_epoch
+    if number is not None and now.is_done and now.epoch >= number:
+        stand.behind.discard(member_id)
+    else:
+        stand.behind.add(member_id)
+    if not now.is_done or now.epoch < 0:
+        return
+    owed = stand.owed.get(member_id, [])
+    stand.owed[member_id] = [e for e in owed if e.number > now.epoch]
+    for epoch in owed:
+        if epoch.number <= now.epoch and record.at is not None:
+            epoch.reconciled[member_id] = record.at
+    newest = walk.newest
+    if newest is not None and now.epoch >= newest.number:
+        newest.waiting.discard(member_id)
+        newest.complete(record)

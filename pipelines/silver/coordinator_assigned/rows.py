@@ -1,0 +1,135 @@
+"""The rows of one phase of a modern group."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from pipelines.silver.coordinator_assigned.epoch_events import epoch_events
+from pipelines.silver.coordinator_assigned.epoch_history import epoch_history
+from pipelines.silver.coordinator_assigned.epoch_rows import (
+    TYPES,
+    EpochLines,
+    assignor,
+    epoch_row,
+    member_rows,
+    moved,
+    rename,
+)
+from pipelines.silver.coordinator_assigned.epoch_triggers import epoch_cause
+from pipelines.silver.coordinator_assigned.epochs import Epoch, EpochHistory, What
+from pipelines.silver.coordinator_assigned.exits import MemberLines
+from pipelines.silver.coordinator_assigned.hand_overs import hand_overs
+from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint, before, resume, resume_point
+from pipelines.silver.coordinator_assigned.snapshot import from_json
+from pipelines.silver.coordinator_assigned.tasks import tasks_commits
+from pipelines.silver.coordinator_assigned.topics import TopicNames
+from pipelines.silver.episodes import in_time_order
+from pipelines.silver.group_events import lifecycle_lines
+from pipelines.silver.groups import LastState, row_of
+from pipelines.silver.phases import Phase
+from pipelines.silver.stalls import END
+from pipelines.silver.timeline import Timeline
+from schemas.rows import GroupOfGroup
+from schemas.states import Evidence, GroupProtocol
+
+
+def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> None:
+    """Adds the phase's rows."""
+    events = phase.history.events
+    end = following.records[0].position if following is not None else END
+    known = from_json(timeline.base.state) if timeline.base is not None and timeline.base.state is not None else None
+    if known is not None:
+        resume(timeline, known)
+    names = TopicNames(timeline.history, end, known)
+    course, at_rest = epoch_history(phase, names, timeline, _survivors(phase, following), known)
+    if phase.protocol == GroupProtocol.STREAMS:
+        timeline.ownership.commits = tasks_commits(timeline.history.commits, phase.records)
+    exits = hand_overs(course.moves, at_rest, timeline.ownership, MemberLines(events), end)
+    if phase.protocol == GroupProtocol.STREAMS:
+        timeline.ownership.commits = timeline.history.commits
+    timeline.out["group_events"] += epoch_events(course, exits)
+    timeline.out["group_events"] += lifecycle_lines(events, _incarnations(course))
+    lines, rests = EpochLines(events), {rest.next: rest for rest in _to_go_on_from(at_rest, timeline)}
+    returned = [h for h in course.happenings if h.what == What.RETURNED]
+    ends_at = phase.records[-1].at if phase.is_handed_on else None
+    for epoch, after in zip_longest(course.epochs, course.epochs[1:]):
+        while returned and returned[0].record.position < epoch.position:
+            rename(timeline.last_owner, returned.pop(0))
+        if epoch.is_base:
+            continue
+        if (rest := rests.get(epoch.position)) is not None:
+            timeline.bases[epoch.position] = resume_point(rest, timeline.ownership.commits, timeline.last_owner)
+        if epoch.previous is None and not epoch.is_repeated:
+            timeline.last_owner.clear()
+        change = moved(epoch, timeline.last_owner)
+        if epoch.is_repeated:
+            continue
+        until = after.joined_at if after is not None and after.incarnation == epoch.incarnation else ends_at
+        row = epoch_row(epoch, phase.protocol, epoch_cause(epoch, exits), lines, change)
+        timeline.out["generations"].append(row)
+        timeline.out["generation_members"] += member_rows(epoch, until)
+    timeline.out["groups"] = _group(timeline, phase, course)
+    _hand_on(timeline, course)
+
+
+def _to_go_on_from(rests: list[QuiescentPoint], timeline: Timeline) -> list[QuiescentPoint]:
+    """Those at which nothing stood still, and whose records are in the order of their times."""
+    if not rests:
+        return []
+    is_in_time = in_time_order(timeline.history.records)
+    return [rest for rest in rests if rest.held is not None and is_in_time(before(rest.position))]
+
+
+def _survivors(phase: Phase, following: Phase | None) -> frozenset[str]:
+    """Members that go over to the classic protocol with the group."""
+    if following is None or not phase.is_handed_on:
+        return frozenset()
+    first = next((r for r in following.records if r.value is not None), None)
+    members = first.value.get("members", ()) if first is not None and first.value is not None else ()
+    return frozenset(m["memberId"] for m in members)
+
+
+def _incarnations(course: EpochHistory) -> list[tuple[int, int]]:
+    return [(e.joined_at, e.incarnation) for e in course.epochs]
+
+
+def _group(timeline: Timeline, phase: Phase, course: EpochHistory) -> list[GroupOfGroup]:
+    last = _living(course)
+    opened = _opened(course) if last is not None else None
+    return [
+        row_of(
+            timeline.history,
+            timeline.base,
+            LastState(course.state, course.state_since, Evidence.OBSERVED, opened),
+            incarnation=course.incarnation,
+            group_type=TYPES[phase.protocol],
+            group_protocol=phase.protocol,
+            assignor=assignor(last.seats.values()) if last else None,
+            generation_id=course.epochs[-1].number if course.epochs else None,
+            member_count=len(course.members) if course.epochs else None,
+        )
+    ]
+
+
+def _living(course: EpochHistory) -> Epoch | None:
+    last = course.epochs[-1] if course.epochs else None
+    return last if last is not None and last.incarnation == course.incarnation else None
+
+
+def _opened(course: EpochHistory) -> int | None:
+    """The bump of the first epoch since the group was whole."""
+    opened = None
+    for epoch in reversed(course.epochs):
+        if epoch.completed_at is not None or epoch.is_repeated or epoch.incarnation != course.incarnation:
+            break
+        opened = epoch.joined_at
+    return opened
+
+
+def _hand_on(timeline: Timeline, course: EpochHistory) -> None:
+    last = _living(course)
+    timeline.incarnation, timeline.has_begun = course.incarnation, True
+    timeline.is_alive = course.is_alive
+    if last is not None or not course.is_alive:
+        timeline.number = last.number if last is not None else None
+        timeline.members = frozenset(last.final) if last is not None else frozenset()

@@ -1,0 +1,145 @@
+"""Where a group of the consumer protocol stood at rest, as JSON: a rebuild goes on from it without the records before.
+
+A generation of the classic protocol states all of its members in one record. Here a member's metadata may be months
+older than the epoch, so what the coordinator would have loaded is kept with the episode that followed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from pipelines.silver.coordinator_assigned.epochs import CurrentAssignment, EpochMember, TargetAssignment
+from pipelines.silver.coordinator_assigned.state import Stand
+from pipelines.silver.history import CommitHistory, Point, Position, Resource
+from pipelines.silver.stalls import Held
+
+Resources = dict[str, list[int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The state before the record at `position`, the first of the write that began the next epoch.
+
+    `at` is the time of the last record before it; `joined_at`, `synced_at` and `completed_at` are those of the epoch in
+    which the group stood, and `since` is when it became stable. `names` are the names of topic ids that records and
+    commits before `position` state, `matched` the topics that regular expressions stand for. `last_owner` says to whom
+    each resource was assigned last, `points` holds the commits of each resource since its owner got it, those that
+    `history.Segment` needs.
+    """
+
+    position: Position
+    at: int
+    incarnation: int
+    joined_at: int
+    synced_at: int | None
+    completed_at: int
+    since: int | None
+    stand: Stand
+    names: Mapping[str, str]
+    matched: Mapping[str, frozenset[str]]
+    held: Mapping[Resource, Held]
+    last_owner: Mapping[Resource, str]
+    points: Mapping[Resource, Sequence[Point]]
+
+
+def points_of(commits: CommitHistory, held: Mapping[Resource, Held], before: Position) -> dict[Resource, list[Point]]:
+    """Of each resource the commits since its owner got it that `Commits.segment` tells of."""
+    found = {resource: commits.segment(resource, each.position, before) for resource, each in held.items()}
+    return {
+        resource: sorted({point for point in segment if point is not None})
+        for resource, segment in found.items()
+        if segment is not None
+    }
+
+
+def to_json(of: Snapshot) -> str:
+    """The same text for the same state."""
+    now = of.stand
+    stated = {
+        name: getattr(of, name)
+        for name in (
+            "position", "at", "incarnation", "joined_at", "synced_at", "completed_at", "since", "names",
+        )
+    }  # fmt: skip
+    return json.dumps(
+        stated
+        | {
+            "number": now.number,
+            "metadata_hash": now.metadata_hash,
+            "target_ids": now.target_ids,
+            "seats": {member: asdict(seat) | {"topics": sorted(seat.topics)} for member, seat in now.seats.items()},
+            "targets": {member: _by_topic(given.active) for member, given in now.targets.items()},
+            "currents": {
+                member: [current.epoch, current.is_done, _by_topic(current.assigned), _by_topic(current.pending)]
+                for member, current in now.currents.items()
+            },
+            "matched": {expression: sorted(topics) for expression, topics in of.matched.items()},
+            "held": [
+                [*resource, held.owner, held.position, held.at, of.points.get(resource, [])]
+                for resource, held in sorted(of.held.items())
+            ],
+            "last_owner": [[*resource, owner] for resource, owner in sorted(of.last_owner.items())],
+        },
+        sort_keys=True,
+        separators=(",", ":"),
+    )
+
+
+def from_json(text: str) -> Snapshot:
+    """What `to_json` wrote."""
+    stated: dict[str, Any] = json.loads(text)
+    number = stated["number"]
+    stand = Stand(
+        number=number,
+        assigned_epoch=number,
+        metadata_hash=stated["metadata_hash"],
+        seats={m: EpochMember(**seat | {"topics": frozenset(seat["topics"])}) for m, seat in stated["seats"].items()},
+        targets={m: TargetAssignment(active=_resources(given)) for m, given in stated["targets"].items()},
+        target_ids=stated["target_ids"],
+        currents={
+            m: CurrentAssignment(
+                epoch=epoch, is_done=is_done, assigned=_resources(assigned), pending=_resources(pending)
+            )
+            for m, (epoch, is_done, assigned, pending) in stated["currents"].items()
+        },
+    )
+    return Snapshot(
+        position=_position(stated["position"]),
+        at=stated["at"],
+        incarnation=stated["incarnation"],
+        joined_at=stated["joined_at"],
+        synced_at=stated["synced_at"],
+        completed_at=stated["completed_at"],
+        since=stated["since"],
+        stand=stand,
+        names=stated["names"],
+        matched={expression: frozenset(topics) for expression, topics in stated["matched"].items()},
+        held={
+            (name, index): Held(owner=owner, position=_position(position), at=at)
+            for name, index, owner, position, at, _ in stated["held"]
+        },
+        last_owner={(name, index): owner for name, index, owner in stated["last_owner"]},
+        points={
+            (name, index): [Point(_position(position), at, committed) for position, at, committed in points]
+            for name, index, *_, points in stated["held"]
+        },
+    )
+
+
+def _position(stated: Sequence[int]) -> Position:
+    log_epoch, offset = stated
+    return log_epoch, offset
+
+
+def _by_topic(resources: Iterable[Resource]) -> Resources:
+    out: Resources = {}
+    for name, index in sorted(resources):
+        out.setdefault(name, []).append(index)
+    return out
+
+
+def _resources(stated: Resources) -> frozenset[Resource]:
+    return frozenset((name, index) for name, indexes in stated.items() for index in indexes)

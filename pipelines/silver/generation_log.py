@@ -1,0 +1,126 @@
+"""Which log lines belong to which generation: the coordinator's own words for start, cause and departures."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pipelines.silver.generations import Generation
+from pipelines.silver.history import Event
+from schemas.coordinator_log import EventKind
+
+NEAR_MS = 1_000
+"""A Stabilized line and the record's currentStateTimestamp are the same instant on one machine: within milliseconds,
+or within a second for a layout without milliseconds."""
+
+ARRIVED = (EventKind.MEMBER_ADDED, EventKind.STATIC_ADDED)
+GONE = (
+    EventKind.LEFT,
+    EventKind.SESSION_EXPIRED,
+    EventKind.REMOVED_NOT_REJOINED,
+    EventKind.REMOVED_NOT_SYNCED,
+    EventKind.STATIC_REPLACED,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationLog:
+    """What the log tells about one generation; empty where it is silent.
+
+    `preparing` is the start of this very generation, `first_preparing` that of the first attempt since the generation
+    before completed (the same unless attempts in between failed); `attempts` are those failed attempts' generations.
+    `failover` is the load of the group by another coordinator while the rebalance ran. `departed` and `arrived` are by
+    member, of each the first line that names it.
+    """
+
+    preparing: Event | None = None
+    first_preparing: Event | None = None
+    joined: Event | None = None
+    synced: Event | None = None
+    attempts: tuple[Event, ...] = ()
+    failover: Event | None = None
+    departures: tuple[Event, ...] = ()
+    departed: Mapping[str, Event] = field(default_factory=dict)
+    arrived: Mapping[str, Event] = field(default_factory=dict)
+
+
+class LogIndex:
+    """The lines of one group, asked by generation."""
+
+    def __init__(self, events: list[Event]) -> None:
+        self._events = events
+        self._times = [e.at for e in events]
+
+    def window(self, since: int, until: int) -> list[Event]:
+        """Lines that can have happened in `[since, until]`, in order; a line's second may have begun before `since`."""
+        low = bisect_left(self._times, since - NEAR_MS)
+        high = bisect_right(self._times, until + NEAR_MS)
+        return [e for e in self._events[low:high] if e.until >= since and e.at <= until]
+
+    def story(self, g: Generation) -> GenerationLog:
+        """The lines between the completion of the generation before and that of `g`."""
+        longest = max((m.rebalance_timeout_ms for m in g.members.values()), default=0)
+        born = g.created.at if g.created else None
+        since = max(g.joined_at - longest - NEAR_MS, born or 0)
+        last = None if born is None else 0
+        if g.previous:
+            since, last = g.previous.completed_at, g.previous.number
+        lines = self.window(since, max(g.synced_at, g.joined_at) + NEAR_MS)
+        joined = _nearest(lines, EventKind.EMPTY if g.is_empty else EventKind.STABILIZED, g.number, g.joined_at)
+        before_join = [e for e in lines if e.at <= g.joined_at + 1]
+        starts = [e for e in before_join if e.kind == EventKind.PREPARING and (e["generation_id"] or 0) < g.number]
+        own = [e for e in starts if e["generation_id"] == g.number - 1]
+        same_broker = [e for e in own if joined is not None and e["broker_id"] == joined["broker_id"]]
+        first = next(iter(own if last is None else starts), None)
+        departures = tuple(e for e in lines if e.kind in GONE and e.at <= g.synced_at + 1)
+        return GenerationLog(
+            preparing=next(iter(same_broker or own), None),
+            first_preparing=first,
+            joined=joined,
+            synced=_nearest(lines, EventKind.ASSIGNMENT_RECEIVED, g.number, g.synced_at),
+            attempts=tuple(
+                e
+                for e in before_join
+                if last is not None and e.kind == EventKind.STABILIZED and last < e["generation_id"] <= g.number
+                # A coordinator that fails takes a number with it which was not stored: the next one gives it again.
+                if e["generation_id"] < g.number or e.until < g.joined_at - NEAR_MS
+            ),
+            failover=next(
+                (e for e in before_join if e.kind == EventKind.GROUP_LOADED and first is not None and e.at >= first.at),
+                None,
+            ),
+            departures=departures,
+            departed=_first_by_member(departures),
+            arrived=_first_by_member(e for e in before_join if e.kind in ARRIVED),
+        )
+
+    def unfinished(self, last: Generation) -> list[Event]:
+        """Attempts after the newest generation of all whose join phase ended, which were not synced and overtaken."""
+        later = self._events[bisect_left(self._times, last.completed_at) :]
+        synced = {e["generation_id"] for e in later if e.kind == EventKind.ASSIGNMENT_RECEIVED}
+        overtaken = max((e.at for e in later if e.kind == EventKind.PREPARING), default=0)
+        ended = [e for e in later if e.kind == EventKind.STABILIZED and e["generation_id"] > last.number]
+        return [e for e in ended if e["generation_id"] not in synced and e.at < overtaken]
+
+
+def _first_by_member(lines: Iterable[Event]) -> dict[str, Event]:
+    found: dict[str, Event] = {}
+    for line in lines:
+        for member_id in _named(line):
+            found.setdefault(member_id, line)
+    return found
+
+
+def _named(line: Event) -> Iterator[str]:
+    for name in (line["member_id"], line["replaced_member_id"]):
+        if name is not None:
+            yield name
+    yield from line["member_ids"] or ()
+
+
+def _nearest(lines: list[Event], kind: EventKind, number: int, at: int) -> Event | None:
+    near = [
+        e for e in lines if e.kind == kind and e["generation_id"] == number and abs(e.at - at) <= NEAR_MS + e.precision
+    ]
+    return min(near, key=lambda e: abs(e.at - at), default=None)

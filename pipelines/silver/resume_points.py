@@ -1,0 +1,182 @@
+"""Where a group's history may be taken up again, so that a batch costs what it changes and not what ever happened."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
+
+from pipelines.silver.stalls import FIRST_COMMIT_MS
+from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS
+from schemas.silver import GROUPS
+from schemas.states import GroupProtocol
+from schemas.tables import Table
+
+GROUP = ("cluster", "group_id")
+POINT = (
+    "base_log_epoch",
+    "base_offset",
+    "base_at",
+    "base_rebalance_mode",
+    "base_state",
+    "log_epoch",
+    "source_offset",
+    "incarnation",
+    "first_generation_id",
+)
+EARLIER_S = 3
+"""A line's second may have begun before the base completed, and lines are matched within another."""
+
+NEAR_S = 2
+"""Lines up to this much later than a generation's completion may still be its own (`lines.NEAR_MS`, twice)."""
+
+CLASSIC = f"coalesce(group_protocol, '{GroupProtocol.CLASSIC}') = '{GroupProtocol.CLASSIC}'"
+STATED = ", ".join(
+    "greatest(last_record_at, last_commit_at) AS last_record_at" if name == "last_record_at" else name
+    for name in GROUPS.names
+)
+
+RESTARTS = f"""
+SELECT touched.cluster, touched.group_id, {", ".join(f"latest.{name}" for name in POINT)}, latest.first_seen_at
+FROM {{touched}} touched LEFT JOIN (
+    SELECT /*+ BROADCAST(new) */ known.*, groups.first_seen_at, row_number() OVER (
+        PARTITION BY known.cluster, known.group_id ORDER BY known.log_epoch DESC, known.source_offset DESC
+    ) AS nth
+    FROM {{rebalances}} known
+    JOIN {{touched}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
+    JOIN {{groups}} groups ON known.cluster = groups.cluster AND known.group_id = groups.group_id
+    WHERE known.base_offset IS NOT NULL AND known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
+        AND NOT coalesce(CASE WHEN known.base_state IS NULL THEN new.has_modern ELSE new.has_classic END, false)
+) latest ON touched.cluster = latest.cluster AND touched.group_id = latest.group_id AND latest.nth = 1
+"""  # noqa: S608 - our own names
+"""The query of `resume_points` in SQL that Spark and DuckDB both read; braces name its tables. A group that changes to
+another protocol is rebuilt from its start (`pipelines.silver.phases`).
+"""
+
+COMMITTING = f"""
+WITH quiet AS (
+    SELECT /*+ BROADCAST(touched) */ groups.*, since_at, last_commit_at, {CLASSIC} AS is_classic
+    FROM {{groups}} groups
+    JOIN {{touched}} touched ON groups.cluster = touched.cluster AND groups.group_id = touched.group_id
+    WHERE last_commit_at IS NOT NULL AND ({CLASSIC} OR group_protocol = '{GroupProtocol.CONSUMER}')
+), committed AS (
+    SELECT cluster, group_id, resource.name AS name, resource.index AS index
+    FROM (SELECT cluster, group_id, unnest(committed) AS resource FROM {{touched}} touched) each_committed
+), waiting AS (
+    SELECT /*+ BROADCAST(quiet), BROADCAST(committed) */
+        stalls.cluster, stalls.group_id, stalls.name, stalls.index, stalls.log_epoch, stalls.stopped_by_offset
+    FROM {{stalls}} stalls
+    JOIN quiet ON stalls.cluster = quiet.cluster AND stalls.group_id = quiet.group_id
+    LEFT JOIN committed ON stalls.cluster = committed.cluster AND stalls.group_id = committed.group_id
+        AND stalls.name = committed.name AND stalls.index = committed.index
+    WHERE stalls.resumed_at_latest IS NOT NULL AND stalls.first_commit_at IS NULL
+        AND CASE WHEN is_classic
+            THEN stalls.incarnation = quiet.incarnation AND stalls.resumed_generation_id = quiet.generation_id
+            ELSE stalls.resumed_at_latest + INTERVAL '{FIRST_COMMIT_MS // 1000}' SECOND >= since_at END
+        AND (stalls.resumed_at_latest >= since_at OR committed.cluster IS NOT NULL)
+), awaiting AS (
+    SELECT cluster, group_id FROM waiting WHERE NOT EXISTS (
+        SELECT 1 FROM {{stalls}} later
+        WHERE later.cluster = waiting.cluster AND later.group_id = waiting.group_id
+            AND later.name = waiting.name AND later.index = waiting.index
+            AND (later.log_epoch > waiting.log_epoch
+                OR later.log_epoch = waiting.log_epoch AND later.stopped_by_offset > waiting.stopped_by_offset)
+    )
+), assigned AS (
+    SELECT cluster, group_id, resource.name AS name, resource.index AS index
+    FROM (
+        SELECT /*+ BROADCAST(quiet) */ members.cluster, members.group_id, unnest(members.assigned) AS resource
+        FROM {{members}} members
+        JOIN quiet ON members.cluster = quiet.cluster AND members.group_id = quiet.group_id
+        WHERE members.valid_to_at IS NULL AND NOT is_classic
+    ) each_assigned
+), unowned AS (
+    SELECT cluster, group_id FROM committed WHERE NOT EXISTS (
+        SELECT 1 FROM assigned
+        WHERE assigned.cluster = committed.cluster AND assigned.group_id = committed.group_id
+            AND assigned.name = committed.name AND assigned.index = committed.index
+    )
+)
+SELECT {STATED} FROM quiet
+WHERE NOT EXISTS (
+    SELECT 1 FROM awaiting WHERE awaiting.cluster = quiet.cluster AND awaiting.group_id = quiet.group_id
+) AND (is_classic OR NOT EXISTS (
+    SELECT 1 FROM unowned WHERE unowned.cluster = quiet.cluster AND unowned.group_id = quiet.group_id
+))
+"""  # noqa: S608 - our own names
+"""What `committing` asks, in DuckDB's SQL; Spark calls `unnest` otherwise."""
+
+
+def resume_points(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) -> DataFrame:
+    """The last episode before new input that began with nothing open and whose first generation stands.
+
+    Reads `touched` (cluster, group_id, `since_at`: time of the earliest new input, `has_classic` and `has_modern`:
+    whether records of the classic protocol and of others are among it) and two silver tables. Returns one
+    row per touched group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`; all NULL where
+    the whole history is needed.
+    """
+    return touched.sparkSession.sql(RESTARTS, touched=touched, rebalances=rebalances, groups=groups)
+
+
+def committing(touched: DataFrame, groups: DataFrame, stalls: DataFrame, members: DataFrame) -> DataFrame:
+    """Rows of `groups` as they become for those that did nothing but commit, and for which that changes nothing else.
+
+    Reads `touched` (cluster, group_id, `since_at`, `last_commit_at`: NULL unless all new input is commits, `committed`:
+    resources) and three silver tables. A commit can otherwise be the first one after a stop that is over, bound that
+    stop for all that its owner got back, name a topic that was known by its id, or be the first sign of a group.
+    """
+    asked = COMMITTING.replace("unnest(", "explode(")
+    return touched.sparkSession.sql(asked, touched=touched, groups=groups, stalls=stalls, members=members)
+
+
+def replaced(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
+    """The rows of one silver table that a rebuild from `points` replaces: of each group in it, all after its base."""
+    return _chosen(rows, table, points, after_base(table))
+
+
+def since_base(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
+    """The rows of one bronze table that a rebuild from `points` needs; a group that is not in it needs none."""
+    return _chosen(rows, table, points, from_base(table))
+
+
+def _chosen(rows: DataFrame, table: Table, points: DataFrame, holds: str) -> DataFrame:
+    joined = rows.alias("old").join(F.broadcast(points).alias("point"), list(GROUP))
+    columns = [F.col(name) if name in GROUP else F.col(f"old.{name}") for name in table.names]
+    return joined.where(F.expr(holds)).select(*columns)
+
+
+def from_base(table: Table) -> str:
+    """In SQL, as Spark and DuckDB both read it: `old`, a row of bronze, is not from before the base of `point`."""
+    if table is COORDINATOR_EVENTS:
+        after = f"old.event_at >= point.base_at - INTERVAL '{EARLIER_S}' SECOND"
+    else:
+        offset = "last_offset" if table is OFFSET_COMMITS else "source_offset"
+        after = _not_before("log_epoch", "base_log_epoch", offset, "base_offset")
+    return f"(point.base_at IS NULL OR {after})"
+
+
+def after_base(table: Table) -> str:
+    """In SQL, as Spark and DuckDB both read it: `old`, a row of silver, belongs to the first generation after `point`,
+    or to a later one.
+    """
+    return f"(point.base_offset IS NULL OR {_of_later(table)})"
+
+
+def _of_later(table: Table) -> str:
+    match table.name:
+        case "groups":
+            return "true"
+        case "group_events":
+            return "old.event_at > point.base_at"
+        case "stalls":
+            classic = _not_before("log_epoch", "log_epoch", "stopped_by_offset", "source_offset")
+            # A member's last record comes before that of the epoch which follows.
+            modern = _not_before("log_epoch", "base_log_epoch", "stopped_by_offset", "base_offset")
+            return f"CASE WHEN point.base_state IS NULL THEN {classic} ELSE {modern} END"
+        case _:
+            number = "first_generation_id" if table.name == "rebalances" else "generation_id"
+            return _not_before("incarnation", "incarnation", number, "first_generation_id")
+
+
+def _not_before(major: str, than_major: str, minor: str, than_minor: str) -> str:
+    major, minor, than_major, than_minor = f"old.{major}", f"old.{minor}", f"point.{than_major}", f"point.{than_minor}"
+    return f"({major} > {than_major} OR ({major} = {than_major} AND {minor} >= {than_minor}))"

@@ -1,0 +1,43 @@
+"""A JVM that is killed is told in one sentence; what fails for another reason is left as it is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from jobs.setup.java import java_home
+
+PROGRAM = """
+from pyspark import SparkContext
+from jobs.spark.jvm_failure import jvm_death_named
+SparkContext._ensure_initialized()
+jvm = SparkContext._gateway
+try:
+    with jvm_death_named():
+        raise ConnectionRefusedError("of somebody else")
+except ConnectionRefusedError as error:
+    print(error)
+jvm.proc.kill()
+for failing in ("jvm.jvm.java.lang.System.nanoTime()", "1 / 0"):
+    try:
+        with jvm_death_named():
+            exec(failing)
+    except Exception as error:
+        print(type(error).__name__, error)
+"""
+
+
+def test_a_killed_jvm_is_one_sentence_and_other_failures_are_themselves() -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", PROGRAM],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=os.environ | {"JAVA_HOME": str(java_home())},
+    )
+    other, killed, own = done.stdout.splitlines()
+    assert other == "of somebody else"
+    assert killed.startswith("UserError Spark's JVM was ended by SIGKILL: start this again; it goes on where it stood.")
+    assert own == "ZeroDivisionError division by zero"
+    assert "Traceback" not in done.stderr

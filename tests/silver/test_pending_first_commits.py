@@ -1,0 +1,59 @@
+"""What is remembered of stops that wait for a first commit gives the answers that the table gives."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from jobs.build import rebuild_all
+from jobs.config.settings import Settings
+from jobs.replay import Capture, replay, split
+from jobs.retention.compact import compact
+from jobs.silver import pending_first_commits
+from jobs.silver.inputs import SilverInputs
+from jobs.tables.create_tables import create_tables
+from jobs.tables.delta_io import table_path
+from schemas.bronze import BRONZE
+from schemas.silver import SILVER, STALLS
+from tests.jobs.conftest import CLUSTER
+from tests.maintain.test_compact import Here
+from tests.silver.rebuilding import CAPTURES
+
+BATCHES = 24
+
+
+def told(rows: pa.Table) -> list[str]:
+    return sorted(map(repr, rows.to_pylist()))
+
+
+@pytest.mark.parametrize("name", ["eager_churn", "rolling_restart", "migration"])
+def test_every_batch_gets_the_same_answer_of_memory_and_table(spark, warehouse, monkeypatch, name) -> None:
+    """Files are put together meanwhile, and once somebody else rebuilds silver."""
+    capture, settings, path = Capture(CAPTURES / name), Settings(warehouse=warehouse), table_path(warehouse, STALLS)
+    create_tables(spark, warehouse, (*BRONZE, *SILVER))
+    asked, learn, remembered = SilverInputs.committing, pending_first_commits.PendingFirstCommits.learn, []
+
+    def learnt(self, warehouse, groups) -> None:
+        before = self.groups.num_rows, self.points is not None and self.points.num_rows
+        learn(self, warehouse, groups)
+        remembered.append(before)
+
+    def twice(self):
+        known = asked(self)
+        memory = pending_first_commits._known.pop(path, None)
+        anew = asked(self)
+        if memory is not None:
+            pending_first_commits._known[path] = memory
+        assert [told(rows) for rows in known] == [told(rows) for rows in anew]
+        return known
+
+    monkeypatch.setattr(SilverInputs, "committing", twice)
+    monkeypatch.setattr(pending_first_commits.PendingFirstCommits, "learn", learnt)
+    for number, batch in enumerate(split(capture, ["offsets"], BATCHES, None), 1):
+        replay(spark, settings, CLUSTER, capture.meta, batch)
+        if number % 6 == 0:
+            compact(warehouse, STALLS, Here())
+        if number == BATCHES // 2:
+            rebuild_all(spark, settings)
+    assert any(groups for groups, _ in remembered)
+    assert name == "rolling_restart" or any(points for _, points in remembered)
