@@ -14,7 +14,7 @@ from bench.simulated_days import HOUR, START, STORMS, Cluster
 from jobs.gold.storms import scan
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
-from pipelines.gold.advice.latencies import Broker
+from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.rows import AnalysisConfig, gold_rows
 from schemas.gold import DIAGNOSES
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
@@ -87,8 +87,8 @@ def diagnosed(rows: Rows) -> dict[str, set[str]]:
     }
 
 
-def _broker() -> Broker:
-    return Broker(heartbeat_ms=None, session_ms=None, initial_delay_ms=None, assignment_interval_ms=None)
+def _broker() -> BrokerSettings:
+    return BrokerSettings(heartbeat_ms=None, session_ms=None, initial_delay_ms=None, assignment_interval_ms=None)
 
 
 def agree(storms: list[dict[str, Any]], causes: dict[str, set[str]]) -> None:

@@ -120,8 +120,8 @@ def stale(facts: Facts, limits: AlertLimits) -> list[Alert]:
             summary=f"Regroup has seen nothing of {escaped(facts.cluster)} for more than {duration(limits.stale_ms)}",
             description=(
                 f"Since {instant(sight.blind_since_ms)}: {without_links(sight.why)}. The history is known {until}; "
-                "until it goes on, no group of this cluster is known to be healthy and no other alert is raised or resolved. "
-                f"Evidence: {Evidence.OBSERVED}."
+                "until it goes on, no group of this cluster is known to be healthy and no other alert is raised or "
+                f"resolved. Evidence: {Evidence.OBSERVED}."
             ),
             evidence=Evidence.OBSERVED,
         )
