@@ -198,7 +198,7 @@ def test_rows_that_somebody_else_put_into_other_files_meanwhile_are_merged_the_n
             return found
 
     with monkeypatch.context() as patched:
-        patched.setattr("jobs.retention.merge_runs.Beside", Slow)
+        patched.setattr("jobs.retention.merge_runs.WorkerProcess", Slow)
         (said,) = (line for line in maintained(spark, recorded, **NEVER) if "merging runs" in line)
     assert "waits for the next time" in said
     assert before == commits(recorded)
