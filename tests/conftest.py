@@ -38,6 +38,7 @@ def pytest_configure(config):
     # A test that names no warehouse must not find the one that is used from this folder.
     os.environ["REGROUP_WAREHOUSE"] = str(Path(tempfile.mkdtemp(prefix="regroup-tests-")) / "warehouse")
     config.pluginmanager.register(matrix)
+    config.addinivalue_line("markers", "slow: waits for seconds, or starts what no fixture shows; not with --fast")
     config.addinivalue_line("markers", "faults: part of the fault matrix, which runs with --faults only")
 
 
@@ -51,7 +52,7 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=whole)
         items[:] = [item for item in items if item not in whole]
     if config.getoption("--fast"):
-        slow = {item.nodeid for item in items if needs_programs(item)}
+        slow = {item.nodeid for item in items if item.get_closest_marker("slow") or needs_programs(item)}
         config.hook.pytest_deselected(items=[item for item in items if item.nodeid in slow])
         items[:] = [item for item in items if item.nodeid not in slow]
 

@@ -20,6 +20,8 @@ from tests.alerts.slow import KINDS, UNREAD, SlowReceiver
 from tests.alerts.test_incidents import NOW, after, alert
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 LARGE = b"x" * 20_000_000
 
 

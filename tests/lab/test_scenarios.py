@@ -20,6 +20,8 @@ from jobs.replay import Capture, split
 from pipelines.silver.rows import silver_rows
 from tests.silver.rebuilding import histories
 
+pytestmark = pytest.mark.slow
+
 WITHIN_S = 40
 NOTHING: dict[str, list] = {"groups": [], "group_events": [], "generations": []}
 

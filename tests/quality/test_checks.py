@@ -29,6 +29,8 @@ from tests.docs import recorded
 from tests.quality.breaking import made
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow
+
 RECORDED = {"churn": "eager_churn", "moves": "reassignment", "migrated": "migration", "tasks": "streams"}
 
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from jobs.cli import main
+
+pytestmark = pytest.mark.slow
 
 
 def test_every_page_is_measured_against_its_budget(capsys, tmp_path):

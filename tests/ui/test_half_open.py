@@ -17,6 +17,8 @@ from dashboards.web.http_server import ANSWER_S, HEADER_S, REQUEST_S, WAITING_MO
 from dashboards.web.requests import LARGEST
 from tests.ui.half_open import BODY, HEAD, KINDS, closed_after, connect, held
 
+pytestmark = pytest.mark.slow
+
 
 @contextmanager
 def running(application) -> Iterator[int]:
