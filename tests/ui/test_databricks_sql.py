@@ -25,7 +25,7 @@ from schemas.gold import ADVICE, DIAGNOSES
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from tests.ui import sample
 from tests.ui.databricks import Databricks, DuckEngine, SparkEngine
-from tests.whole_rows import whole
+from tests.whole_rows import of_table, whole
 
 HOSTILE = ("'; DROP TABLE groups; --", '" OR ""="', ":p_cap", "$cap", "a\nb", "`", "ünï\\", '{}"]', "%", "x" * 300)
 READERS = (("billing-", "ship"), ("'", ":p_cap", "$", "ünï\\"), ("nobody",), ())
@@ -107,7 +107,7 @@ def folder(tmp_path_factory, now) -> Path:
     sample.write(folder, rows)
     for table in (ADVICE, DIAGNOSES):
         told = [gold(table, group, now - 1000) for group in (*HOSTILE, "billing-worker", "shipping-planner")]
-        write_deltalake(f"{folder}/{table.name}", stored([whole(row, table) for row in told], table))
+        write_deltalake(f"{folder}/{table.name}", stored([whole(of_table(row, table), table) for row in told], table))
     return folder
 
 

@@ -20,7 +20,7 @@ from jobs.cli import main as regroup
 from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, ALERTS, DIAGNOSES, STORMS
 from tests.ui import sample
-from tests.whole_rows import whole
+from tests.whole_rows import of_table, whole
 
 ALLOWED = {"ann": ["alpha-"], "bob": ["beta-"], "@ops": [""], "@both": ["alpha-", "beta-"], "nil": []}
 TEAMS = ("alpha", "beta")
@@ -77,7 +77,7 @@ def shared(tmp_path_factory, now) -> Path:
     about = {"cluster": sample.CLUSTER, "as_of": now, "window_start_at": now - 1, "window_end_at": now}
     for table in (ADVICE, DIAGNOSES, ALERTS):
         told = [_gold(table, team, about) for team in TEAMS]
-        write_deltalake(f"{folder}/{table.name}", stored([whole(row, table) for row in told], table))
+        write_deltalake(f"{folder}/{table.name}", stored([whole(of_table(row, table), table) for row in told], table))
     return folder
 
 
