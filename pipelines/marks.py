@@ -56,7 +56,8 @@ def moment(at: Any) -> datetime:
     found = _written(at.strip()) if isinstance(at, str) else _counted(at)
     if found is None or found < EPOCH:
         raise _RefusedError(
-            f"{str(at)[:60]!r} is not a valid time: write it with its zone (2026-11-21T12:01:40Z) or as milliseconds since 1970",
+            f"{str(at)[:60]!r} is not a valid time: write it with its zone (2026-11-21T12:01:40Z) "
+            "or as milliseconds since 1970",
             QuarantineReason.INVALID_TIMESTAMP,
         )
     return found

@@ -1,8 +1,8 @@
-"""From statements on one partition to its reassignments: when each began, what it wanted, how it ended.
+"""Statements on one partition to its reassignments: the start, the target and the outcome of each.
 
-Kafka's words (KIP-455): while it runs, a partition's replicas are the target followed by those to remove
-(`PartitionReassignmentReplicas`); the target is the replicas without `removing`, and what a cancellation goes back to
-is the replicas without `adding`.
+In Kafka's terms (KIP-455), the replicas of a partition during a reassignment are the target, followed by the replicas
+to remove (`PartitionReassignmentReplicas`). The target is the replicas without `removing`. A cancellation restores the
+replicas without `adding`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from schemas.states import Evidence, ReassignmentState
 
 @dataclass(slots=True, kw_only=True)
 class Move:
-    """One reassignment; times in ms. `is_stated` and `is_end_stated`: a line of a log gives that very moment."""
+    """One reassignment, with times in milliseconds.
+
+    `is_stated` and `is_end_stated` mean that a log line gives the exact time of the start and of the end.
+    """
 
     started_at: int
     started_at_earliest: int | None
@@ -36,7 +39,7 @@ class Move:
 
     @property
     def base(self) -> set[int]:
-        """What a cancellation goes back to."""
+        """The replicas that a cancellation restores."""
         return set(self.replicas) - set(self.adding)
 
     @property
@@ -47,16 +50,19 @@ class Move:
         return Evidence.OBSERVED if stated else Evidence.BOUNDED
 
 
-def moves(said: Iterable[Statement]) -> list[Move]:
-    """The reassignments that the statements on one partition, in time order, tell of."""
+def moves(statements: Iterable[Statement]) -> list[Move]:
+    """Return the reassignments of one partition. The statements are in time order."""
     partition = _Partition()
-    for statement in said:
-        partition.hear(statement)
+    for statement in statements:
+        partition.add(statement)
     return partition.moves
 
 
 class _Partition:
-    """What is known so far. `settled`: replicas while no reassignment runs; `since`: when they last were seen so."""
+    """The known state of one partition.
+
+    `_settled`: the replicas while no reassignment is in progress. `_since`: when they were last observed.
+    """
 
     def __init__(self) -> None:
         self.moves: list[Move] = []
@@ -64,9 +70,9 @@ class _Partition:
         self._settled: Brokers | None = None
         self._since: int | None = None
         self._running: Move | None = None
-        self._untold: Move | None = None  # has ended, nobody has said yet with which replicas
+        self._unresolved: Move | None = None  # has ended, but its final replicas are not known yet
 
-    def hear(self, said: Statement) -> None:
+    def add(self, said: Statement) -> None:
         if said.topic_id is not None:
             if self._topic_id not in (None, said.topic_id):
                 self._recreated(said)
@@ -82,11 +88,11 @@ class _Partition:
     def _ongoing(self, said: Statement, adding: Brokers, removing: Brokers) -> None:
         running = self._running
         replicas = said.replicas or (running.replicas if running else None)
-        if replicas is None:  # a leader's line names neither the replicas nor the target
+        if replicas is None:  # a leader's line contains neither the replicas nor the target
             return
         target = None if said.is_hint else tuple(b for b in replicas if b not in removing)
-        if self._untold:
-            self._settle(self._untold, tuple(b for b in replicas if b not in adding), is_ordered=False)
+        if self._unresolved:
+            self._settle(self._unresolved, tuple(b for b in replicas if b not in adding), is_ordered=False)
         if running and set(running.replicas) == set(replicas) and running.target in (target, None):
             running.adding, running.removing, running.target = adding, removing, target
             running.is_hint = running.is_hint and said.is_hint
@@ -128,11 +134,11 @@ class _Partition:
         if self._running:
             running = self._running
             self._end(running, said)
-            self._running, self._untold = None, running
+            self._running, self._unresolved = None, running
             if replicas is None and said.source == StatementSource.CONTROLLER_LOG:
                 replicas = running.replicas
-        if self._untold and replicas is not None:
-            self._settle(self._untold, replicas)
+        if self._unresolved and replicas is not None:
+            self._settle(self._unresolved, replicas)
         elif replicas is not None:
             if self._settled is not None and self._settled != replicas:
                 self._at_once(said.at, self._since, replicas, said.source)
@@ -147,8 +153,8 @@ class _Partition:
         move.sources.add(said.source)
 
     def _settle(self, move: Move, replicas: Brokers, *, is_ordered: bool = True) -> None:
-        """Tell from the replicas it left how a move ended; others than its own are those of a further one."""
-        self._untold = None
+        """Set the outcome of a move from the replicas after it. Replicas of no known state belong to another move."""
+        self._unresolved = None
         known = set(replicas)
         if move.target is None:
             move.target = replicas
@@ -162,7 +168,10 @@ class _Partition:
         self._settled = replicas if is_ordered else move.original
 
     def _at_once(self, at: int, earliest: int | None, replicas: Brokers, source: StatementSource) -> None:
-        """A change that was over when it was seen: an order, fewer replicas, or quicker than the polls."""
+        """Add a change that was complete when it was observed.
+
+        Examples are a new order, fewer replicas, or a reassignment that finished between two polls.
+        """
         before = self._settled or ()
         is_stated = source > StatementSource.POLL
         self.moves.append(
@@ -185,8 +194,8 @@ class _Partition:
         )
 
     def _recreated(self, said: Statement) -> None:
-        """Another topic of the same name: nothing that was known holds."""
+        """Discard the known state, because another topic with the same name exists now."""
         if self._running:
             self._end(self._running, said)
             self._running.outcome = ReassignmentState.CANCELLED
-        self._running = self._untold = self._settled = self._since = None
+        self._running = self._unresolved = self._settled = self._since = None

@@ -257,5 +257,5 @@ def test_of_a_message_that_is_too_large_the_quarantine_keeps_the_beginning():
     span = Span(partition=0, log_epoch=0, from_offset=5, to_offset=6)
     (row,) = READING(records, {0: span})[QUARANTINE.name].to_pylist()
     assert (b"k" * 65_536, b"v" * 65_536) == (row["raw_key"], row["raw_value"])
-    assert "a message of 9,000,000 bytes" in row["detail"]
+    assert "the message has 9,000,000 bytes" in row["detail"]
     assert "the first 65,536 bytes of the value are kept" in row["detail"]
