@@ -1,4 +1,4 @@
-"""The rows of one phase under the classic protocol."""
+"""The rows of one phase in which the group used the classic protocol."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from schemas.states import Evidence, GroupEventKind, RebalanceMode, Trigger
 
 
 def add_classic(timeline: Timeline, phase: Phase) -> None:
-    """Adds the phase's rows; the record that repeats a converted epoch's number is where they go on from."""
+    """Add the phase's rows to the timeline.
+
+    After a conversion, the first record repeats the epoch's number, and the history resumes from it.
+    """
     converted = _converted(timeline, phase)
     base = converted or (None if timeline.has_begun else timeline.base)
     records = phase.records[:-1] if phase.is_handed_on else phase.records
@@ -54,7 +57,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
 
 
 def _converted(timeline: Timeline, phase: Phase) -> ResumeState | None:
-    """Where the group's members and number went over with it: an empty group's do not."""
+    """Return the resume state after a conversion that kept the members and the number, as for every non-empty group."""
     first = next((r for r in phase.records if r.value is not None), None)
     if not phase.is_taken_over or first is None or first.value is None or first.value["generation"] == 0:
         return None
@@ -86,7 +89,10 @@ def _of_generation(timeline: Timeline, phase: Phase, context: GenerationContext,
 
 
 def _after_conversion(row: GenerationOfGroup, before: frozenset[str], g: Generation) -> None:
-    """The last member of the other protocol left, which is why the group was converted and rebalanced."""
+    """Set the trigger of the first generation after a conversion.
+
+    The group was converted and rebalanced because the last member with the other protocol left.
+    """
     row["joined_member_ids"] = sorted(g.members.keys() - before)
     row["left_member_ids"] = sorted(before - g.members.keys())
     if row["trigger_evidence"] != Evidence.OBSERVED:

@@ -1,6 +1,4 @@
-"""The shells around `rows.silver_rows`: Spark's, bronze in and one column of rows per silver table out, and a plain one
-for rows that are at hand.
-"""
+"""The functions that apply `rows.silver_rows` to many groups: one for Spark frames and one for rows in memory."""
 
 from __future__ import annotations
 
@@ -29,14 +27,14 @@ from schemas.tables import Table
 
 INPUTS = {"record": COORDINATOR_RECORDS, "run": OFFSET_COMMITS, "event": COORDINATOR_EVENTS}
 UNUSED = ("raw_key", "raw_value", "leader_epoch", "commits")
-"""Columns of bronze that no row of silver comes from."""
+"""Columns of bronze that silver does not use."""
 TopicNames = Mapping[str, Mapping[str, str]]
 PartitionCounts = Mapping[str, Mapping[str, int]]
 Row = dict[str, Any]
 
 
 class PolledTopics(NamedTuple):
-    """What polls know of each cluster's topics."""
+    """The topic names and partition counts of each cluster, from polls."""
 
     topic_names: TopicNames
     partition_counts: PartitionCounts
@@ -63,16 +61,17 @@ def silver(
         records: `coordinator_records`.
         runs: `offset_commits`.
         events: `coordinator_events`; lines without a group are ignored.
-        quiet_ms: pause that ends an episode (`rebalances`).
-        hosts: what becomes of clients' addresses. It travels pickled: Spark prints no key.
-        restarts: what `restarts.restarts` returned; a group with a base there needs its history from the base on only
-            (`restarts.since_base`), and only the rows of later generations come out. None: every history is whole.
-        topic_names: what polls know, by cluster: topic id → name.
-        partition_counts: what polls know, by cluster: topic → the most partitions that any poll saw.
-        name_bytes: bytes that names in records are cut to (`long_names`).
+        quiet_ms: pause in milliseconds that ends an episode (`rebalances`).
+        hosts: policy for clients' addresses. It is pickled for Spark's workers; Spark does not print the key.
+        restarts: result of `resume_points.resume_points`. A group with a base needs only its history from the base on
+            (`resume_points.since_base`), and only rows of later
+            generations are returned. None: all histories are complete.
+        topic_names: by cluster, topic id → name, from polls.
+        partition_counts: by cluster, topic → the highest partition count in any poll.
+        name_bytes: maximum size of names in records in bytes; longer names are truncated (`long_names`).
 
     Returns:
-        One column per silver table, a struct of that table's columns; each row holds one of them, the rest are NULL.
+        One struct column per silver table, with that table's columns. Each row fills one of them; the others are NULL.
     """
     sides = zip(INPUTS, (records, runs, events), strict=True)
     parts = [_side(name, frame) for name, frame in sides]
@@ -94,12 +93,14 @@ def silver_of_few(
     partition_counts: PartitionCounts | None = None,
     name_bytes: int = NAME_BYTES,
 ) -> dict[Table, pa.Table]:
-    """What `silver` returns, as a table each: Spark takes longer to begin than a few thousand rows take.
+    """Return the rows that `silver` returns, as one Arrow table per silver table.
+
+    For a few thousand rows this takes less time than a Spark job needs to start.
 
     Args:
-        history: rows of the three bronze tables by their names in `INPUTS`, instants as milliseconds; lines without a
-            group are ignored.
-        bases: rows of `restarts`, instants as milliseconds.
+        history: rows of the three bronze tables by their names in `INPUTS`, with timestamps in milliseconds; lines
+            without a group are ignored.
+        bases: rows of `resume_points.resume_points`, with timestamps in milliseconds.
         quiet_ms: as for `silver`.
         hosts: as for `silver`.
         topic_names: as for `silver`.
@@ -124,7 +125,7 @@ def silver_of_few(
 
 
 def _side(name: str, frame: DataFrame) -> DataFrame:
-    """cluster, group_id and the row as a struct, instants as milliseconds, the others' structs absent."""
+    """Return cluster, group_id and the row as a struct, with timestamps in milliseconds."""
     table = INPUTS[name]
     fields = [
         F.unix_millis(c.name).alias(c.name) if c.type == "TIMESTAMP" else F.col(c.name)
@@ -135,7 +136,7 @@ def _side(name: str, frame: DataFrame) -> DataFrame:
 
 
 def _bases(restarts: DataFrame) -> DataFrame:
-    """The bases as one more input row of each group that has one."""
+    """Return the base of each group that has one, as an additional input row."""
     fields = ["base_log_epoch", "base_offset", "base_rebalance_mode", "base_state", "incarnation"]
     seen = F.unix_millis("first_seen_at").alias("first_seen_at")
     known = restarts.where(F.col("base_offset").isNotNull())

@@ -12,7 +12,9 @@ from schemas.rows import GenerationOfGroup, ResourceRow
 from schemas.states import Evidence, GenerationOutcome, GroupProtocol, GroupType, NotCosted
 
 APART_MS = 10_000
-"""A dynamic member's first two JoinGroups are one round trip apart; more than this is another attempt."""
+"""A dynamic member sends its first two JoinGroups one round trip apart. After this many milliseconds, the second one
+belongs to another attempt.
+"""
 
 TYPES = {
     "consumer": GroupType.CONSUMER,
@@ -22,7 +24,7 @@ TYPES = {
 
 
 def group_type(g: Generation) -> GroupType:
-    """Kafka Streams joins as a consumer whose only protocol is called `stream`."""
+    """Return the group type. Kafka Streams joins as a consumer with the single protocol `stream`."""
     if g.protocol_type == "consumer" and g.assignor == "stream":
         return GroupType.STREAMS
     return TYPES.get(g.protocol_type, GroupType.OTHER)
@@ -88,10 +90,11 @@ def generation_row(
 
 
 def prepared(g: Generation, story: GenerationLog) -> tuple[int | None, int, int]:
-    """Start of the rebalance: stated, not before, by then.
+    """Return the start of the rebalance in milliseconds: exact or None, the earliest and the latest time.
 
-    Only a line states it, or (4.x) the record of generation 0 that the first JoinGroup of a new group writes. Otherwise
-    it lies after the record before, and a join phase lasts no longer than its longest rebalance timeout.
+    The exact time comes from a log line or, since 4.x, from the record of generation 0 that the first JoinGroup of a
+    new group writes. Without it, the start lies after the previous record. It also lies at most the longest rebalance
+    timeout before the end of the join phase.
     """
     start = story.preparing
     if start is not None:
@@ -100,7 +103,7 @@ def prepared(g: Generation, story: GenerationLog) -> tuple[int | None, int, int]
     longest = max((m.rebalance_timeout_ms for m in (g.previous or g).members.values()), default=0)
     if g.created is not None and g.created.at is not None and g.number == 1:
         created = g.created.at
-        # A dynamic member asks twice; a client that died in between leaves a group without a rebalance.
+        # A dynamic member joins twice; if the client dies in between, the group exists without a rebalance.
         stated = created if g.joined_at - created <= max(longest, APART_MS) else None
         return stated, min(created, g.joined_at), g.joined_at
     earliest = g.joined_at - longest if longest else g.joined_at
@@ -117,19 +120,19 @@ def _not_costed(g: Generation) -> NotCosted | None:
 
 
 def _resources_not_costed(g: Generation) -> int | None:
-    """Resources that the record lists and that were not costed; None where all were, or it is not known how many."""
+    """Return the count of listed resources without a cost, or None if there are none or the count is not known."""
     if g.is_closed:
         return sum(m.entries for m in g.members.values()) or None
     return sum(map(len, g.missing.values())) or None
 
 
 def _skipped_possible(g: Generation) -> bool:
-    """Attempts without a record came in between, each with a join phase of its own."""
+    """Return whether attempts without a record may lie before this generation, each with its own join phase."""
     return g.previous is not None and g.number - g.previous.number > 1
 
 
 def _skipped(g: Generation, story: GenerationLog) -> int | None:
-    """Numbers before this one that never completed; None where compaction may have taken their records."""
+    """Return the count of generations before this one that never completed, or None if records may be compacted."""
     if g.previous is None and not g.is_first:
         return None
     last = g.previous.number if g.previous else 0
@@ -142,7 +145,10 @@ def _skipped(g: Generation, story: GenerationLog) -> int | None:
 
 
 def _slowest(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> tuple[str | None, int | None]:
-    """Whom the join phase waited for: a member removed at its end, or the one whose commit on rejoining came last."""
+    """Return the member that the join phase waited for and the wait in milliseconds.
+
+    It is a member that was removed at the end of the phase, or the member with the last commit while rejoining.
+    """
     start = story.first_preparing
     if start is None or g.previous is None:
         return None, None
@@ -162,7 +168,7 @@ def _slowest(g: Generation, story: GenerationLog, done: dict[str, CommitActivity
 
 
 def moved(g: Generation, last_owner: dict[Resource, str]) -> int:
-    """Resources whose owner differs from the last one they had; updates `last_owner`."""
+    """Return the count of resources with another owner than before, and update `last_owner`."""
     changed = sum(r in last_owner and last_owner[r] != owner for r, owner in g.owners.items())
     last_owner.update(g.owners)
     for change in g.replacements:

@@ -1,4 +1,4 @@
-"""The timeline's glyphs of a classic group: who came and went, as the log says it or as two records imply it."""
+"""Markers on the timeline of a classic group: arrivals and departures, from log lines or from two records in a row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schemas.states import Evidence, GroupEventKind, RebalanceMode
 DEPARTURES = {
     EventKind.LEFT: GroupEventKind.LEFT,
     EventKind.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
-    # A classic consumer's rebalance timeout is its max.poll.interval.ms (KIP-62).
+    # The rebalance timeout of a classic consumer is its max.poll.interval.ms (KIP-62).
     EventKind.REMOVED_NOT_REJOINED: GroupEventKind.POLL_TIMEOUT,
     EventKind.REMOVED_NOT_SYNCED: GroupEventKind.POLL_TIMEOUT,
     EventKind.STATIC_REPLACED: GroupEventKind.STATIC_RETURNED,
@@ -33,7 +33,7 @@ NEVER_SYNCED = "members joined, the leader's assignment was never stored"
 
 
 class MemberIdentity(Protocol):
-    """Who a member is, as the records of either protocol state it."""
+    """The identity of a member, as records of both protocols contain it."""
 
     @property
     def member_id(self) -> str: ...
@@ -71,8 +71,10 @@ def event_row(
 
 
 def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Iterator[GroupEventOfGroup]:
-    """`created` and `dead` from records; what belongs to no generation from lines: fencing, moves of the coordinator,
-    rebalances that failed, among them those `unfinished` ones that no generation followed yet.
+    """Yield events that belong to no generation.
+
+    Records show `created` and `dead`. Log lines show fencing, moves of the coordinator and failed rebalances, including
+    `unfinished` ones that no generation followed yet.
     """
     for incarnation, record in lives.created:
         if record.at is not None:
@@ -86,7 +88,7 @@ def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Ite
 
 
 def lifecycle_lines(events: list[Event], lives: list[tuple[int, int]]) -> Iterator[GroupEventOfGroup]:
-    """What belongs to no generation; `lives` are begin and incarnation of each."""
+    """Yield events of log lines that belong to no generation; `lives` has begin and number of each incarnation."""
     for event in events:
         kind = ANYTIME.get(EventKind(event.kind))
         if kind is not None:
@@ -127,7 +129,7 @@ def _never_synced(line: Event, incarnation: int, evidence: Evidence = Evidence.O
 
 
 def of_generation(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Iterator[GroupEventOfGroup]:
-    """Arrivals and departures that this generation shows, failed attempts before it, and what changed in the group."""
+    """Yield the arrivals and departures of this generation, failed attempts before it, and changes in the group."""
     previous = g.previous
     before = previous.final_members if previous else {}
     if previous is None and g.created is None and g.number == 1:
@@ -151,7 +153,7 @@ def of_generation(g: Generation, story: GenerationLog, done: dict[str, CommitAct
 
 
 def static_returns(g: Generation) -> Iterator[GroupEventOfGroup]:
-    """Static members that came back within the generation."""
+    """Yield the events of static members that returned within the generation."""
     for change in g.replacements:
         yield _returned(g, change)
 
@@ -197,7 +199,7 @@ def _departure(g: Generation, story: GenerationLog, member: Member, done: Commit
 
 
 def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None:
-    """Connect (KIP-415): how much work waits for the worker that is gone, and until when."""
+    """Return the detail with the resources that wait for a departed Connect worker and the wait's end (KIP-415)."""
     waiting = len(member.assigned & g.waiting)
     if not waiting:
         return detail
@@ -206,22 +208,22 @@ def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None
 
 
 def _failed(g: Generation, story: GenerationLog) -> Iterator[GroupEventOfGroup]:
-    """Numbers between two records: attempts whose join phase ended and whose leader never synced."""
+    """Yield attempts between two records: their join phase ended, and their leader never synced."""
     for line in story.attempts:
         yield _never_synced(line, g.incarnation)
 
 
 def _refused(g: Generation) -> Iterator[GroupEventOfGroup]:
-    """What the leader's assignment states as an error instead of handing out work."""
-    told = {m.tasks.error for m in g.members.values() if m.tasks is not None}
+    """Yield an event for an error in the leader's assignment. With an error, no work is assigned."""
+    errors = {m.tasks.error for m in g.members.values() if m.tasks is not None}
     elections = {m.elected.error for m in g.members.values() if m.elected is not None}
-    texts = [streams.ERRORS[error] for error in sorted(told) if error in streams.ERRORS]
+    texts = [streams.ERRORS[error] for error in sorted(errors) if error in streams.ERRORS]
     texts += [registry.ERRORS[error] for error in sorted(elections) if error in registry.ERRORS]
     if any(w.is_refused for w in g.workers):
-        texts.append("the leader had not read the newest connector configuration: nothing was handed out")
+        texts.append("the leader had not read the newest connector configuration: nothing was assigned")
     if not texts:
         return
-    is_probing = told == {streams.VERSION_PROBING}
+    is_probing = errors == {streams.VERSION_PROBING}
     kind = GroupEventKind.SETTINGS_CHANGED if is_probing else GroupEventKind.FAILED_REBALANCE
     yield event_row(
         g.synced_at, kind, g.incarnation, evidence=Evidence.OBSERVED, generation=g.number, detail="; ".join(texts)
@@ -229,7 +231,7 @@ def _refused(g: Generation) -> Iterator[GroupEventOfGroup]:
 
 
 def _elected(g: Generation, previous: Generation | None) -> Iterator[GroupEventOfGroup]:
-    """The registry that its group elected, which is not the leader of the Kafka group."""
+    """Yield an event for a newly elected registry, which is not the leader of the Kafka group."""
     now, before = _election(g), _election(previous)
     if now is None or (before is not None and before.member_id == now.member_id):
         return
@@ -245,7 +247,7 @@ def _elected(g: Generation, previous: Generation | None) -> Iterator[GroupEventO
 
 
 def _election(g: Generation | None) -> registry.Elected | None:
-    """Every member has the same."""
+    """Return the elected registry, which is the same for every member."""
     return next((m.elected for m in g.members.values() if m.elected is not None), None) if g else None
 
 

@@ -13,7 +13,7 @@ from schemas.rows import GenerationMemberOfGroup, ResourceRow
 def member_rows(
     g: Generation, story: GenerationLog, done: dict[str, CommitActivity], until: int | None
 ) -> list[GenerationMemberOfGroup]:
-    """Rows of `generation_members`; a static replacement ends one member id and begins another."""
+    """Return rows of `generation_members`. A static replacement ends one member id and begins another."""
     starts = dict.fromkeys(g.members, g.synced_at)
     ends: dict[str, int | None] = dict.fromkeys(g.members, until)
     members: list[tuple[Member, frozenset[Resource]]] = [(m, m.assigned) for m in g.members.values()]
@@ -57,7 +57,7 @@ def _member_row(
         "owned": None if member.owned is None else resources(member.owned),
         "assigned": None if g.is_closed else resources(given),
         "standby": resources(member.tasks.standby) if member.tasks is not None else None,
-        # A record of a classic group does not tell warm-up tasks from standby tasks.
+        # A record of a classic group does not distinguish warm-up tasks from standby tasks.
         "warmup": None,
         "connect_delay_ms": member.worker.delay_ms if member.worker is not None else None,
         "rejoined_at_earliest": rejoined[0],
@@ -67,14 +67,17 @@ def _member_row(
 
 
 def resources(of: frozenset[Resource]) -> list[ResourceRow]:
-    """Return resources in the order of their names and numbers."""
+    """Return resources ordered by name and index."""
     return [{"name": name, "index": index} for name, index in sorted(of)]
 
 
 def _rejoined(
     member_id: str, g: Generation, story: GenerationLog, done: dict[str, CommitActivity], start: int
 ) -> tuple[int, int]:
-    """When the member came into the join phase: the trigger began it; others came after their last commit."""
+    """Return the earliest and latest time at which the member joined, in milliseconds.
+
+    The member that triggered the rebalance joined at its start. Another member joined after its last commit.
+    """
     line = story.first_preparing
     arrival = story.arrived.get(member_id)
     if arrival is not None:
