@@ -22,7 +22,7 @@ class Elected:
 
 
 def elected(assignment: dict[str, Any]) -> Elected | None:
-    """Return the election in a member's assignment, or None for other assignments. All members have the same election."""
+    """Return the election in a member's assignment, or None for other assignments. It is the same for all members."""
     if "master_identity" not in assignment and "master" not in assignment:
         return None
     member_id, identity = assignment.get("master"), assignment.get("master_identity")

@@ -1,4 +1,4 @@
-"""Epochs of a modern group: its number is bumped, a target assignment is made for it, and at last the group is gone."""
+"""Readers for the group's own records: a bump of the epoch, a target assignment, the deletion of the group."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def group_epoch(walk: EpochReader, record: Record) -> None:
     if stand.metadata_hash is not None and stated is not None and stated != stand.metadata_hash and stand.seats:
         walk.happen(What.METADATA, record)
     stand.metadata_hash = stated
-    # The members of a converted group come first, under the number that their generation had.
+    # The members of a converted group come first, with the number of their last generation.
     is_repeated = walk.inherits and bool(stand.seats) and all(s.is_classic for s in stand.seats.values())
     walk.inherits = False
     if walk.is_alive and not is_repeated:
@@ -69,7 +69,7 @@ def _bump(walk: EpochReader, record: Record, number: int, *, is_repeated: bool) 
 
 
 def _begins_with(walk: EpochReader, number: int, record: Record, *, is_taken_over: bool) -> None:
-    """The first epoch that is known; of a history that begins late it tells nothing about its members."""
+    """Record the first known epoch. If the history begins late, that epoch does not show how its members joined."""
     is_whole = number in FIRST_EPOCHS or walk.course.incarnation > walk.timeline.incarnation
     for happening in walk.course.happenings:
         if happening.what == What.JOINED and happening.incarnation == walk.course.incarnation:
@@ -85,7 +85,7 @@ def target_epoch(walk: EpochReader, record: Record) -> None:
         return
     walk.stand.assigned_epoch = number = record.value["assignmentEpoch"]
     walk.stand.behind = {m for m in walk.stand.seats if not _is_done(walk, m, number)}
-    # An assignor that runs in the background (4.3) may finish for an epoch that another has followed.
+    # An assignor in the background (4.3) may finish for an epoch that another epoch has followed.
     epoch = next((e for e in reversed(walk.course.epochs) if e.number <= number), None)
     if epoch is None or epoch.number != number or epoch.synced_at is not None:
         return

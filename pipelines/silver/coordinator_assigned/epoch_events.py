@@ -1,4 +1,4 @@
-"""The timeline's glyphs of a modern group."""
+"""Markers on the timeline of a group whose coordinator assigns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {
 EXITS = {
     Trigger.MEMBER_LEFT: GroupEventKind.LEFT,
     Trigger.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
-    # A consumer's rebalance timeout is its max.poll.interval.ms (KIP-62).
+    # The rebalance timeout of a consumer is its max.poll.interval.ms (KIP-62).
     Trigger.POLL_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
     Trigger.REJOIN_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
     Trigger.SYNC_TIMEOUT: GroupEventKind.POLL_TIMEOUT,

@@ -1,4 +1,4 @@
-"""One pass over the records of a phase: epochs, members, hand-overs and the group's state (`ConsumerGroup.java`)."""
+"""One pass over a phase's records: epochs, members, hand-overs and the group's state (`ConsumerGroup.java`)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from pipelines.silver.timeline import Timeline
 def epoch_history(
     phase: Phase, names: TopicNames, timeline: Timeline, survivors: frozenset[str], known: Snapshot | None
 ) -> tuple[EpochHistory, list[QuiescentPoint]]:
-    """What the phase's records tell, and when the group was at rest.
+    """Read the records of a phase and return its history and its quiescent points.
 
-    `survivors` are the members that go over to the classic protocol with the group. `known` is what is kept of what
-    came before.
+    `survivors` are the members that move to the classic protocol with the group. `known` is the stored state from which
+    the history resumes, or None.
     """
     walk, rests = EpochReader(phase, names, timeline), list[QuiescentPoint]()
     if known is not None:
@@ -71,11 +71,11 @@ READERS = {
     "PartitionMetadata": _topics,
     "Topology": _topology,
 }
-"""By the kind of a record, without its protocol's prefix."""
+"""The reader of each record kind; kinds are without the prefix of their protocol."""
 
 
 def _batches(records: list[Record]) -> Iterator[list[Record]]:
-    """Records of one write: all have one timestamp. One without a timestamp stands alone."""
+    """Yield the records of each write. They have one timestamp; a record without a timestamp is a write of its own."""
     for key, batch in groupby(records, key=lambda r: (r.at is None and r.position, r.at)):
         del key
         yield list(batch)

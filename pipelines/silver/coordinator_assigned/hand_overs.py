@@ -1,7 +1,8 @@
-"""Stop-the-world windows of modern groups: from a revocation, departure or static absence until somebody has it again.
+"""Stalls of groups whose coordinator assigns: from a revocation, departure or static absence to the next owner.
 
-The bounds are the records' own: what is revoked stops between the record that tells the member so and the one that
-shows it gone, what is handed out starts with the record that does so (`CurrentAssignmentBuilder.java`).
+The records themselves are the bounds. A revoked resource stops between the record that requests the revocation and the
+record without the resource. An assigned resource starts with the record that assigns it
+(`CurrentAssignmentBuilder.java`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pipelines.silver.stops import APPEND_MS, CommitActivity, Stop, work_of
 from schemas.states import Evidence, StallCause, Trigger
 
 AT_ONCE_MS = 50
-"""A commit on close and the request that leaves the group follow each other within this."""
+"""Maximum milliseconds between a commit on close and the request that leaves the group."""
 
 Exits = dict[tuple[Position, str], Exit]
 
@@ -23,9 +24,9 @@ Exits = dict[tuple[Position, str], Exit]
 def hand_overs(
     moves: list[Move], rests: list[QuiescentPoint], ownership: Ownership, lines: MemberLines, end: Position
 ) -> Exits:
-    """Adds the windows of one phase, which ends before `end`; returns why each member that went was gone.
+    """Add the stalls of one phase, which ends before `end`, and return the reason for each departure.
 
-    Tells `rests` who had what.
+    It also stores the current owners in each of the quiescent points `rests`.
     """
     exits: Exits = {}
     later = iter(rests)
@@ -52,21 +53,21 @@ def hand_overs(
 
 
 def _hold(rest: QuiescentPoint, ownership: Ownership) -> None:
-    """Nothing stands still, and no commit to come is the first one after a stop."""
+    """Store the owners in a quiescent point if no stall is open and none waits for its first commit."""
     ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, rest)]
     if not ownership.open and not ownership.resumed:
         rest.held = dict(ownership.held)
 
 
 def _may_await(stall: Stall, rest: QuiescentPoint) -> bool:
-    """The time for a first commit is not over, and there is none of before the rest's end."""
+    """Return whether a first commit may still come: its time is not over, and none came before the point."""
     first, since = stall.first_commit, stall.resumed_earliest
     is_over = since is None or since + FIRST_COMMIT_MS < rest.next_at
     return not is_over and (first is None or first.position >= rest.position)
 
 
 def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
-    """Of each Got, by resource: where it was taken or given elsewhere next."""
+    """Return for each Assigned, by resource, the position at which the resource was next revoked or assigned."""
     following: dict[Resource, Position] = {}
     out: list[dict[Resource, Position]] = []
     for move in reversed(moves):
@@ -120,7 +121,7 @@ def _work(o: Ownership, mine: list[Resource], before: Position, at: int) -> Comm
 
 
 def _relabel(o: Ownership, owner: str, gone: Exit) -> None:
-    """A static member that was away and did not come back in time: the group waited for it in vain."""
+    """Change the cause of the stalls of an absent static member that did not return in time."""
     if gone.trigger == Trigger.MEMBER_LEFT:
         return
     for stall in o.open.values():
@@ -153,20 +154,20 @@ def _stop(move: Revoked, done: CommitActivity, gone: Exit | None) -> tuple[Stop,
 
 def _revoked(move: Revoked, done: CommitActivity, at: int) -> tuple[Stop, StallCause]:
     if move.is_expelled:
-        # It never answered: it may have been stuck since before it was told.
+        # The member never responded. It may have been stuck since before the request.
         until = move.until.at if move.until is not None and move.until.at is not None else at
         guess = done.stopped if done.last is not None else at
         return Stop.within(min(done.surely, at), until, guess or at, Evidence.INFERRED), StallCause.MEMBER_LOST
     if move.until is None or move.until.at is None:
         longest = move.seat.rebalance_timeout_ms or 0
         return Stop.within(at, at + longest, at, Evidence.BOUNDED), StallCause.MOVED
-    # A client that commits automatically does so on revocation, when it has stopped; some while their callbacks run.
+    # A client with automatic commits commits on revocation after it stopped; some also commit during their callbacks.
     guess = done.last if done.last is not None and done.last >= at and not done.dawdled else done.stopped or at
     return Stop.within(at, move.until.at, guess, Evidence.OBSERVED), StallCause.MOVED
 
 
 def _politely(done: CommitActivity, at: int) -> Stop:
-    """A client that leaves, or joins again, stops, commits if it does so automatically, and says so at once."""
+    """Return the stop of a client that left or rejoined: it stops, may commit automatically, and sends its request."""
     guess = at
     if done.stopped is not None and (done.dawdled or at - done.stopped <= AT_ONCE_MS):
         guess = done.stopped

@@ -1,4 +1,4 @@
-"""Members of a modern group: they join, change what they ask for, leave, or come back under their instance id."""
+"""Readers for members: a member joins, changes its subscription, leaves, or returns with its instance id."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def member(walk: EpochReader, record: Record) -> None:
 
 
 def without_new_epoch(walk: EpochReader, record: Record) -> None:
-    """Members that came or went without a new epoch, as one does whose subscription matches no topic yet."""
+    """Record members that joined or left without a new epoch, such as one whose subscription matches no topic yet."""
     newest = walk.newest
     if newest is None:
         return
@@ -68,7 +68,7 @@ def _gone(walk: EpochReader, member_id: str, record: Record) -> None:
 
 
 def _settle_return(walk: EpochReader, record: Record, old: EpochMember, new: EpochMember) -> None:
-    """A static replacement happens within the epoch: no bump (KIP-848)."""
+    """Record a static replacement, which does not bump the epoch (KIP-848)."""
     newest, at = walk.newest, record.at or 0
     if newest is None:
         return
@@ -83,7 +83,7 @@ def _settle_return(walk: EpochReader, record: Record, old: EpochMember, new: Epo
 
 
 def conversion(walk: EpochReader, record: Record, survivors: frozenset[str]) -> None:
-    """The members that do not go over to the other protocol have left, and a rebalance follows at once."""
+    """Record a conversion: members that do not move to the other protocol leave, and a rebalance follows."""
     for member_id in sorted(walk.stand.seats.keys() - survivors):
         _gone(walk, member_id, record)
     for taken in walk.leaving:

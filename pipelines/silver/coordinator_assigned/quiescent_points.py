@@ -1,4 +1,4 @@
-"""Where a rebuild of a consumer group may go on: a group that was at rest, and what is kept of it (`snapshot`)."""
+"""Points from which a rebuild of a consumer group may resume, because the group was quiescent (see `snapshot`)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from schemas.states import GroupProtocol, GroupState, RebalanceMode
 
 @dataclass(slots=True, kw_only=True)
 class QuiescentPoint:
-    """The group was at rest before the write that begins at `position` and began the epoch at `next`.
+    """A quiescent state of the group.
 
-    The fields are those of `snapshot.Snapshot`. `held`, who had what then, is None while it is not known and where
-    something stood still.
+    It held before the write that begins at `position`, in which the record at `next` began an epoch. The fields are
+    those of `snapshot.Snapshot`. `held` has the owners at that time; it is None until they are known, and if a stall
+    was open.
     """
 
     position: Position
@@ -37,7 +38,10 @@ class QuiescentPoint:
 
 
 def quiescent_point(walk: EpochReader) -> QuiescentPoint | None:
-    """Before a write that begins an epoch: all members had reached the one before, and for a while."""
+    """Return the quiescent point before a write, or None.
+
+    The write must begin an epoch. All members must have reached the previous epoch more than `quiet_ms` before.
+    """
     newest, stand, batch = walk.newest, walk.stand, walk.batch
     at = batch[0].at
     if (
@@ -73,7 +77,7 @@ def quiescent_point(walk: EpochReader) -> QuiescentPoint | None:
 
 
 def resume_point(rest: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> ResumePoint:
-    """`last_owner` says to whom each resource was assigned last."""
+    """Return the resume point of a quiescent point; `last_owner` has the last assigned owner of each resource."""
     return ResumePoint(
         position=rest.position,
         at=rest.at,
@@ -105,12 +109,12 @@ def _state(rest: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resour
 
 
 def before(position: Position) -> Position:
-    """Anything that comes earlier."""
+    """Return the position directly before a position."""
     return position[0], position[1] - 1
 
 
 def resume(timeline: Timeline, known: Snapshot) -> None:
-    """Who had what, and who had it last, as it was then."""
+    """Restore the owners of the stored state."""
     timeline.base_at = known.at
     timeline.last_owner.update(known.last_owner)
     timeline.ownership.begin(known.incarnation)
@@ -119,7 +123,7 @@ def resume(timeline: Timeline, known: Snapshot) -> None:
 
 
 def base_epoch(known: Snapshot) -> Epoch:
-    """The epoch that stood then, as far as the next one asks for it."""
+    """Return the epoch of the stored state, with the fields that the next epoch needs."""
     return Epoch(
         record=Record(position=known.position, partition=0, at=known.joined_at, kind="", member_id=None, value=None),
         incarnation=known.incarnation,

@@ -1,6 +1,6 @@
-"""Members of a modern group on their way to its epoch: what each has, gives up and gets.
+"""Reader for current assignments: the resources that each member has, gives up and gets on its way to the epoch.
 
-As in `CurrentAssignmentBuilder.java`: who owns too much gives it up first, and moves on once it has.
+As in `CurrentAssignmentBuilder.java`, a member with too many resources first gives them up and then advances.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _hand_over(
     lost = had - now.assigned - now.pending
     is_eager = seat.is_classic and not seat.owns_on_rejoin
     rejoined = is_eager and was is not None and now.epoch > was.epoch
-    # An eager client of the classic protocol gives up everything before it joins again, and then gets it back.
+    # An eager classic client gives up all its resources before it rejoins, and then gets them again.
     if taken := walk.take(record, How.REJOINED, seat, had if rejoined else lost, now.epoch):
         taken.until = record
     got = now.assigned if rejoined or (was and was.epoch == PAUSED_EPOCH) else now.assigned - had
@@ -62,7 +62,7 @@ def _hand_over(
             Assigned(
                 record=record,
                 incarnation=walk.course.incarnation,
-                # A static member's new process is shown at epoch 0 first.
+                # The new process of a static member first has epoch 0.
                 number=now.epoch or walk.stand.number or 0,
                 member_id=seat.member_id,
                 resources=got,
@@ -71,7 +71,7 @@ def _hand_over(
 
 
 def _reach(walk: EpochReader, member_id: str, now: CurrentAssignment, record: Record) -> None:
-    """The member is at its epoch, and so at every one before."""
+    """Record that the member has reached its epoch, and thereby every earlier one."""
     stand, number = walk.stand, walk.stand.assigned_epoch
     if number is not None and now.is_done and now.epoch >= number:
         stand.behind.discard(member_id)

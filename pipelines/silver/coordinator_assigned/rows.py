@@ -1,4 +1,4 @@
-"""The rows of one phase of a modern group."""
+"""The rows of one phase of a group whose coordinator assigns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from schemas.states import Evidence, GroupProtocol
 
 
 def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> None:
-    """Adds the phase's rows."""
+    """Add the phase's rows to the timeline."""
     events = phase.history.events
     end = following.records[0].position if following is not None else END
     known = from_json(timeline.base.state) if timeline.base is not None and timeline.base.state is not None else None
@@ -73,7 +73,7 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
 
 
 def _to_go_on_from(rests: list[QuiescentPoint], timeline: Timeline) -> list[QuiescentPoint]:
-    """Those at which nothing stood still, and whose records are in the order of their times."""
+    """Return the points without an open stall across which timestamps ascend."""
     if not rests:
         return []
     is_in_time = in_time_order(timeline.history.records)
@@ -81,7 +81,7 @@ def _to_go_on_from(rests: list[QuiescentPoint], timeline: Timeline) -> list[Quie
 
 
 def _survivors(phase: Phase, following: Phase | None) -> frozenset[str]:
-    """Members that go over to the classic protocol with the group."""
+    """Return the members that move to the classic protocol with the group."""
     if following is None or not phase.is_handed_on:
         return frozenset()
     first = next((r for r in following.records if r.value is not None), None)
@@ -117,7 +117,7 @@ def _living(course: EpochHistory) -> Epoch | None:
 
 
 def _opened(course: EpochHistory) -> int | None:
-    """The bump of the first epoch since the group was whole."""
+    """Return the time of the first bump after the last completed epoch, or None."""
     opened = None
     for epoch in reversed(course.epochs):
         if epoch.completed_at is not None or epoch.is_repeated or epoch.incarnation != course.incarnation:

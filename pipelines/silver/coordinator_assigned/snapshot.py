@@ -1,7 +1,7 @@
-"""Where a group of the consumer protocol stood at rest, as JSON: a rebuild goes on from it without the records before.
+"""The state of a quiescent consumer-protocol group as JSON. A rebuild resumes from it without earlier records.
 
-A generation of the classic protocol states all of its members in one record. Here a member's metadata may be months
-older than the epoch, so what the coordinator would have loaded is kept with the episode that followed.
+A classic generation has all of its members in one record. In this protocol, a member's metadata may be months older
+than the epoch. So the state that the coordinator would have loaded is stored with the next episode.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ Resources = dict[str, list[int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The state before the record at `position`, the first of the write that began the next epoch.
+    """The state before the record at `position`, which is the first of the write that began the next epoch.
 
-    `at` is the time of the last record before it; `joined_at`, `synced_at` and `completed_at` are those of the epoch in
-    which the group stood, and `since` is when it became stable. `names` are the names of topic ids that records and
-    commits before `position` state, `matched` the topics that regular expressions stand for. `last_owner` says to whom
-    each resource was assigned last, `points` holds the commits of each resource since its owner got it, those that
-    `history.Segment` needs.
+    `at` is the time of the last record before it. `joined_at`, `synced_at` and `completed_at` are those of the current
+    epoch, and `since` is when the group became stable. `names` are the names of topic ids in records and commits before
+    `position`. `matched` has the topics that regular expressions match. `last_owner` has the last assigned owner of
+    each resource. `points` has the commits of each resource since its owner got it that `history.CommitSegment` needs.
     """
 
     position: Position
@@ -46,7 +45,7 @@ class Snapshot:
 
 
 def points_of(commits: CommitHistory, held: Mapping[Resource, Held], before: Position) -> dict[Resource, list[Point]]:
-    """Of each resource the commits since its owner got it that `Commits.segment` tells of."""
+    """Return by resource the commits since its owner got it, as far as `CommitHistory.segment` needs them."""
     found = {resource: commits.segment(resource, each.position, before) for resource, each in held.items()}
     return {
         resource: sorted({point for point in segment if point is not None})
@@ -56,7 +55,7 @@ def points_of(commits: CommitHistory, held: Mapping[Resource, Held], before: Pos
 
 
 def to_json(of: Snapshot) -> str:
-    """The same text for the same state."""
+    """Return the snapshot as JSON. Equal states have equal text."""
     now = of.stand
     stated = {
         name: getattr(of, name)
@@ -89,7 +88,7 @@ def to_json(of: Snapshot) -> str:
 
 
 def from_json(text: str) -> Snapshot:
-    """What `to_json` wrote."""
+    """Return the snapshot that `to_json` wrote."""
     stated: dict[str, Any] = json.loads(text)
     number = stated["number"]
     stand = Stand(
