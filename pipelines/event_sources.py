@@ -60,11 +60,11 @@ class EventSource:
         name, _, value = self.header.partition("=")
         return [value.encode()] == [found for each, found in headers if each == name]
 
-    def broker_of(self, claim: Claim, stated: int | None) -> int | None:
+    def broker_of(self, claim: Claim, named: int | None) -> int | None:
         """Return the broker of a line: the id in the line, or else the only broker that this source may send for."""
-        if stated is None and claim is not Claim.CONNECT and len(self.brokers) == 1:
+        if named is None and claim is not Claim.CONNECT and len(self.brokers) == 1:
             return self.brokers[0]
-        return stated
+        return named
 
     def refusal(self, claim: Claim, broker_id: int | None) -> str | None:
         """Return the reason why this source may not send such a message, or None if it may."""

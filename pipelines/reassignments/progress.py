@@ -84,11 +84,11 @@ def _bytes(sizes: Sizes | None, adding: Brokers, leader: int | None) -> tuple[in
 class Standings:
     """Leader and in-sync replicas over time. Each entry combines the last known leader and the last known ISR."""
 
-    def __init__(self, said: Sequence[ReplicaState]) -> None:
+    def __init__(self, states: Sequence[ReplicaState]) -> None:
         self._known: list[ReplicaState] = []
         leader: int | None = None
         isr: Brokers | None = None
-        for each in said:
+        for each in states:
             leader = each.leader if each.leader is not None else leader
             isr = each.isr if each.isr is not None else isr
             self._known.append(ReplicaState(at=each.at, leader=leader, isr=isr))

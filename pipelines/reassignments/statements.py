@@ -94,28 +94,28 @@ def standings(polled: PolledPartition, events: Iterable[dict[str, Any]]) -> list
     return sorted([*logged, *described], key=lambda s: s.at)
 
 
-def _overruled(said: Statement, better: Sequence[Statement]) -> bool:
+def _overruled(statement: Statement, better: Sequence[Statement]) -> bool:
     """Return whether a statement of a higher source is near and takes precedence.
 
     Shortly after a line, a poll may describe the state before it. Shortly before a line, the same change may have
     another clock's time. If both statements have an epoch, the epochs decide instead.
     """
     first, last = (
-        bisect_left(better, said.at - RULES_MS, key=_time),
-        bisect_right(better, said.at + RULES_MS, key=_time),
+        bisect_left(better, statement.at - RULES_MS, key=_time),
+        bisect_right(better, statement.at + RULES_MS, key=_time),
     )
-    near = [line for line in better[first:last] if None in (said.epoch, line.epoch)]
-    return any(line.at <= said.at or _is_same(said, line) for line in near)
+    near = [line for line in better[first:last] if None in (statement.epoch, line.epoch)]
+    return any(line.at <= statement.at or _is_same(statement, line) for line in near)
 
 
-def _is_same(said: Statement, line: Statement) -> bool:
-    if bool(said.adding or said.removing) != bool(line.adding or line.removing):
+def _is_same(statement: Statement, line: Statement) -> bool:
+    if bool(statement.adding or statement.removing) != bool(line.adding or line.removing):
         return False
-    return None in (said.replicas, line.replicas) or said.replicas == line.replicas
+    return None in (statement.replicas, line.replicas) or statement.replicas == line.replicas
 
 
-def _time(said: Statement) -> int:
-    return said.at
+def _time(statement: Statement) -> int:
+    return statement.at
 
 
 def _logged(events: Iterable[dict[str, Any]]) -> list[Statement]:
@@ -127,18 +127,21 @@ def _logged(events: Iterable[dict[str, Any]]) -> list[Statement]:
     for event in sorted(events, key=lambda e: (e["event_at"], -_source(e), e["source_id"], e["line_no"])):
         if event["event_kind"] == ControllerEventKind.REASSIGNMENT_CAUGHT_UP:
             continue
-        said = _line(event)
-        mark = (said.topic_id, said.epoch if said.epoch is not None else (said.at, said.replicas, said.adding))
+        statement = _line(event)
+        mark = (
+            statement.topic_id,
+            statement.epoch if statement.epoch is not None else (statement.at, statement.replicas, statement.adding),
+        )
         known = by_epoch.get(mark)
-        by_epoch[mark] = said if known is None else _merged(known, said)
+        by_epoch[mark] = statement if known is None else _merged(known, statement)
     out: list[Statement] = []
     newest: dict[str | None, int] = {}
-    for said in sorted(by_epoch.values(), key=lambda s: s.at):
-        if said.epoch is not None:
-            if said.epoch < newest.get(said.topic_id, -1):
+    for statement in sorted(by_epoch.values(), key=lambda s: s.at):
+        if statement.epoch is not None:
+            if statement.epoch < newest.get(statement.topic_id, -1):
                 continue
-            newest[said.topic_id] = said.epoch
-        out.append(said)
+            newest[statement.topic_id] = statement.epoch
+        out.append(statement)
     return out
 
 
@@ -211,7 +214,7 @@ def _described(polled: PolledPartition) -> list[Statement]:
         following = bisect_left(times, at)
         if at < last and set(replicas) in _just_ended(polled.lists[:following], at):
             continue
-        said = Statement(
+        statement = Statement(
             at=at, source=StatementSource.POLL, replicas=replicas, adding=(), removing=(), topic_id=topic_id
         )
         adjacent = [polled.lists[index][1] for index in (following - 1, following) if 0 <= index < len(times)]
@@ -221,10 +224,10 @@ def _described(polled: PolledPartition) -> list[Statement]:
             continue  # one reassignment replaced another
         fresh = tuple(sorted(set(replicas) - set(settled or replicas)))
         if not adjacent and fresh and not set(fresh) <= set(entry.get("isr") or ()):
-            said = replace(said, adding=fresh, is_hint=True)
+            statement = replace(statement, adding=fresh, is_hint=True)
         else:
             settled = replicas
-        out.append(said)
+        out.append(statement)
     return out
 
 

@@ -122,7 +122,7 @@ def by_group(rows: str) -> str:
 
 def touched_sql(tables: Collection[Table], dialect: Dialect) -> str:
     """Return SQL for the groups of new rows (`by_group`). The new rows are in views with the tables' names."""
-    return by_group(f"({' UNION ALL '.join(touching(table, table.name, dialect) for table in tables)}) told")
+    return by_group(f"({' UNION ALL '.join(touching(table, table.name, dialect) for table in tables)}) new_rows")
 
 
 def touching_frame(table: Table, rows: DataFrame) -> DataFrame:

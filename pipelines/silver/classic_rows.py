@@ -33,8 +33,8 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     starts_anew = timeline.is_alive and base is None
     found = lives(records, base, timeline.incarnation + starts_anew)
     lines = LogIndex(phase.history.events)
-    stories = [lines.story(g) for g in found.generations]
-    contexts = generation_contexts(found.generations, stories, timeline.history.commits, timeline.workers)
+    logs = [lines.log_of(g) for g in found.generations]
+    contexts = generation_contexts(found.generations, logs, timeline.history.commits, timeline.workers)
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
     stalls(contexts, timeline.ownership)
@@ -78,14 +78,14 @@ def _lifecycle(phase: Phase, found: Lives, lines: LogIndex) -> Iterator[GroupEve
 
 
 def _of_generation(timeline: Timeline, phase: Phase, context: GenerationContext, following: Generation | None) -> None:
-    g, story, done = context.generation, context.story, context.done
+    g, log, done = context.generation, context.log, context.done
     until = following.joined_at if following and following.incarnation == g.incarnation else None
     if following is None and phase.is_handed_on:
         until = phase.records[-1].at
     out = timeline.out
-    out["generations"].append(generation_row(g, story, cause(g, story, done), done, moved(g, timeline.last_owner)))
-    out["generation_members"] += member_rows(g, story, done, until)
-    out["group_events"] += of_generation(g, story, done)
+    out["generations"].append(generation_row(g, log, cause(g, log, done), done, moved(g, timeline.last_owner)))
+    out["generation_members"] += member_rows(g, log, done, until)
+    out["group_events"] += of_generation(g, log, done)
 
 
 def _after_conversion(row: GenerationOfGroup, before: frozenset[str], g: Generation) -> None:

@@ -108,17 +108,17 @@ def silver_of_few(
         name_bytes: as for `silver`.
     """
     polled = PolledTopics(topic_names, partition_counts or {})
-    stated = {(row["cluster"], row["group_id"]): row for row in bases if row["base_offset"] is not None}
+    base_rows = {(row["cluster"], row["group_id"]): row for row in bases if row["base_offset"] is not None}
     groups: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: {name: [] for name in INPUTS})
     for name, rows in history.items():
         for row in rows:
             if row["group_id"] is not None:
                 groups[row["cluster"], row["group_id"]][name].append(row)
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in SILVER}
-    for group in groups.keys() | stated.keys():
+    for group in groups.keys() | base_rows.keys():
         cluster, group_id = group
         known = _history(cluster, group_id, groups[group], polled, name_bytes)
-        base = _base(stated[group]) if group in stated else None
+        base = _base(base_rows[group]) if group in base_rows else None
         for name, found in by_table(silver_rows(known, quiet_ms, base, hosts)).items():
             out[name] += found
     return {table: stored(out[table.name], table) for table in SILVER}
@@ -179,11 +179,11 @@ def _history(
     return History.of(cluster, group_id, rows["record"], rows["run"], events, names, counts)
 
 
-def _base(stated: Row) -> ResumeState:
+def _base(row: Row) -> ResumeState:
     return ResumeState(
-        position=(stated["base_log_epoch"], stated["base_offset"]),
-        incarnation=stated["incarnation"],
-        mode=RebalanceMode(stated["base_rebalance_mode"]),
-        first_seen_at=stated["first_seen_at"],
-        state=stated["base_state"],
+        position=(row["base_log_epoch"], row["base_offset"]),
+        incarnation=row["incarnation"],
+        mode=RebalanceMode(row["base_rebalance_mode"]),
+        first_seen_at=row["first_seen_at"],
+        state=row["base_state"],
     )

@@ -59,7 +59,7 @@ class LogIndex:
         high = bisect_right(self._times, until + NEAR_MS)
         return [e for e in self._events[low:high] if e.until >= since and e.at <= until]
 
-    def story(self, g: Generation) -> GenerationLog:
+    def log_of(self, g: Generation) -> GenerationLog:
         """Return the lines between the completion of the previous generation and the completion of `g`."""
         longest = max((m.rebalance_timeout_ms for m in g.members.values()), default=0)
         born = g.created.at if g.created else None

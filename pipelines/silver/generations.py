@@ -215,7 +215,7 @@ def lives(records: Iterable[Record], base: ResumeState | None = None, incarnatio
 def _generation(record: Record, incarnation: int, previous: Generation | None, created: Record | None) -> Generation:
     value = record.value
     assert value is not None
-    stated = value.get("currentStateTimestamp", -1)
+    fields = value.get("currentStateTimestamp", -1)
     return Generation(
         record=record,
         incarnation=incarnation,
@@ -224,27 +224,27 @@ def _generation(record: Record, incarnation: int, previous: Generation | None, c
         assignor=value["protocol"],
         leader=value["leader"],
         # Value versions 0 and 1 have no currentStateTimestamp. The record's own timestamp is the best substitute.
-        joined_at=stated if stated > 0 else (record.at or 0),
+        joined_at=fields if fields > 0 else (record.at or 0),
         members={m["memberId"]: _member(m) for m in value["members"]},
         previous=previous,
         created=created if previous is None else None,
     )
 
 
-def _member(stated: dict[str, Any]) -> Member:
-    subscription, assignment = (part if isinstance(part, dict) else {} for part in map(stated.get, BLOBS))
+def _member(fields: dict[str, Any]) -> Member:
+    subscription, assignment = (part if isinstance(part, dict) else {} for part in map(fields.get, BLOBS))
     owned, part = subscription.get("ownedPartitions"), worker(subscription, assignment)
     if part is None:
         brought, running = None if owned is None else resources(owned), resources(assignment.get("partitions"))
     else:
         brought, running = part.allocation, part.running
     return Member(
-        member_id=stated["memberId"],
-        group_instance_id=stated.get("groupInstanceId"),
-        client_id=stated["clientId"],
-        client_host=stated["clientHost"],
-        session_timeout_ms=stated["sessionTimeout"],
-        rebalance_timeout_ms=stated.get("rebalanceTimeout") or stated["sessionTimeout"],
+        member_id=fields["memberId"],
+        group_instance_id=fields.get("groupInstanceId"),
+        client_id=fields["clientId"],
+        client_host=fields["clientHost"],
+        session_timeout_ms=fields["sessionTimeout"],
+        rebalance_timeout_ms=fields.get("rebalanceTimeout") or fields["sessionTimeout"],
         previous_generation=subscription.get("generationId"),
         topics=tuple(subscription.get("topics") or ()),
         owned=brought,

@@ -128,7 +128,7 @@ def _never_synced(line: Event, incarnation: int, evidence: Evidence = Evidence.O
     )
 
 
-def of_generation(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Iterator[GroupEventOfGroup]:
+def of_generation(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]) -> Iterator[GroupEventOfGroup]:
     """Yield the arrivals and departures of this generation, failed attempts before it, and changes in the group."""
     previous = g.previous
     before = previous.final_members if previous else {}
@@ -136,10 +136,10 @@ def of_generation(g: Generation, story: GenerationLog, done: dict[str, CommitAct
         yield event_row(g.joined_at, GroupEventKind.CREATED, g.incarnation, evidence=Evidence.INFERRED, generation=1)
     if previous is not None or g.is_first:
         for member_id in sorted(g.members.keys() - before.keys()):
-            yield _arrival(g, story, g.members[member_id])
+            yield _arrival(g, log, g.members[member_id])
     for member_id in sorted(before.keys() - g.members.keys()):
-        yield _departure(g, story, before[member_id], done.get(member_id))
-    yield from _failed(g, story)
+        yield _departure(g, log, before[member_id], done.get(member_id))
+    yield from _failed(g, log)
     yield from _refused(g)
     if g.is_empty:
         yield event_row(
@@ -158,10 +158,10 @@ def static_returns(g: Generation) -> Iterator[GroupEventOfGroup]:
         yield _returned(g, change)
 
 
-def _arrival(g: Generation, story: GenerationLog, member: Member) -> GroupEventOfGroup:
-    line = story.arrived.get(member.member_id)
-    started_it = story.preparing is not None and story.preparing["member_id"] == member.member_id
-    line = line or (story.preparing if started_it else None)
+def _arrival(g: Generation, log: GenerationLog, member: Member) -> GroupEventOfGroup:
+    line = log.arrived.get(member.member_id)
+    started_it = log.preparing is not None and log.preparing["member_id"] == member.member_id
+    line = line or (log.preparing if started_it else None)
     return event_row(
         g.joined_at if line is None else line.at,
         GroupEventKind.JOINED,
@@ -173,8 +173,8 @@ def _arrival(g: Generation, story: GenerationLog, member: Member) -> GroupEventO
     )
 
 
-def _departure(g: Generation, story: GenerationLog, member: Member, done: CommitActivity | None) -> GroupEventOfGroup:
-    gone = departure(member, story)
+def _departure(g: Generation, log: GenerationLog, member: Member, done: CommitActivity | None) -> GroupEventOfGroup:
+    gone = departure(member, log)
     if gone.line is None:
         return event_row(
             g.joined_at,
@@ -207,9 +207,9 @@ def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None
     return "; ".join(filter(None, (detail, f"{waiting} connectors and tasks wait for it until {until}")))
 
 
-def _failed(g: Generation, story: GenerationLog) -> Iterator[GroupEventOfGroup]:
+def _failed(g: Generation, log: GenerationLog) -> Iterator[GroupEventOfGroup]:
     """Yield attempts between two records: their join phase ended, and their leader never synced."""
-    for line in story.attempts:
+    for line in log.attempts:
         yield _never_synced(line, g.incarnation)
 
 

@@ -63,8 +63,8 @@ class CommitHistory:
                 continue
             log_epoch, mine = run["log_epoch"], points[run["topic"], run["partition"]]
             if run["topic_id"] is not None:
-                stated = ((log_epoch, run["first_offset"]), run["topic"])
-                self._topics[run["topic_id"]] = min(stated, self._topics.get(run["topic_id"], stated))
+                named = ((log_epoch, run["first_offset"]), run["topic"])
+                self._topics[run["topic_id"]] = min(named, self._topics.get(run["topic_id"], named))
             # A run of one commit has one point. Short batches produce many such runs.
             for offset_name, at_name, committed in ENDS[:1] if run["last_offset"] == run["first_offset"] else ENDS:
                 offset, at = run[offset_name], run[at_name]
@@ -97,7 +97,7 @@ class CommitHistory:
 
     def topic_names(self, before: Position) -> dict[str, tuple[Position, str]]:
         """Return topic id → the first commit before a position that contains the topic's name, and the name."""
-        return {topic_id: stated for topic_id, stated in self._topics.items() if stated[0] < before}
+        return {topic_id: named for topic_id, named in self._topics.items() if named[0] < before}
 
     def span(self) -> tuple[int, int] | None:
         """Return the times of the group's first and last commit."""

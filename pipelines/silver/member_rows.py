@@ -11,7 +11,7 @@ from schemas.rows import GenerationMemberOfGroup, ResourceRow
 
 
 def member_rows(
-    g: Generation, story: GenerationLog, done: dict[str, CommitActivity], until: int | None
+    g: Generation, log: GenerationLog, done: dict[str, CommitActivity], until: int | None
 ) -> list[GenerationMemberOfGroup]:
     """Return rows of `generation_members`. A static replacement ends one member id and begins another."""
     starts = dict.fromkeys(g.members, g.synced_at)
@@ -24,11 +24,11 @@ def member_rows(
         starts[change.member.member_id] = at
         assigned[change.member.member_id] = assigned[change.old]
         members.append((change.member, assigned[change.old]))
-    _, begun, _ = prepared(g, story)
+    _, begun, _ = prepared(g, log)
     rows = []
     for member, given in members:
         in_join = member.member_id in g.members
-        came = _rejoined(member.member_id, g, story, done, begun) if in_join else (None, None)
+        came = _rejoined(member.member_id, g, log, done, begun) if in_join else (None, None)
         rows.append(_member_row(g, member, given, (starts[member.member_id], ends[member.member_id]), came))
     return rows
 
@@ -72,14 +72,14 @@ def resources(of: frozenset[Resource]) -> list[ResourceRow]:
 
 
 def _rejoined(
-    member_id: str, g: Generation, story: GenerationLog, done: dict[str, CommitActivity], start: int
+    member_id: str, g: Generation, log: GenerationLog, done: dict[str, CommitActivity], start: int
 ) -> tuple[int, int]:
     """Return the earliest and latest time at which the member joined, in milliseconds.
 
     The member that triggered the rebalance joined at its start. Another member joined after its last commit.
     """
-    line = story.first_preparing
-    arrival = story.arrived.get(member_id)
+    line = log.first_preparing
+    arrival = log.arrived.get(member_id)
     if arrival is not None:
         return arrival.at, min(arrival.until, max(arrival.at, g.joined_at))
     if line is not None and line["member_id"] == member_id:

@@ -96,7 +96,7 @@ class Ownership:
         """Forget the owners of all resources and the open stalls."""
         self.held, self.open, self.closed = {}, {}, {}
 
-    def lose_sight(self, position: Position) -> None:
+    def mark_unknown(self, position: Position) -> None:
         """Mark all owners as unknown from `position` on. Open stalls become void, because their end cannot be known."""
         for stall in self.open.values():
             stall.is_void, stall.resumed_by = True, position
@@ -187,7 +187,7 @@ class Ownership:
         """Return the first commits between two positions, by resource."""
         return {r: first for r in resources if (first := self.commits.first(r, after, before))}
 
-    def never_began(self, resource: Resource) -> None:
+    def undo_assignment(self, resource: Resource) -> None:
         """Undo an assignment that its owner did not learn of in time: the earlier stall continues."""
         held = self.held.pop(resource)
         stall = self.closed.pop(resource, None)
@@ -203,8 +203,8 @@ def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
         g, following = context.generation, after.generation if after is not None else None
         ownership.begin(g.incarnation)
         if g.is_closed:
-            ownership.lose_sight(g.position)
-        _take(ownership, g, context.stops, is_failover=context.story.failover is not None)
+            ownership.mark_unknown(g.position)
+        _take(ownership, g, context.stops, is_failover=context.log.failover is not None)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
         _give(ownership, g, ends[0], following, context.started)
         for change, stop, end in zip(g.replacements, context.stops.replaced, ends[1:], strict=True):
@@ -242,7 +242,7 @@ def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resour
     if owner not in g.members:
         return _goes_on_renamed(o, g, resource, new)
     if resource not in _brought(g, owner) and resource not in _brought(previous, owner):
-        o.never_began(resource)
+        o.undo_assignment(resource)
         return True
     return new == owner and resource in _brought(g, owner)
 

@@ -31,7 +31,7 @@ HEARTBEAT_MS = 3_000
 APPEND_MS = 5_000
 """Value of offsets.commit.timeout.ms. A rebalance fails if its assignment is not stored and sent within this time."""
 
-DAWDLE_MS = 250
+LATE_COMMIT_MS = 250
 """If the last commit is later than its progress explains by more than this, it was made after the stop."""
 
 POLL_TIMEOUT_TEXT = "poll timeout has expired"
@@ -70,7 +70,7 @@ class CommitActivity(NamedTuple):
     repeated_at: int | None = None
 
     @property
-    def surely(self) -> int:
+    def working_at(self) -> int:
         """A time at which the member certainly worked, even if the last round came after the stop."""
         return self.since if self.before is None else self.before
 
@@ -80,10 +80,10 @@ class CommitActivity(NamedTuple):
         if self.last is None or self.explained is None:
             return self.last
         ended = self.last if self.repeated_at is None else self.repeated_at
-        return self.explained if ended - self.explained > DAWDLE_MS else self.last
+        return self.explained if ended - self.explained > LATE_COMMIT_MS else self.last
 
     @property
-    def dawdled(self) -> bool:
+    def has_late_commit(self) -> bool:
         return self.stopped != self.last
 
 
@@ -105,7 +105,7 @@ def work_of(segments: Sequence[CommitSegment], since: int) -> CommitActivity:
     ends = [p.at for s in segments for p in (s.before_last, s.last) if p is not None and p.at < last - ROUND_MS]
     progress, rate = 0.0, 0.0
     for s in segments:
-        if s.before_last is None or s.before_last.at - s.first.at < DAWDLE_MS:
+        if s.before_last is None or s.before_last.at - s.first.at < LATE_COMMIT_MS:
             continue
         rate += (s.before_last.committed - s.first.committed) / (s.before_last.at - s.first.at)
         progress += s.last.committed - s.before_last.committed
@@ -168,8 +168,8 @@ class MemberDeparture(NamedTuple):
         return silent >= self.member.rebalance_timeout_ms - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
 
 
-def departure(member: Member, story: GenerationLog) -> MemberDeparture:
-    return MemberDeparture(member=member, line=story.departed.get(member.member_id))
+def departure(member: Member, log: GenerationLog) -> MemberDeparture:
+    return MemberDeparture(member=member, line=log.departed.get(member.member_id))
 
 
 class MemberStop(NamedTuple):
@@ -199,33 +199,33 @@ class GenerationContext(NamedTuple):
     """
 
     generation: Generation
-    story: GenerationLog
+    log: GenerationLog
     done: dict[str, CommitActivity]
     stops: GenerationStops
     started: Mapping[str, int]
 
 
 def generation_contexts(
-    generations: Sequence[Generation], stories: Iterable[GenerationLog], commits: CommitHistory, workers: WorkerLog
+    generations: Sequence[Generation], logs: Iterable[GenerationLog], commits: CommitHistory, workers: WorkerLog
 ) -> list[GenerationContext]:
-    """Return the context of each generation; `stories` are their log lines, in the same order."""
+    """Return the context of each generation; `logs` are their log lines, in the same order."""
     contexts = []
-    for g, story, following in zip(generations, stories, [*generations[1:], None], strict=False):
+    for g, log, following in zip(generations, logs, [*generations[1:], None], strict=False):
         done = work_by_member(g.previous, commits, g.position)
         started = {m: workers.logged_at(m, g, EventKind.WORKER_STARTED) for m in g.members}
         stops = GenerationStops(
-            members=_member_stops(g, story, done, following, workers),
+            members=_member_stops(g, log, done, following, workers),
             unasked=_unasked(g),
             replaced=[_replaced(g, change, commits) for change in g.replacements],
         )
         known = {member_id: at for member_id, at in started.items() if at is not None}
-        contexts.append(GenerationContext(g, story, done, stops, known))
+        contexts.append(GenerationContext(g, log, done, stops, known))
     return contexts
 
 
 def _member_stops(
     g: Generation,
-    story: GenerationLog,
+    log: GenerationLog,
     done: Mapping[str, CommitActivity],
     following: Generation | None,
     workers: WorkerLog,
@@ -236,11 +236,11 @@ def _member_stops(
     members = {}
     for member_id, member in previous.final_members.items():
         if member_id not in g.members:
-            members[member_id] = _absent(departure(member, story), done[member_id], g, workers)
+            members[member_id] = _absent(departure(member, log), done[member_id], g, workers)
         elif g.is_piecemeal:
             members[member_id] = MemberStop(_revoked(member_id, g, following, workers))
         else:
-            members[member_id] = MemberStop(_stayed(member_id, done[member_id], story, g))
+            members[member_id] = MemberStop(_stayed(member_id, done[member_id], log, g))
     return members
 
 
@@ -276,23 +276,23 @@ def _revoked(member_id: str, g: Generation, following: Generation | None, worker
     return Stop.within(g.synced_at, latest, g.synced_at, Evidence.OBSERVED)
 
 
-def _stayed(member_id: str, done: CommitActivity, story: GenerationLog, g: Generation) -> Stop:
+def _stayed(member_id: str, done: CommitActivity, log: GenerationLog, g: Generation) -> Stop:
     """Return the stop of an eager member that rejoined.
 
     It gave up everything after it learned of the rebalance and before it rejoined.
     """
-    start = story.first_preparing
+    start = log.first_preparing
     if start is None:
-        estimate = (done.surely + g.joined_at) // 2 if done.stopped is None else done.stopped
-        return Stop.within(done.surely, g.joined_at, estimate, _grade(done))
+        estimate = (done.working_at + g.joined_at) // 2 if done.stopped is None else done.stopped
+        return Stop.within(done.working_at, g.joined_at, estimate, _grade(done))
     if member_id == start["member_id"]:
         # The member gave up its resources before it asked to rejoin.
         estimate = start.at if done.stopped is None else min(done.stopped, start.until)
-        return Stop.within(done.surely, start.until, estimate, _grade(done))
+        return Stop.within(done.working_at, start.until, estimate, _grade(done))
     if done.last is None or done.last < start.at:
         earliest = max(start.at, done.last or done.since)
         return Stop.within(earliest, g.joined_at, (earliest + g.joined_at) // 2, Evidence.INFERRED)
-    return Stop.within(max(start.at, done.surely), g.joined_at, done.stopped or done.last, _grade(done))
+    return Stop.within(max(start.at, done.working_at), g.joined_at, done.stopped or done.last, _grade(done))
 
 
 def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Stop:
@@ -303,15 +303,15 @@ def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Sto
         limit = line.until - gone.member.rebalance_timeout_ms if gone.is_poll_timeout else line.until
         guess = line.at - gone.member.rebalance_timeout_ms
         guess = guess if done.stopped is None else min(guess, done.stopped)
-        return Stop.within(done.surely, limit, guess, Evidence.INFERRED)
+        return Stop.within(done.working_at, limit, guess, Evidence.INFERRED)
     if line is not None and line.kind == EventKind.SESSION_EXPIRED:
         return _expired(gone.member, line, done)
     until = g.joined_at if line is None else line.until
     if last is None:
         return Stop.within(done.since, until, until, Evidence.INFERRED)
     if line is None and until - last >= gone.member.session_timeout_ms:
-        return Stop.within(done.surely, until, last + _interval(done) // 2, Evidence.INFERRED)
-    return Stop.within(done.surely, until, done.stopped or last, _grade(done))
+        return Stop.within(done.working_at, until, last + _interval(done) // 2, Evidence.INFERRED)
+    return Stop.within(done.working_at, until, done.stopped or last, _grade(done))
 
 
 def _expired(member: Member, line: Event, done: CommitActivity) -> Stop:
@@ -323,7 +323,7 @@ def _expired(member: Member, line: Event, done: CommitActivity) -> Stop:
     silence = max(HEARTBEAT_MS, member.session_timeout_ms // 3)
     if done.last is None:
         return Stop.within(max(alive, done.since), line.until, alive + silence // 2, Evidence.INFERRED)
-    earliest = max(alive - ROUND_MS, done.surely)
+    earliest = max(alive - ROUND_MS, done.working_at)
     guess = max(alive, done.last + _interval(done) // 2)
     return Stop.within(
         earliest, min(line.until, line.until - member.session_timeout_ms + silence), guess, Evidence.INFERRED
@@ -342,7 +342,7 @@ def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Sto
     done = work_by_member(g, commits, change.record.position)[change.old]
     if done.last is None:
         return Stop.within(done.since, at, (done.since + at) // 2, Evidence.INFERRED)
-    return Stop.within(done.surely, at, done.stopped or done.last, _grade(done))
+    return Stop.within(done.working_at, at, done.stopped or done.last, _grade(done))
 
 
 def _interval(done: CommitActivity) -> int:
@@ -350,4 +350,4 @@ def _interval(done: CommitActivity) -> int:
 
 
 def _grade(done: CommitActivity) -> Evidence:
-    return Evidence.INFERRED if done.stopped is None or done.dawdled else Evidence.BOUNDED
+    return Evidence.INFERRED if done.stopped is None or done.has_late_commit else Evidence.BOUNDED

@@ -35,14 +35,14 @@ class Tasks:
 
 def tasks(assignment: dict[str, Any]) -> Tasks | None:
     """Return the tasks, or None if the user data is absent or was not decoded."""
-    stated = assignment.get("userData")
-    if not isinstance(stated, dict) or "standbyTasks" not in stated:
+    user_data = assignment.get("userData")
+    if not isinstance(user_data, dict) or "standbyTasks" not in user_data:
         return None
-    scheduled = stated.get("nextRebalanceMs")
+    scheduled = user_data.get("nextRebalanceMs")
     return Tasks(
-        standby=frozenset((_subtopology(task), task["partition"]) for task in stated["standbyTasks"]),
+        standby=frozenset((_subtopology(task), task["partition"]) for task in user_data["standbyTasks"]),
         next_rebalance_at=None if scheduled in (None, NEVER) else scheduled,
-        error=stated.get("errorCode") or 0,
+        error=user_data.get("errorCode") or 0,
     )
 
 

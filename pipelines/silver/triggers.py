@@ -24,20 +24,20 @@ class Cause:
     client_reason: str | None = None
 
 
-def cause(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
+def cause(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
     """Return the cause; `done` has the commits of the previous generation's members in that generation."""
-    start = story.preparing
+    start = log.preparing
     if start is not None and start["trigger"] is not None:
-        return _stated(g, story, done, Trigger(start["trigger"]))
-    return _inferred(g, story, done)
+        return _stated(g, log, done, Trigger(start["trigger"]))
+    return _inferred(g, log, done)
 
 
-def _stated(g: Generation, story: GenerationLog, done: dict[str, CommitActivity], trigger: Trigger) -> Cause:
-    start = story.preparing
+def _stated(g: Generation, log: GenerationLog, done: dict[str, CommitActivity], trigger: Trigger) -> Cause:
+    start = log.preparing
     assert start is not None
     member_id, client_reason, evidence = start["member_id"], start["client_reason"], Evidence.OBSERVED
     if trigger == Trigger.MEMBER_LEFT:
-        left = _first_left(g, story, start["member_ids"] or ([member_id] if member_id else []))
+        left = _first_left(g, log, start["member_ids"] or ([member_id] if member_id else []))
         if left is not None:
             member_id = left.member.member_id
             client_reason = client_reason or (left.line["client_reason"] if left.line else None)
@@ -57,9 +57,9 @@ def _stated(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]
     )
 
 
-def _first_left(g: Generation, story: GenerationLog, named: list[str]) -> MemberDeparture | None:
+def _first_left(g: Generation, log: GenerationLog, named: list[str]) -> MemberDeparture | None:
     before = g.previous.final_members if g.previous else {}
-    return next((departure(before[m], story) for m in named if m in before), None)
+    return next((departure(before[m], log) for m in named if m in before), None)
 
 
 def _rejoined(g: Generation, began: int) -> Trigger | None:
@@ -107,7 +107,7 @@ def _gave_up(g: Generation) -> bool:
     return bool(owned - g.owners.keys())
 
 
-def _inferred(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
+def _inferred(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
     previous = g.previous
     if previous is None or previous.is_empty:
         is_first = g.is_first or previous is not None
@@ -124,18 +124,18 @@ def _inferred(g: Generation, story: GenerationLog, done: dict[str, CommitActivit
             member_id=next(iter(joined)) if len(joined) == 1 else None,
         )
     if left:
-        return _one_left(g, story, sorted(left), done)
+        return _one_left(g, log, sorted(left), done)
     return Cause(trigger=_rejoined(g, g.joined_at) or Trigger.UNKNOWN, evidence=Evidence.INFERRED)
 
 
-def _one_left(g: Generation, story: GenerationLog, left: list[str], done: dict[str, CommitActivity]) -> Cause:
+def _one_left(g: Generation, log: GenerationLog, left: list[str], done: dict[str, CommitActivity]) -> Cause:
     """Return the cause of a departure.
 
     A commit renews the session, so a member that committed within its session timeout cannot have expired.
     """
     assert g.previous is not None
     before = g.previous.final_members
-    lines = [departure(before[m], story).line for m in left]
+    lines = [departure(before[m], log).line for m in left]
     stated = next((e for e in lines if e is not None and e["trigger"]), None)
     if stated is not None:
         return Cause(trigger=Trigger(stated["trigger"]), evidence=Evidence.INFERRED, member_id=stated["member_id"])

@@ -66,8 +66,8 @@ def exit_of(seat: EpochMember, at: int, done: CommitActivity, line: Event | None
             return Exit(trigger=Trigger.POLL_TIMEOUT, evidence=Evidence.INFERRED, line=line)
         return Exit(trigger=Trigger.MEMBER_LEFT, evidence=Evidence.OBSERVED, line=line)
     if line is not None:
-        stated = Trigger(line["trigger"]) if line["trigger"] else Trigger.UNKNOWN
-        return Exit(trigger=stated, evidence=Evidence.OBSERVED, line=line)
+        trigger = Trigger(line["trigger"]) if line["trigger"] else Trigger.UNKNOWN
+        return Exit(trigger=trigger, evidence=Evidence.OBSERVED, line=line)
     return Exit(trigger=_by_silence(silent, done, was_slow=was_slow), evidence=Evidence.INFERRED)
 
 

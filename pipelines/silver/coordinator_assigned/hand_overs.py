@@ -22,19 +22,19 @@ Exits = dict[tuple[Position, str], Exit]
 
 
 def hand_overs(
-    moves: list[Move], rests: list[QuiescentPoint], ownership: Ownership, lines: MemberLines, end: Position
+    moves: list[Move], points: list[QuiescentPoint], ownership: Ownership, lines: MemberLines, end: Position
 ) -> Exits:
     """Add the stalls of one phase, which ends before `end`, and return the reason for each departure.
 
-    It also stores the current owners in each of the quiescent points `rests`.
+    It also stores the current owners in each of the quiescent points.
     """
     exits: Exits = {}
-    later = iter(rests)
-    rest = next(later, None)
+    later = iter(points)
+    point = next(later, None)
     for move, until in zip(moves, _ends(moves, end), strict=True):
-        while rest is not None and rest.position <= move.record.position:
-            _hold(rest, ownership)
-            rest = next(later, None)
+        while point is not None and point.position <= move.record.position:
+            _store_owners(point, ownership)
+            point = next(later, None)
         match move:
             case Begun():
                 ownership.begin(move.incarnation)
@@ -47,23 +47,23 @@ def hand_overs(
                 found = _take(ownership, move, lines)
                 if found is not None:
                     exits[move.record.position, move.seat.member_id] = found
-    for each in filter(None, (rest, *later)):
-        _hold(each, ownership)
+    for each in filter(None, (point, *later)):
+        _store_owners(each, ownership)
     return exits
 
 
-def _hold(rest: QuiescentPoint, ownership: Ownership) -> None:
+def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
     """Store the owners in a quiescent point if no stall is open and none waits for its first commit."""
-    ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, rest)]
+    ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, point)]
     if not ownership.open and not ownership.resumed:
-        rest.held = dict(ownership.held)
+        point.held = dict(ownership.held)
 
 
-def _may_await(stall: Stall, rest: QuiescentPoint) -> bool:
+def _may_await(stall: Stall, point: QuiescentPoint) -> bool:
     """Return whether a first commit may still come: its time is not over, and none came before the point."""
     first, since = stall.first_commit, stall.resumed_earliest
-    is_over = since is None or since + FIRST_COMMIT_MS < rest.next_at
-    return not is_over and (first is None or first.position >= rest.position)
+    is_over = since is None or since + FIRST_COMMIT_MS < point.next_at
+    return not is_over and (first is None or first.position >= point.position)
 
 
 def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
@@ -88,7 +88,7 @@ def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:
             continue
         if held is not None:
             done = _work(o, [resource], move.record.position, at)
-            stop = Stop.within(done.surely, at, at, Evidence.INFERRED)
+            stop = Stop.within(done.working_at, at, at, Evidence.INFERRED)
             o.stop(resource, stop, StallCause.MOVED, move.record.position, move.incarnation, move.number)
         got[resource] = move.member_id
         first = o.commits.first(resource, move.record.position, ends[resource])
@@ -136,7 +136,7 @@ def _stop(move: Revoked, done: CommitActivity, gone: Exit | None) -> tuple[Stop,
             return _revoked(move, done, at)
         case How.REPLACED:
             last = done.stopped if done.last is not None else (done.since + at) // 2
-            return Stop.within(done.surely, at, last or at, Evidence.INFERRED), StallCause.STATIC_RESTART
+            return Stop.within(done.working_at, at, last or at, Evidence.INFERRED), StallCause.STATIC_RESTART
         case How.PAUSED:
             return _politely(done, at), StallCause.STATIC_RESTART
         case How.REJOINED:
@@ -147,7 +147,7 @@ def _stop(move: Revoked, done: CommitActivity, gone: Exit | None) -> tuple[Stop,
     guess = at if done.last is None else min(at, done.last + interval // 2)
     is_lost = gone is not None and gone.is_lost
     return (
-        Stop.within(done.surely, at, guess, Evidence.INFERRED),
+        Stop.within(done.working_at, at, guess, Evidence.INFERRED),
         StallCause.MEMBER_LOST if is_lost else StallCause.MOVED,
     )
 
@@ -157,18 +157,18 @@ def _revoked(move: Revoked, done: CommitActivity, at: int) -> tuple[Stop, StallC
         # The member never responded. It may have been stuck since before the request.
         until = move.until.at if move.until is not None and move.until.at is not None else at
         guess = done.stopped if done.last is not None else at
-        return Stop.within(min(done.surely, at), until, guess or at, Evidence.INFERRED), StallCause.MEMBER_LOST
+        return Stop.within(min(done.working_at, at), until, guess or at, Evidence.INFERRED), StallCause.MEMBER_LOST
     if move.until is None or move.until.at is None:
         longest = move.seat.rebalance_timeout_ms or 0
         return Stop.within(at, at + longest, at, Evidence.BOUNDED), StallCause.MOVED
     # A client with automatic commits commits on revocation after it stopped; some also commit during their callbacks.
-    guess = done.last if done.last is not None and done.last >= at and not done.dawdled else done.stopped or at
+    guess = done.last if done.last is not None and done.last >= at and not done.has_late_commit else done.stopped or at
     return Stop.within(at, move.until.at, guess, Evidence.OBSERVED), StallCause.MOVED
 
 
 def _politely(done: CommitActivity, at: int) -> Stop:
     """Return the stop of a client that left or rejoined: it stops, may commit automatically, and sends its request."""
     guess = at
-    if done.stopped is not None and (done.dawdled or at - done.stopped <= AT_ONCE_MS):
+    if done.stopped is not None and (done.has_late_commit or at - done.stopped <= AT_ONCE_MS):
         guess = done.stopped
-    return Stop.within(done.surely, at, guess, Evidence.BOUNDED)
+    return Stop.within(done.working_at, at, guess, Evidence.BOUNDED)

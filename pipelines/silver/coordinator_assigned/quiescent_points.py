@@ -37,73 +37,73 @@ class QuiescentPoint:
     held: dict[Resource, Held] | None = None
 
 
-def quiescent_point(walk: EpochReader) -> QuiescentPoint | None:
+def quiescent_point(reader: EpochReader) -> QuiescentPoint | None:
     """Return the quiescent point before a write, or None.
 
     The write must begin an epoch. All members must have reached the previous epoch more than `quiet_ms` before.
     """
-    newest, stand, batch = walk.newest, walk.stand, walk.batch
+    newest, stand, batch = reader.newest, reader.stand, reader.batch
     at = batch[0].at
     if (
         newest is None
         or newest.completed_at is None
         or at is None
-        or walk.at is None
-        or at - newest.completed_at <= walk.timeline.quiet_ms
-        or walk.phase.protocol != GroupProtocol.CONSUMER
-        or walk.course.state != GroupState.STABLE
+        or reader.at is None
+        or at - newest.completed_at <= reader.timeline.quiet_ms
+        or reader.phase.protocol != GroupProtocol.CONSUMER
+        or reader.course.state != GroupState.STABLE
         or any(stand.owed.values())
         or stand.revoking
     ):
         return None
-    kind = f"{walk.prefix}Metadata"
+    kind = f"{reader.prefix}Metadata"
     begun = next((r for r in batch if r.kind == kind and r.value and r.value["epoch"] != stand.number), None)
     if begun is None:
         return None
-    names = walk.names.before(batch[0].position)
-    if walk.names.asked - names.keys():
+    names = reader.names.before(batch[0].position)
+    if reader.names.asked - names.keys():
         return None
     return QuiescentPoint(
         position=batch[0].position,
         next=begun.position,
-        at=walk.at,
+        at=reader.at,
         next_at=at,
         epoch=newest,
-        since=walk.course.state_since,
+        since=reader.course.state_since,
         stand=stand.at_rest(),
         names=names,
-        matched=walk.matched,
+        matched=reader.matched,
     )
 
 
-def resume_point(rest: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> ResumePoint:
+def resume_point(point: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> ResumePoint:
     """Return the resume point of a quiescent point; `last_owner` has the last assigned owner of each resource."""
     return ResumePoint(
-        position=rest.position,
-        at=rest.at,
+        position=point.position,
+        at=point.at,
         mode=RebalanceMode.INCREMENTAL,
-        state=partial(_state, rest, commits, dict(last_owner)),
+        state=partial(_state, point, commits, dict(last_owner)),
     )
 
 
-def _state(rest: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> str:
-    epoch, held = rest.epoch, rest.held or {}
+def _state(point: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> str:
+    epoch, held = point.epoch, point.held or {}
     assert epoch.completed_at is not None
     return to_json(
         Snapshot(
-            position=rest.position,
-            at=rest.at,
+            position=point.position,
+            at=point.at,
             incarnation=epoch.incarnation,
             joined_at=epoch.joined_at,
             synced_at=epoch.synced_at,
             completed_at=epoch.completed_at,
-            since=rest.since,
-            stand=rest.stand,
-            names=rest.names,
-            matched=rest.matched,
+            since=point.since,
+            stand=point.stand,
+            names=point.names,
+            matched=point.matched,
             held=held,
             last_owner=last_owner,
-            points=points_of(commits, held, rest.position),
+            points=points_of(commits, held, point.position),
         )
     )
 

@@ -56,5 +56,5 @@ def current(prefix: str, value: Mapping[str, Any], named: Named) -> CurrentAssig
     )
 
 
-def tasks(stated: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
-    return frozenset((t["subtopologyId"], index) for t in stated for index in t["partitions"]) or NOTHING
+def tasks(listed: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
+    return frozenset((t["subtopologyId"], index) for t in listed for index in t["partitions"]) or NOTHING

@@ -49,7 +49,7 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
         timeline.ownership.commits = timeline.history.commits
     timeline.out["group_events"] += epoch_events(course, exits)
     timeline.out["group_events"] += lifecycle_lines(events, _incarnations(course))
-    lines, rests = EpochLines(events), {rest.next: rest for rest in _to_go_on_from(at_rest, timeline)}
+    lines, points = EpochLines(events), {point.next: point for point in _to_go_on_from(at_rest, timeline)}
     returned = [h for h in course.happenings if h.what == What.RETURNED]
     ends_at = phase.records[-1].at if phase.is_handed_on else None
     for epoch, after in zip_longest(course.epochs, course.epochs[1:]):
@@ -57,8 +57,8 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
             rename(timeline.last_owner, returned.pop(0))
         if epoch.is_base:
             continue
-        if (rest := rests.get(epoch.position)) is not None:
-            timeline.bases[epoch.position] = resume_point(rest, timeline.ownership.commits, timeline.last_owner)
+        if (point := points.get(epoch.position)) is not None:
+            timeline.bases[epoch.position] = resume_point(point, timeline.ownership.commits, timeline.last_owner)
         if epoch.previous is None and not epoch.is_repeated:
             timeline.last_owner.clear()
         change = moved(epoch, timeline.last_owner)
@@ -72,12 +72,12 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
     _hand_on(timeline, course)
 
 
-def _to_go_on_from(rests: list[QuiescentPoint], timeline: Timeline) -> list[QuiescentPoint]:
+def _to_go_on_from(points: list[QuiescentPoint], timeline: Timeline) -> list[QuiescentPoint]:
     """Return the points without an open stall across which timestamps ascend."""
-    if not rests:
+    if not points:
         return []
     is_in_time = in_time_order(timeline.history.records)
-    return [rest for rest in rests if rest.held is not None and is_in_time(before(rest.position))]
+    return [point for point in points if point.held is not None and is_in_time(before(point.position))]
 
 
 def _survivors(phase: Phase, following: Phase | None) -> frozenset[str]:

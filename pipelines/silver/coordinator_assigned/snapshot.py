@@ -57,14 +57,14 @@ def points_of(commits: CommitHistory, held: Mapping[Resource, Held], before: Pos
 def to_json(of: Snapshot) -> str:
     """Return the snapshot as JSON. Equal states have equal text."""
     now = of.stand
-    stated = {
+    fields = {
         name: getattr(of, name)
         for name in (
             "position", "at", "incarnation", "joined_at", "synced_at", "completed_at", "since", "names",
         )
     }  # fmt: skip
     return json.dumps(
-        stated
+        fields
         | {
             "number": now.number,
             "metadata_hash": now.metadata_hash,
@@ -89,47 +89,47 @@ def to_json(of: Snapshot) -> str:
 
 def from_json(text: str) -> Snapshot:
     """Return the snapshot that `to_json` wrote."""
-    stated: dict[str, Any] = json.loads(text)
-    number = stated["number"]
+    fields: dict[str, Any] = json.loads(text)
+    number = fields["number"]
     stand = Stand(
         number=number,
         assigned_epoch=number,
-        metadata_hash=stated["metadata_hash"],
-        seats={m: EpochMember(**seat | {"topics": frozenset(seat["topics"])}) for m, seat in stated["seats"].items()},
-        targets={m: TargetAssignment(active=_resources(given)) for m, given in stated["targets"].items()},
-        target_ids=stated["target_ids"],
+        metadata_hash=fields["metadata_hash"],
+        seats={m: EpochMember(**seat | {"topics": frozenset(seat["topics"])}) for m, seat in fields["seats"].items()},
+        targets={m: TargetAssignment(active=_resources(given)) for m, given in fields["targets"].items()},
+        target_ids=fields["target_ids"],
         currents={
             m: CurrentAssignment(
                 epoch=epoch, is_done=is_done, assigned=_resources(assigned), pending=_resources(pending)
             )
-            for m, (epoch, is_done, assigned, pending) in stated["currents"].items()
+            for m, (epoch, is_done, assigned, pending) in fields["currents"].items()
         },
     )
     return Snapshot(
-        position=_position(stated["position"]),
-        at=stated["at"],
-        incarnation=stated["incarnation"],
-        joined_at=stated["joined_at"],
-        synced_at=stated["synced_at"],
-        completed_at=stated["completed_at"],
-        since=stated["since"],
+        position=_position(fields["position"]),
+        at=fields["at"],
+        incarnation=fields["incarnation"],
+        joined_at=fields["joined_at"],
+        synced_at=fields["synced_at"],
+        completed_at=fields["completed_at"],
+        since=fields["since"],
         stand=stand,
-        names=stated["names"],
-        matched={expression: frozenset(topics) for expression, topics in stated["matched"].items()},
+        names=fields["names"],
+        matched={expression: frozenset(topics) for expression, topics in fields["matched"].items()},
         held={
             (name, index): Held(owner=owner, position=_position(position), at=at)
-            for name, index, owner, position, at, _ in stated["held"]
+            for name, index, owner, position, at, _ in fields["held"]
         },
-        last_owner={(name, index): owner for name, index, owner in stated["last_owner"]},
+        last_owner={(name, index): owner for name, index, owner in fields["last_owner"]},
         points={
             (name, index): [Point(_position(position), at, committed) for position, at, committed in points]
-            for name, index, *_, points in stated["held"]
+            for name, index, *_, points in fields["held"]
         },
     )
 
 
-def _position(stated: Sequence[int]) -> Position:
-    log_epoch, offset = stated
+def _position(fields: Sequence[int]) -> Position:
+    log_epoch, offset = fields
     return log_epoch, offset
 
 
@@ -140,5 +140,5 @@ def _by_topic(resources: Iterable[Resource]) -> Resources:
     return out
 
 
-def _resources(stated: Resources) -> frozenset[Resource]:
-    return frozenset((name, index) for name, indexes in stated.items() for index in indexes)
+def _resources(fields: Resources) -> frozenset[Resource]:
+    return frozenset((name, index) for name, indexes in fields.items() for index in indexes)

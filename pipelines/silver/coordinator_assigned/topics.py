@@ -53,9 +53,9 @@ class TopicNames:
         self.asked.add(topic_id)
         return self._names.get(topic_id, topic_id)
 
-    def resources(self, stated: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
+    def resources(self, listed: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
         """Return topic partitions of a record as resources."""
-        return frozenset((self[t["topicId"]], index) for t in stated for index in t["partitions"])
+        return frozenset((self[t["topicId"]], index) for t in listed for index in t["partitions"])
 
     def before(self, position: Position) -> dict[str, str]:
         """Return the names that follow from the history before a position alone, without polls and later records."""
@@ -82,7 +82,7 @@ def _stated(records: Iterable[Record]) -> Iterator[NamedTopics]:
 
 
 def _eliminations(
-    records: Iterable[Record], names: dict[str, str], stated: Iterable[NamedTopics], known: Snapshot | None
+    records: Iterable[Record], names: dict[str, str], statements: Iterable[NamedTopics], known: Snapshot | None
 ) -> Iterator[NamedTopics]:
     """Add names to `names` in the order of the records, and yield each one.
 
@@ -98,13 +98,13 @@ def _eliminations(
         matched = dict(known.matched)
         targets = {member: frozenset(ids) for member, ids in known.stand.target_ids.items()}
     handed_out = set().union(*targets.values())
-    statements = iter(stated)
-    following = next(statements, None)
+    pending = iter(statements)
+    following = next(pending, None)
     for record in records:
         while following is not None and following.position <= record.position:
             names[following.topic_id] = following.name
             yield following
-            following = next(statements, None)
+            following = next(pending, None)
         member, value = record.member_id or "", record.value or {}
         if "subscribedTopicNames" in value:
             subscribed[member] = frozenset(value["subscribedTopicNames"])
