@@ -67,7 +67,7 @@ class ParsedEvent(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """The reason why a line goes to `quarantine`."""
+    """A line that goes to `quarantine`, with the reason."""
 
     reason: QuarantineReason
     detail: str

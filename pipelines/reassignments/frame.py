@@ -23,7 +23,9 @@ from schemas.tables import Table
 
 Since = Mapping[str, datetime]
 MARGIN = timedelta(milliseconds=2 * RULES_MS)
-"""Time between rebuilt and unchanged rows. It is so long that no statement on one side affects the other side."""
+"""Time between the rows that are rebuilt and the rows that stay unchanged. It is long enough that a statement on one
+side does not affect the other side.
+"""
 
 TIMES = {ADMIN_OBSERVATIONS: "observed_at", COORDINATOR_EVENTS: "event_at"}
 OF_INTEREST = {

@@ -57,7 +57,10 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
 
 
 def _converted(timeline: Timeline, phase: Phase) -> ResumeState | None:
-    """Return the resume state after a conversion that kept the members and the number, as for every non-empty group."""
+    """Return the state from which the history resumes after a conversion to the classic protocol.
+
+    Return None without a conversion. Return None for an empty group too, because its number is not kept.
+    """
     first = next((r for r in phase.records if r.value is not None), None)
     if not phase.is_taken_over or first is None or first.value is None or first.value["generation"] == 0:
         return None

@@ -32,11 +32,12 @@ class ResumePoint(NamedTuple):
 def episodes(
     generations: list[GenerationOfGroup], windows: list[Stall], quiet_ms: int, bases: Mapping[Position, ResumePoint]
 ) -> list[RebalanceOfGroup]:
-    """Return the episodes. An episode ends if no rebalance begins within `quiet_ms` after one completed.
+    """Return the episodes.
 
-    It also continues after a rebalance that was overtaken before it completed. If only bounds of a start are known, the
-    latest time is used, the end of the join phase. So a pause is never hidden, but one episode may become two. `bases`
-    maps the position of a generation that began with every resource owned to the point from which a rebuild may resume.
+    An episode ends when no rebalance begins within `quiet_ms` after its last rebalance completed. A rebalance that was
+    overtaken does not end it. If the start of a rebalance is known only as a range, its latest time counts, the end of
+    the join phase. So a pause is never hidden, but one episode may be split in two. `bases` maps the position of a
+    generation that began with every resource owned to the point from which a rebuild may resume.
     """
     by_generation: dict[tuple[int, int], list[Stall]] = defaultdict(list)
     for window in windows:
@@ -100,8 +101,9 @@ def resume_points(
     """Return the resume points by the position of each generation that began with every resource owned.
 
     The point is the previous generation of the same incarnation. From there on, the rows depend only on the records
-    after it, because no earlier stall is open. A point is valid only if timestamps ascend across it: no later record is
-    older than an earlier one. That can happen if a new coordinator's clock is behind the clock of the old one.
+    after it, because no earlier stall is open. A point is valid only if the timestamps ascend across it: no later
+    record is older than an earlier one. A later record can be older if a new coordinator's clock is behind the old
+    coordinator's.
     """
     is_in_time = in_time_order(records)
     stopped: dict[int, list[Position]] = defaultdict(list)
@@ -122,7 +124,7 @@ def resume_points(
 
 
 def in_time_order(records: Sequence[Record]) -> Callable[[Position], bool]:
-    """Return a function that tells for a position whether timestamps ascend across it.
+    """Return a function that checks whether the timestamps ascend across a position.
 
     They do if no earlier record is newer than the record at the position, and no later record is older.
     """

@@ -54,7 +54,10 @@ class LogIndex:
         self._times = [e.at for e in events]
 
     def window(self, since: int, until: int) -> list[Event]:
-        """Return the lines in `[since, until]` in order. With one-second precision, a line may begin before `since`."""
+        """Return the lines in `[since, until]`, in order.
+
+        A line with a precision of one second may have a timestamp before `since`.
+        """
         low = bisect_left(self._times, since - NEAR_MS)
         high = bisect_right(self._times, until + NEAR_MS)
         return [e for e in self._events[low:high] if e.until >= since and e.at <= until]
@@ -84,8 +87,8 @@ class LogIndex:
                 e
                 for e in before_join
                 if last is not None and e.kind == EventKind.STABILIZED and last < e["generation_id"] <= g.number
-                # If a coordinator fails, a number that it did not store is lost, and the next coordinator uses it
-                # again.
+                # If a coordinator fails, a number that it did not store is lost.
+                # The next coordinator uses the number again.
                 if e["generation_id"] < g.number or e.until < g.joined_at - NEAR_MS
             ),
             failover=next(
@@ -98,8 +101,9 @@ class LogIndex:
         )
 
     def unfinished(self, last: Generation) -> list[Event]:
-        """Return attempts after the newest generation whose join phase ended, and which another attempt followed
-        without a sync.
+        """Return the failed attempts after the newest generation.
+
+        The join phase of such an attempt ended, its leader did not sync, and another attempt followed.
         """
         later = self._events[bisect_left(self._times, last.completed_at) :]
         synced = {e["generation_id"] for e in later if e.kind == EventKind.ASSIGNMENT_RECEIVED}

@@ -12,8 +12,8 @@ from schemas.rows import GenerationOfGroup, ResourceRow
 from schemas.states import Evidence, GenerationOutcome, GroupProtocol, GroupType, NotCosted
 
 APART_MS = 10_000
-"""A dynamic member sends its first two JoinGroups one round trip apart. After this many milliseconds, the second one
-belongs to another attempt.
+"""Maximum milliseconds between a dynamic member's first two JoinGroups, which are one round trip apart. A later
+JoinGroup belongs to another attempt.
 """
 
 TYPES = {
@@ -147,7 +147,7 @@ def _skipped(g: Generation, log: GenerationLog) -> int | None:
 def _slowest(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]) -> tuple[str | None, int | None]:
     """Return the member that the join phase waited for and the wait in milliseconds.
 
-    It is a member that was removed at the end of the phase, or the member with the last commit while rejoining.
+    It is a member that was removed at the end of the phase, or the member whose commit during the rebalance came last.
     """
     start = log.first_preparing
     if start is None or g.previous is None:

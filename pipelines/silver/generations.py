@@ -46,7 +46,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """W3: a new process of a static instance replaced the member id `old` by a new one, without a rebalance."""
+    """W3: a new process of a static instance joined without a rebalance, and its new member id replaced `old`."""
 
     record: Record
     old: str

@@ -29,7 +29,7 @@ ANYTIME = {
     EventKind.COULD_NOT_COMPLETE: GroupEventKind.FAILED_REBALANCE,
     EventKind.WRITE_FAILED: GroupEventKind.FAILED_REBALANCE,
 }
-NEVER_SYNCED = "members joined, the leader's assignment was never stored"
+NEVER_SYNCED = "members joined, but the leader's assignment was never stored"
 
 
 class MemberIdentity(Protocol):
@@ -169,7 +169,7 @@ def _arrival(g: Generation, log: GenerationLog, member: Member) -> GroupEventOfG
         evidence=Evidence.BOUNDED if line is None else Evidence.OBSERVED,
         member=member,
         generation=g.number,
-        detail="by then" if line is None else line["client_reason"],
+        detail="had joined by this time" if line is None else line["client_reason"],
     )
 
 
@@ -183,7 +183,7 @@ def _departure(g: Generation, log: GenerationLog, member: Member, done: CommitAc
             evidence=Evidence.INFERRED,
             member=member,
             generation=g.number,
-            detail=_with_delay("gone by then; whether it left or was expelled is not recorded", g, member),
+            detail=_with_delay("gone by this time; it is not recorded whether it left or was removed", g, member),
         )
     kind, evidence = DEPARTURES[EventKind(gone.line.kind)], Evidence.OBSERVED
     detail = gone.line["client_reason"]
@@ -199,7 +199,7 @@ def _departure(g: Generation, log: GenerationLog, member: Member, done: CommitAc
 
 
 def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None:
-    """Return the detail with the resources that wait for a departed Connect worker and the wait's end (KIP-415)."""
+    """Return the detail. For a departed Connect worker it includes how much work waits for it, until when (KIP-415)."""
     waiting = len(member.assigned & g.waiting)
     if not waiting:
         return detail
@@ -214,7 +214,7 @@ def _failed(g: Generation, log: GenerationLog) -> Iterator[GroupEventOfGroup]:
 
 
 def _refused(g: Generation) -> Iterator[GroupEventOfGroup]:
-    """Yield an event for an error in the leader's assignment. With an error, no work is assigned."""
+    """Yield an event for an error in the leader's assignment, which is sent instead of work."""
     errors = {m.tasks.error for m in g.members.values() if m.tasks is not None}
     elections = {m.elected.error for m in g.members.values() if m.elected is not None}
     texts = [streams.ERRORS[error] for error in sorted(errors) if error in streams.ERRORS]

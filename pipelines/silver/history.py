@@ -73,7 +73,7 @@ class CommitHistory:
         self._points = {resource: sorted(found) for resource, found in points.items() if found}
 
     def with_points(self, points: Mapping[Resource, Iterable[Point]]) -> CommitHistory:
-        """Return the history with additional points from before its runs."""
+        """Return the history with additional commits from before its runs."""
         out = CommitHistory(())
         out._topics = self._topics
         out._points = self._points | {
@@ -109,7 +109,7 @@ class CommitHistory:
         history.
         """
         points = self._points.get(resource, [])
-        # A point begins with its position, so tuples are compared without a call of a Python function.
+        # A point begins with its position, so bisect compares plain tuples and calls no Python function.
         low = bisect_left(points, (after, inf))
         high = bisect_left(points, (before,), low)
         if low >= high:
@@ -189,15 +189,16 @@ class History:
         topic_names: Mapping[str, str] | None = None,
         partition_counts: Mapping[str, int] | None = None,
     ) -> History:
-        """Order and deduplicate records by position, and lines by time and text, because a shipper may send a line
-        twice.
+        """Build a history. Records are ordered and deduplicated by position, lines by time and text.
+
+        A shipper may send a line twice.
         """
         by_position = {(row["log_epoch"], row["source_offset"]): row for row in records}
         # A line that was received twice keeps its first place, in any order of arrival.
         lines = {(row["event_at"], row["raw"]): row for row in sorted(events, key=_place, reverse=True)}
         ordered = [
             Event(at=row["event_at"], precision=row["event_precision_ms"], kind=row["event_kind"], fields=row)
-            # Lines of one time keep the order of the file, which is more precise than the clock.
+            # Lines with equal timestamps keep the order of the file, which is more precise than the clock.
             for row in sorted(lines.values(), key=lambda row: (row["event_at"], *_place(row)))
         ]
         return cls(

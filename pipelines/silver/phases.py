@@ -9,7 +9,9 @@ from pipelines.silver.history import Event, History, Record
 from schemas.states import GroupProtocol
 
 NEAR_MS = 1_000
-"""Maximum difference in milliseconds between a conversion's log line and its records, for one-second precision."""
+"""Maximum difference in milliseconds between a conversion's log line and its records. A line may have a precision of
+one second.
+"""
 
 PREFIXES = {
     "ConsumerGroup": GroupProtocol.CONSUMER,

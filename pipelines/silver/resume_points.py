@@ -24,8 +24,8 @@ POINT = (
     "first_generation_id",
 )
 EARLIER_S = 3
-"""Seconds before the base from which log lines are read. A line's second may begin earlier, and matching lines may
-differ by another second.
+"""Seconds before the base from which log lines are read. A line with a precision of one second may have a timestamp
+before the base, and lines are matched with a tolerance of another second.
 """
 
 NEAR_S = 2
@@ -128,8 +128,8 @@ def resume_points(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) 
 def committing(touched: DataFrame, groups: DataFrame, stalls: DataFrame, members: DataFrame) -> DataFrame:
     """Return updated rows of `groups` for groups with only new commits that change no other row.
 
-    A commit changes other rows if it is the first one after a stall, limits a stall for all resources of an owner,
-    names a topic that was known only by its id, or is the first sign of a group.
+    A commit changes other rows in these cases: it is the first one after a stall, it thereby narrows the end of other
+    stalls of the same owner, it names a topic that was known only by its id, or it is the first sign of a group.
 
     Args:
         touched: cluster, group_id, `since_at`, `last_commit_at` (NULL unless all new input is commits) and `committed`

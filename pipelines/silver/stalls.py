@@ -14,8 +14,8 @@ from schemas.states import Evidence, RebalanceMode, StallCause
 END: Position = (1 << 31, 1 << 62)
 
 FIRST_COMMIT_MS = 600_000
-"""A commit later than this is not the first commit after a stop, for groups whose coordinator assigns. Within its
-max.poll.interval.ms, 5 minutes by default, a consumer has polled and committed.
+"""Time limit in milliseconds for the first commit after a stall, in groups whose coordinator assigns. A consumer polls
+and commits within its max.poll.interval.ms, 5 minutes by default.
 """
 
 
@@ -235,7 +235,7 @@ def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: b
 
 
 def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource) -> bool:
-    """Return whether the resource did not stop for this generation, whose members continue with what they keep."""
+    """Return whether the resource did not stop, because its member kept it during this generation."""
     owner, new = o.held[resource].owner, g.owners.get(resource)
     if g.mode == RebalanceMode.COOPERATIVE:
         return new == owner and owner in g.members
@@ -248,7 +248,7 @@ def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resour
 
 
 def _goes_on_renamed(o: Ownership, g: Generation, resource: Resource, new: str | None) -> bool:
-    """Return whether a Connect worker with a new member id reports that the resource ran all the time."""
+    """Return whether a Connect worker rejoined with a new member id and reports that the resource kept running."""
     if new is None or resource not in _brought(g, new):
         return False
     o.held[resource] = replace(o.held[resource], owner=new)
@@ -281,9 +281,10 @@ def _give(
 
 
 def _ran_on(stall: Stall, g: Generation) -> None:
-    """Correct the stall of a resource that a Connect worker brought back.
+    """Correct the stall of a resource that a Connect worker still had when it rejoined.
 
-    A disconnected worker continued to run it, a frozen one did not. Nothing shows which of the two happened.
+    If the worker was disconnected, the resource kept running; if the worker was frozen, it did not. No record shows
+    which case applies.
     """
     stall.stop = stall.stop._replace(evidence=Evidence.INFERRED)
     stall.resumed_earliest = stall.stop.earliest
@@ -293,9 +294,9 @@ def _ran_on(stall: Stall, g: Generation) -> None:
 def _forget_deleted(o: Ownership, g: Generation) -> None:
     """Void the stalls of connectors and tasks that were deleted.
 
-    Connect's leader immediately assigns everything that is configured and runs nowhere. Exceptions are what this
-    generation revoked and, during a delay, what was lost. So an unassigned resource is not configured any more if the
-    leader had read the configuration at least up to the offset at which the resource ran
+    Connect's leader immediately assigns every configured resource that runs nowhere. The exceptions are resources that
+    this generation revoked and, during a delay, resources that were lost. Any other unassigned resource was deleted, if
+    the leader had read at least as much of the configuration as when the resource ran
     (`IncrementalCooperativeAssignor.performTaskAssignment`).
     """
     if g.mode != RebalanceMode.INCREMENTAL or g.previous is None or any(w.is_refused for w in g.workers):
@@ -311,7 +312,7 @@ def _forget_deleted(o: Ownership, g: Generation) -> None:
 
 
 def _replace(o: Ownership, g: Generation, change: Replacement, stop: Stop, until: Position) -> None:
-    """Handle W3: the resources of the static instance had stalled from its last work until the new process joined."""
+    """Add the stalls of a static replacement (W3), from the old process's last work until the new process joined."""
     at = change.record.at if change.record.at is not None else g.synced_at
     mine = [r for r, h in o.held.items() if h.owner == change.old]
     for resource in mine:

@@ -32,12 +32,13 @@ APPEND_MS = 5_000
 """Value of offsets.commit.timeout.ms. A rebalance fails if its assignment is not stored and sent within this time."""
 
 LATE_COMMIT_MS = 250
-"""If the last commit is later than its progress explains by more than this, it was made after the stop."""
+"""The last commit was made after the stop if it is more than this many milliseconds later than its progress explains.
+"""
 
 POLL_TIMEOUT_TEXT = "poll timeout has expired"
 
 EXPULSIONS = (EventKind.SESSION_EXPIRED, EventKind.REMOVED_NOT_REJOINED, EventKind.REMOVED_NOT_SYNCED)
-"""Lines of a coordinator that removed a member, which did not leave itself."""
+"""Log lines about members that the coordinator removed, in contrast to members that left."""
 
 
 class Stop(NamedTuple):
@@ -58,9 +59,9 @@ class Stop(NamedTuple):
 class CommitActivity(NamedTuple):
     """The commits of one member between two group records, in milliseconds.
 
-    `last` and `before` are the last two rounds of commits. `explained` is when the progress in the last commit was
-    reached, at the member's previous rate. These are None if the member did not commit. `repeated_at` is a last round
-    without progress, which the other fields ignore: a client makes one on close, after its callbacks.
+    `last` and `before` are the last two rounds of commits. `explained` is the time at which the member, at its previous
+    rate, had made the progress of its last commit. These are None if the member did not commit. `repeated_at` is a last
+    round without progress, which the other fields ignore: a client makes one on close, after its callbacks.
     """
 
     since: int
@@ -95,7 +96,7 @@ def work(
 
 
 def work_of(segments: Sequence[CommitSegment], since: int) -> CommitActivity:
-    """Return the commits of one member; each segment begins when it got the resource."""
+    """Return the activity of one member. `segments` has each of its resources' commits since the member got it."""
     if not segments:
         return CommitActivity(since=since)
     repeated_at = _repeated_at(segments)
@@ -245,7 +246,7 @@ def _member_stops(
 
 
 def _unasked(g: Generation) -> Stop | None:
-    """Return the stop of resources that a worker gave up unasked: it lost the coordinator and returned without them."""
+    """Return the stop of resources that a worker gave up unasked: it lost its coordinator and rejoined without them."""
     if g.previous is None or g.mode != RebalanceMode.INCREMENTAL:
         return None
     return Stop.within(g.previous.synced_at, g.joined_at, g.joined_at, Evidence.INFERRED)
@@ -337,7 +338,7 @@ def _halted(began: int, gone: MemberDeparture, g: Generation) -> Stop:
 
 
 def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Stop:
-    """Return the stop of a replaced static member: after its last work, whether it closed or not."""
+    """Return the stop of a replaced static member. It stopped after its last work, with or without a clean shutdown."""
     at = change.record.at if change.record.at is not None else g.synced_at
     done = work_by_member(g, commits, change.record.position)[change.old]
     if done.last is None:

@@ -10,7 +10,9 @@ from pipelines.silver.stops import HEARTBEAT_MS, CommitActivity, MemberDeparture
 from schemas.states import Evidence, RebalanceMode, Trigger
 
 CLOCKS_MS = 100
-"""Tolerance in milliseconds for a member's wait, which its own clock measures from a slightly different start."""
+"""Tolerance in milliseconds for a scheduled rejoin. A member measures its delay with its own clock, from a start that
+the coordinator's clock does not show exactly.
+"""
 
 REJOINED = (Trigger.LEADER_REJOINED, Trigger.UNKNOWN)
 
@@ -81,7 +83,7 @@ def _rejoined(g: Generation, began: int) -> Trigger | None:
 
 
 def _workers_rejoined(g: Generation, previous: Generation, began: int) -> Trigger | None:
-    """Return why Connect workers rejoined: a delay ended, a second step followed, or the configuration changed."""
+    """Return why Connect workers rejoined: the delay for lost work ended, a second step, or a new configuration."""
     if previous.waiting and began >= previous.synced_at + previous.delay_ms - CLOCKS_MS:
         return Trigger.CONNECT_DELAY_EXPIRED
     backed_off = previous.delay_ms > 0 and not previous.waiting
@@ -144,7 +146,7 @@ def _one_left(g: Generation, log: GenerationLog, left: list[str], done: dict[str
     trigger = Trigger.MEMBER_LEFT if len(fresh) == len(left) else Trigger.UNKNOWN
     if only and not fresh and (w := done.get(only)) and w.last:
         silent = g.joined_at - w.last
-        # A silence of this length may also be a slow poll. Then the commits alone do not show the cause.
+        # A silence of this length may also be a slow poll. The commits alone do not distinguish the two.
         too_short_to_poll = silent < before[only].rebalance_timeout_ms - HEARTBEAT_MS
         if silent < before[only].session_timeout_ms * 3 // 2 and too_short_to_poll:
             trigger = Trigger.SESSION_EXPIRED

@@ -14,8 +14,8 @@ from pipelines.silver.history import Event
 from schemas.coordinator_log import EventKind
 
 NEAR_MS = 1_000
-"""If the clocks of a worker and its coordinator differ by more than this many milliseconds, or its line about an
-assignment is this late, its lines are ignored.
+"""Maximum milliseconds between a worker's line about an assignment and the record of that assignment. If the line is
+later or the clocks differ by more, the lines are ignored.
 """
 
 
@@ -53,7 +53,7 @@ class WorkerLog:
 
 
 def _is_shared(lines: list[Event]) -> bool:
-    """Return whether two members share these lines: workers with one name on one source cannot be distinguished."""
+    """Return whether the lines come from two workers with one name on one source. They cannot be distinguished."""
     members: dict[int, str] = {}
     synced = (line for line in lines if line.kind == EventKind.WORKER_SYNCED)
     return any(members.setdefault(line["generation_id"], line["member_id"]) != line["member_id"] for line in synced)

@@ -55,7 +55,7 @@ class EpochReader:
         self.matched_before = self.matched
 
     def end_write(self) -> None:
-        """Set the number of events without a new epoch to the group's current epoch, and update the group's state."""
+        """Assign events without a new epoch to the group's current epoch, and update the group's state."""
         for happening in self.fresh:
             happening.number = self.stand.number if happening.number is None else happening.number
         record = self.batch[-1]

@@ -61,7 +61,7 @@ class CurrentAssignment:
 
 
 class What(StrEnum):
-    """The type of a change of a member or of the topics that the group consumes."""
+    """The types of changes: of a member, of the consumed topics, or of the group."""
 
     JOINED = "joined"
     GONE = "gone"
@@ -164,10 +164,10 @@ class How(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Revoked:
-    """A loss of resources.
+    """A member's loss of resources.
 
-    `until` is the record by which the member had certainly given up the revoked resources; None until it has.
-    `is_expelled` means that the member was removed before that.
+    `until` is the record by which the member had certainly given up the revoked resources. It is None until there is
+    one. `is_expelled` means that the member was removed before it gave them up.
     """
 
     record: Record

@@ -53,21 +53,26 @@ def hand_overs(
 
 
 def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
-    """Store the owners in a quiescent point if no stall is open and none waits for its first commit."""
+    """Store the owners in a quiescent point, unless a stall is open or may still get its first commit."""
     ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, point)]
     if not ownership.open and not ownership.resumed:
         point.held = dict(ownership.held)
 
 
 def _may_await(stall: Stall, point: QuiescentPoint) -> bool:
-    """Return whether a first commit may still come: its time is not over, and none came before the point."""
+    """Return whether a stall may still get its first commit: the time limit is not over, and none came before the
+    point.
+    """
     first, since = stall.first_commit, stall.resumed_earliest
     is_over = since is None or since + FIRST_COMMIT_MS < point.next_at
     return not is_over and (first is None or first.position >= point.position)
 
 
 def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
-    """Return for each Assigned, by resource, the position at which the resource was next revoked or assigned."""
+    """Return one dict per move.
+
+    For `Assigned` it maps each resource to the position of its next revocation or assignment.
+    """
     following: dict[Resource, Position] = {}
     out: list[dict[Resource, Position]] = []
     for move in reversed(moves):
@@ -161,13 +166,16 @@ def _revoked(move: Revoked, done: CommitActivity, at: int) -> tuple[Stop, StallC
     if move.until is None or move.until.at is None:
         longest = move.seat.rebalance_timeout_ms or 0
         return Stop.within(at, at + longest, at, Evidence.BOUNDED), StallCause.MOVED
-    # A client with automatic commits commits on revocation after it stopped; some also commit during their callbacks.
+    # A client with automatic commits commits on revocation after it stopped. Some commit during their callbacks.
     guess = done.last if done.last is not None and done.last >= at and not done.has_late_commit else done.stopped or at
     return Stop.within(at, move.until.at, guess, Evidence.OBSERVED), StallCause.MOVED
 
 
 def _politely(done: CommitActivity, at: int) -> Stop:
-    """Return the stop of a client that left or rejoined: it stops, may commit automatically, and sends its request."""
+    """Return the stop of a client that left or rejoined.
+
+    Such a client stops, commits if it commits automatically, and sends its request immediately.
+    """
     guess = at
     if done.stopped is not None and (done.has_late_commit or at - done.stopped <= AT_ONCE_MS):
         guess = done.stopped

@@ -18,11 +18,10 @@ from schemas.states import GroupProtocol, GroupState, RebalanceMode
 
 @dataclass(slots=True, kw_only=True)
 class QuiescentPoint:
-    """A quiescent state of the group.
+    """A time at which the group was quiescent: before the write that begins at `position`.
 
-    It held before the write that begins at `position`, in which the record at `next` began an epoch. The fields are
-    those of `snapshot.Snapshot`. `held` has the owners at that time; it is None until they are known, and if a stall
-    was open.
+    The record at `next`, in the same write, begins an epoch. The fields are those of `snapshot.Snapshot`. `held` has
+    the owners at that time. It is None until they are known, and stays None if a stall was open.
     """
 
     position: Position

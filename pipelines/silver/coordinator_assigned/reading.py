@@ -12,7 +12,10 @@ Named = Callable[[Iterable[Mapping[str, Any]]], frozenset[Resource]]
 """A function from topic partitions to resources (`TopicNames.resources`)."""
 
 STABLE = {"ConsumerGroup": 0, "ShareGroup": 0, "StreamsGroup": 1}
-"""The number of STABLE in `consumer.MemberState` and `streams.MemberState`, and of share groups' only state."""
+"""The number of STABLE in `consumer.MemberState` and `streams.MemberState`.
+
+A share group's members have no other state.
+"""
 
 
 def seat(record: Record, value: Mapping[str, Any]) -> EpochMember:

@@ -73,7 +73,7 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
 
 
 def _to_go_on_from(points: list[QuiescentPoint], timeline: Timeline) -> list[QuiescentPoint]:
-    """Return the points without an open stall across which timestamps ascend."""
+    """Return the points without an open stall at which the timestamps ascend (`episodes.in_time_order`)."""
     if not points:
         return []
     is_in_time = in_time_order(timeline.history.records)

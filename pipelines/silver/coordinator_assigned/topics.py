@@ -63,7 +63,7 @@ class TopicNames:
 
     @cached_property
     def _since(self) -> dict[str, NamedTopics]:
-        """By topic id, the first name in a record or by elimination.
+        """Topic id → the first record or elimination that names it.
 
         It is computed only if a quiescent point needs it.
         """
