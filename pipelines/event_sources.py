@@ -71,7 +71,7 @@ class EventSource:
         if self.kinds and claim not in self.kinds:
             return f"{self.binding} may not send {claim} messages"
         if self.brokers and broker_id is not None and broker_id not in self.brokers:
-            return f"{self.binding} may not speak for broker {broker_id}"
+            return f"{self.binding} may not send lines of broker {broker_id}"
         return None
 
 

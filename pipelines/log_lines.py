@@ -37,7 +37,7 @@ def line_rows(
     for line in lines:
         found = parse_line(line.text, layout, zone)
         if found is not None and line.is_oversized:
-            found = Unreadable(QuarantineReason.OVERSIZED, "the line was cut: no lifecycle line is so long")
+            found = Unreadable(QuarantineReason.OVERSIZED, "the line was cut: no lifecycle line has this length")
         if isinstance(found, Unreadable):
             refused.append(
                 {
