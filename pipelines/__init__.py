@@ -1,1 +1,1 @@
-"""Pure functions that make the tables. No session, clock, path or write."""
+"""Pure functions that compute the rows of the tables. They use no session, clock or path, and write nothing."""

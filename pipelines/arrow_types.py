@@ -1,4 +1,4 @@
-"""Arrow's types for the Spark SQL types that `schemas` uses."""
+"""Arrow types for the Spark SQL types that `schemas` uses."""
 
 from __future__ import annotations
 
@@ -49,44 +49,48 @@ TYPES: dict[str, pa.DataType] = {
 }
 
 _MILLISECONDS = {TYPES["TIMESTAMP"]: pa.timestamp("ms", tz="UTC")}
-"""An instant as rows in Python have it."""
+"""The timestamp type of rows in Python: milliseconds, UTC."""
 
 
 def row_type(table: Table) -> pa.StructType:
-    """One row of a table, columns in the table's order."""
+    """Return the type of one row of a table, with the columns in the table's order."""
     return pa.struct([(column.name, TYPES[column.type]) for column in table.columns])
 
 
 def schema_of(table: Table) -> pa.Schema:
-    """The table's columns."""
+    """Return the Arrow schema of a table."""
     return pa.schema(list(row_type(table)))
 
 
 def instants(table: Table) -> tuple[str, ...]:
-    """The table's TIMESTAMP columns."""
+    """Return the names of the table's TIMESTAMP columns."""
     return tuple(column.name for column in table.columns if column.type == "TIMESTAMP")
 
 
 def stored(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.Table:
-    """Return rows with timestamps in milliseconds as the table stores them.
+    """Return rows as an Arrow table with the table's types.
+
+    Args:
+        rows: one mapping per row, with timestamps as milliseconds since the epoch.
+        table: the table that the rows belong to.
 
     Raises:
-        ValueError: a row lacks a column of the table or has another one.
+        ValueError: a row lacks a column of the table, or has a column that the table lacks.
     """
     return pa.Table.from_struct_array(stored_rows(rows, table))
 
 
 def stored_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.StructArray:
-    """Return the same rows as an array of structs.
+    """Return the rows that `stored` returns, as an array of structs.
 
     Raises:
-        ValueError: a row lacks a column of the table or has another one.
+        ValueError: a row lacks a column of the table, or has a column that the table lacks.
     """
     rows = list(rows)
     _check_columns(rows, table)
     maps = [column.name for column in table.columns if column.type.startswith("MAP")]
     if maps:
-        # Arrow takes a map as pairs.
+        # Arrow expects a map as a list of pairs.
         rows = [
             {**row, **{name: list(row[name].items()) for name in maps if isinstance(row.get(name), dict)}}
             for row in rows
@@ -96,9 +100,14 @@ def stored_rows(rows: Iterable[Mapping[str, Any]], table: Table) -> pa.StructArr
 
 
 def _check_columns(rows: Iterable[Mapping[str, Any]], table: Table) -> None:
-    """Arrow ignores unknown keys and makes NULL of missing ones, so a misspelt key would go unnoticed."""
+    """Raise ValueError for missing or unknown columns.
+
+    Arrow ignores unknown keys and stores NULL for missing ones, so a misspelt key would go unnoticed.
+    """
     names = frozenset(table.names)
     for row in rows:
         if row.keys() != names:
             missing, unknown = sorted(names - row.keys()), sorted(row.keys() - names)
-            raise ValueError(f"A row of {table.name} lacks the columns {missing} and has the unknown {unknown}.")
+            raise ValueError(
+                f"A row of {table.name} lacks the columns {missing} and has the unknown columns {unknown}."
+            )

@@ -1,4 +1,4 @@
-"""JSON written by strangers: one value of limited depth, finite 64-bit numbers and text that UTF-8 can hold."""
+"""A parser for untrusted JSON: limited depth, finite 64-bit numbers and text that UTF-8 can encode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def bounded_json(text: str) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: it is broken or exceeds a limit; the message says which in a few words.
+        ValueError: the text is broken or exceeds a limit; the message describes the problem in a few words.
     """
     try:
         value = json.loads(
@@ -24,7 +24,7 @@ def bounded_json(text: str) -> Any:
     except RecursionError:
         raise ValueError(f"it is nested more than {DEEPEST_JSON} deep") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"it is no JSON ({error.msg} at character {error.pos})") from None
+        raise ValueError(f"it is not valid JSON ({error.msg} at character {error.pos})") from None
     if is_too_deep(value):
         raise ValueError(f"it is nested more than {DEEPEST_JSON} deep")
     if "\\u" in text:
@@ -39,25 +39,25 @@ def cost(text: str) -> int:
 
 def _integer(digits: str) -> int:
     if len(digits) > 20 or (found := int(digits)) not in INT64:
-        raise ValueError("it holds a number beyond 64 bits")
+        raise ValueError("it contains a number beyond 64 bits")
     return found
 
 
 def _finite(digits: str) -> float:
     found = float(digits)
     if not math.isfinite(found):
-        raise ValueError("it holds a number that is not finite")
+        raise ValueError("it contains a number that is not finite")
     return found
 
 
 def _constant(name: str) -> Any:
-    raise ValueError(f"it holds {name}, which is no JSON")
+    raise ValueError(f"it contains {name}, which is not valid JSON")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise ValueError("it holds the same key twice")
+        raise ValueError("it contains the same key twice")
     return found
 
 
@@ -65,4 +65,4 @@ def _refuse_surrogates(value: Any) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise ValueError("it holds half a surrogate pair, which is no text") from None
+        raise ValueError("it contains half of a surrogate pair, which UTF-8 cannot encode") from None

@@ -1,4 +1,4 @@
-"""Records of `__consumer_offsets` to bronze rows: the one function behind the live source and a replay."""
+"""Records of `__consumer_offsets` to bronze rows. The live source and `replay` both use this function."""
 
 from __future__ import annotations
 
@@ -40,14 +40,16 @@ Row = dict[str, Any]
 _COMMIT, _BAD_COMMIT, _OTHER = 0, 1, 2
 
 KEPT_KEYS, KEPT_KEY_BYTES = 200_000, 128
-"""Decoded keys that a process keeps, and the length of a key above which it is decoded each time. Together with the
-decoded names the kept keys take at most 120 MB, whatever names clients choose.
+"""Maximum count of decoded keys that a process caches, and maximum length in bytes of a cached key.
+
+Longer keys are decoded each time. The cached keys and their decoded names take at most 120 MB, whatever names clients
+choose.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """Records as columns, ascending by offset within each partition; `headers` is empty where nobody asked for them."""
+    """Records as columns, ascending by offset within each partition. `headers` is empty if they were not requested."""
 
     log_epoch: NDArray[np.int32]
     partition: NDArray[np.int32]
@@ -59,7 +61,7 @@ class Records:
 
     @classmethod
     def of(cls, records: Iterable[SourceRecord], log_epoch: int) -> Self:
-        """Records that are at hand, ascending by offset within each partition."""
+        """Return records as columns; `records` ascend by offset within each partition."""
         partition, offset, timestamp_ms, key, value = tuple(zip(*records, strict=True)) or ((),) * 5
         return cls(
             log_epoch=np.full(len(offset), log_epoch, np.int32),
@@ -71,7 +73,7 @@ class Records:
         )
 
     def row(self, at: int, cluster: str) -> Row:
-        """What the tables of single records have in common."""
+        """Return the columns that all tables with one row per record share."""
         return {
             "cluster": cluster,
             "log_epoch": int(self.log_epoch[at]),
@@ -86,9 +88,10 @@ class Records:
 def bronze_rows(
     records: Iterable[SourceRecord], *, cluster: str, log_epoch: int, limits: Limits = DEFAULT_LIMITS
 ) -> dict[str, list[Row]]:
-    """Rows by table name; `records` ascend by offset within each partition, and the spans covered are those they span.
+    """Return rows by table name, including `coverage` for the offset range of each partition in `records`.
 
-    Records read = group records + commits and tombstones (the sum of `commits`) + quarantined.
+    `records` ascend by offset within each partition. Count of records read = group records + commits and tombstones
+    (the sum of `commits`) + quarantined records.
     """
     read = Records.of(records, log_epoch)
     rows = {name: array.to_pylist() for name, array in bronze(read, cluster=cluster, limits=limits).items()}
@@ -104,10 +107,13 @@ def bronze_rows(
 
 
 def bronze(records: Records, *, cluster: str, limits: Limits = DEFAULT_LIMITS) -> dict[str, pa.StructArray]:
-    """Rows of `coordinator_records`, `offset_commits` and `quarantine` by table name; each record is in exactly one."""
+    """Return the rows of `coordinator_records`, `offset_commits` and `quarantine` by table name.
+
+    Each record is in exactly one of these tables.
+    """
     encoded = pa.array(records.key, pa.binary()).dictionary_encode()
     keys = [_commit_key(key) for key in encoded.dictionary.to_pylist()]
-    # A null key has the code -1, which finds the entry at the end.
+    # A null key has the code -1, which selects the last entry.
     kinds = np.array([_kind(key) for key in keys] + [_OTHER], np.int8)
     codes = encoded.indices.fill_null(-1).to_numpy()
     kind = kinds[codes]
@@ -134,7 +140,7 @@ def bronze(records: Records, *, cluster: str, limits: Limits = DEFAULT_LIMITS) -
 
 
 def stored_body(decoded: Decoded) -> str:
-    """The column `body` of `coordinator_records`."""
+    """Return the column `body` of `coordinator_records`."""
     return json.dumps(decoded.body, separators=(",", ":"))
 
 
@@ -144,7 +150,7 @@ def _group_row(records: Records, at: int, cluster: str, max_resources: int) -> R
         return decoded
     try:
         body = stored_body(decoded)
-    except Exception as error:  # noqa: BLE001 - untrusted bytes: what fails on them must not fail for others
+    except Exception as error:  # noqa: BLE001 - untrusted bytes: an error must not stop the batch
         return failed(error)
     return records.row(at, cluster) | {
         "group_id": decoded.group_id,
@@ -158,7 +164,7 @@ def _group_row(records: Records, at: int, cluster: str, max_resources: int) -> R
 
 
 def count(spans: Mapping[int, Span], records: Records, quarantined: Iterable[int]) -> None:
-    """Add `records`, of which those of the partitions `quarantined` (one entry a record) were, to their spans."""
+    """Add the records to the spans of their partitions; `quarantined` has the partition of each quarantined record."""
     partitions, first, counts = np.unique(records.partition, return_index=True, return_counts=True)
     last = len(records.partition) - 1 - np.unique(records.partition[::-1], return_index=True)[1]
     for partition, a, b, n in zip(*(column.tolist() for column in (partitions, first, last, counts)), strict=True):
@@ -188,7 +194,7 @@ def _kind(key: CommitKey | Quarantined | None) -> int:
 def _commits(
     records: Records, chosen: NDArray[np.bool_], codes: NDArray[np.int32]
 ) -> tuple[Commits, list[tuple[int, Quarantined]]]:
-    """The readable ones of the chosen commits as columns, and why the others are not."""
+    """Return the readable ones of the chosen commits as columns, and the reason for each unreadable one."""
     decoded = decode_commit_values(list(compress(records.value, chosen.tolist())))
     at = np.flatnonzero(chosen)
     good = decoded.error == 0

@@ -1,4 +1,4 @@
-"""What a line of a controller, or of a broker's state-change log, says of a partition's replicas."""
+"""Messages of controllers and of brokers' state-change logs to columns that describe a partition's replicas."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _ARGUMENTS = {
 }
 _ARGUMENTS |= {name: rf"(?P<{name}>{_LIST})" for name in ("isr", "replicas", "replicas_before", "adding", "removing")}
 _ARGUMENTS |= {f"bare_{name}": rf"(?P<{name}>[\d,]{{0,4000}})" for name in ("replicas", "adding", "removing")}
-# A topic id may begin like a number or like null: the whole word counts.
-# Where no name begins, or one is longer than any field's, nothing is tried: time stays proportional to the text.
+# A topic id may begin with digits or with "null", so the pattern matches the whole word.
+# The lookbehind and the length limit on names keep the matching time proportional to the text.
 _FIELD = re.compile(rf"(?<!\w)(\w{{1,40}})=({_LIST}|[A-Za-z0-9_-]+)")
 _FIELDS = {
     "partitionId": "partition",
@@ -53,10 +53,11 @@ for _wording in CONTROLLER_WORDINGS:
 
 
 def read_controller(logger: str, message: str) -> dict[str, Any] | None:
-    """The columns of `coordinator_events` that a message gives; None unless all of it is one of Kafka's wordings.
+    """Return the columns of `coordinator_events` that a message contains.
 
-    A list is None where the line does not state it (`null` in a change record: it did not change). What stands beside
-    a record (`replicaSet: … -> …`) is the state after it and wins.
+    Return None unless the whole message matches one of Kafka's wordings. A list is None if the message does not contain
+    it; in a change record, `null` means that the list did not change. A value next to the record (`replicaSet: … -> …`)
+    is the state after the change and takes precedence over the value in the record.
     """
     for wording, reader in _READERS.get(logger, ()):
         found = reader.match(message)
@@ -72,7 +73,10 @@ def _of_record(printed: str) -> dict[str, str]:
 
 
 def _columns(values: dict[str, str]) -> dict[str, Any] | None:
-    """None where a number is too large, or none at all, for Kafka to have printed it."""
+    """Return the values as columns.
+
+    Return None for a number that Kafka cannot have printed, such as one above 32 bits.
+    """
     columns: dict[str, Any] = dict(values)
     try:
         for name in _LISTS & values.keys():
@@ -81,7 +85,7 @@ def _columns(values: dict[str, str]) -> dict[str, Any] | None:
             columns[name] = _int32(values[name])
     except ValueError:
         return None
-    if columns.get("leader", 0) < 0:  # -1: none, -2: as before
+    if columns.get("leader", 0) < 0:  # -1: no leader, -2: unchanged
         del columns["leader"]
     if columns.get("topic_id") in _UNKNOWN_TOPIC_ID:
         del columns["topic_id"]

@@ -1,4 +1,4 @@
-"""Log lines to `coordinator_events`: only what Kafka's own loggers printed, in Kafka's own words."""
+"""Log lines to `coordinator_events`. Only Kafka's own loggers and wordings are accepted."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ if TYPE_CHECKING:
     from pipelines.log_layouts import Layout
 
 LONGEST_LINE = 131_072
-"""Characters of a line that are read: a line names up to three ids, of at most 32,767 bytes each."""
+"""Maximum length in characters of a parsed line. A line contains up to three ids of at most 32,767 bytes each."""
 
 WORKER_MARK = "[Worker clientId="
 WORKER_LAYOUTS = (layout("default"), layout("connect"))
-"""What Connect workers use, whatever the brokers whose lines come the same way were told to use."""
+"""The layouts of Connect workers. They apply to worker lines even if the settings name another layout for the brokers
+that share the source.
+"""
 
 
 WORDS = ("oordinator", "GroupMetadata", "DistributedHerder", "eplica")
-"""A line without any of them is none of ours."""
+"""A line that contains none of these texts is ignored."""
 
 
 class ParsedEvent(NamedTuple):
-    """A row of `coordinator_events` without where the line came from."""
+    """A row of `coordinator_events` without the columns that locate the line in its source."""
 
     event_at: datetime
     event_precision_ms: int
@@ -65,24 +67,26 @@ class ParsedEvent(NamedTuple):
 
 
 class Unreadable(NamedTuple):
-    """A line for `quarantine`."""
+    """A line that goes to `quarantine`, with the reason."""
 
     reason: QuarantineReason
     detail: str
 
 
 def parse_line(line: str, layout: Layout, zone: ZoneInfo) -> ParsedEvent | Unreadable | None:
-    """What one line says; None for the many lines that are none of ours.
+    """Return the event that a line describes, or None for a line that is not a lifecycle line.
 
-    A line is one of ours only if its logger is a group coordinator's, a Connect worker's or a controller's, its prefix
-    is theirs, and its whole message is one of Kafka's wordings. Such a line without a possible time is `Unreadable`; so
-    is a line that may be one of ours and is too long. A worker's line may also have the layout that Kafka ships for
-    workers.
+    In a lifecycle line, the logger belongs to a group coordinator, a Connect worker or a controller, the prefix is the
+    one that this program prints, and the whole message matches one of Kafka's wordings. A lifecycle line without a
+    valid time is `Unreadable`. A line that may be a lifecycle line but is too long is `Unreadable` too. A worker's line
+    may also have the layout that Kafka ships for workers.
     """
     if not any(word in line for word in WORDS):
         return None
     if len(line) > LONGEST_LINE:
-        return Unreadable(QuarantineReason.OVERSIZED, f"a line of {len(line):,} characters, {LONGEST_LINE:,} are read")
+        return Unreadable(
+            QuarantineReason.OVERSIZED, f"the line has {len(line):,} characters; the limit is {LONGEST_LINE:,}"
+        )
     return _parsed(line, layout, zone)
 
 
@@ -95,12 +99,12 @@ def _parsed(line: str, layout: Layout, zone: ZoneInfo) -> ParsedEvent | Unreadab
     if logger is None:
         return None
     if logger in PREFIXES:
-        said = read_controller(logger, parts["message"])
+        columns = read_controller(logger, parts["message"])
     else:
-        said = read_message(logger, parts["logger"], parts["message"])
-    if said is None:
+        columns = read_message(logger, parts["logger"], parts["message"])
+    if columns is None:
         return None
     at = instant(parts["at"].strip(), zone)
     if at is None:
-        return Unreadable(QuarantineReason.INVALID_TIMESTAMP, f"{parts['at'][:40]!r} is no time in {zone.key}")
-    return ParsedEvent(event_at=at[0], event_precision_ms=at[1], raw=line, **said)
+        return Unreadable(QuarantineReason.INVALID_TIMESTAMP, f"{parts['at'][:40]!r} is not a valid time in {zone.key}")
+    return ParsedEvent(event_at=at[0], event_precision_ms=at[1], raw=line, **columns)

@@ -1,4 +1,4 @@
-"""What the message of a coordinator's or worker's log line says, as columns of `coordinator_events`."""
+"""Log messages of coordinators and Connect workers to columns of `coordinator_events`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _OLD_PREFIXES = {
     "GroupCoordinator": re.compile(r"\[GroupCoordinator (?P<broker_id>\d{1,9})\]: "),
     "GroupMetadataManager": re.compile(r"\[GroupMetadataManager brokerId=(?P<broker_id>\d{1,9})\] "),
 }
-# A client id may hold the separator too; beyond this many the text is no reason that a client sends.
+# A client id may contain the separator too. After this many separators, the text is not a known client reason.
 _CLIENT_REASONS_TRIED = 8
 _REFINED = {
     Trigger.MEMBER_LEFT: LEAVE_REASONS,
@@ -47,7 +47,7 @@ _REFINED = {
 
 
 class _Readers:
-    """The wordings of one program by logger and first word; every message of it begins with a fixed word."""
+    """The wordings of one program, indexed by logger and first word. Every message begins with a fixed word."""
 
     def __init__(self, wordings: Iterable[Wording], prefix: str = "") -> None:
         self._readers: dict[tuple[str, str], list[tuple[str, Wording, Template]]] = defaultdict(list)
@@ -56,10 +56,10 @@ class _Readers:
             self._readers[wording.logger, _first_word(template.text)].append((template.longest, wording, template))
 
     def read(self, logger: str, message: str) -> tuple[Wording, dict[str, Any]] | None:
-        """The best reading: the most fixed beginning, then the longest group id, then the most fixed text."""
+        """Return the best match: longest fixed beginning, then longest group id, then most fixed text."""
         best, best_rank = None, (-1, -1, -1)
         for longest, wording, template in self._readers.get((logger, _first_word(message)), ()):
-            # Most wordings are ruled out here, without a call.
+            # This check rules out most wordings without a function call.
             if longest in message and (values := template.read(message)) is not None:
                 rank = (len(template.head), len(values.get("group_id", "")), template.fixed)
                 if rank > best_rank:
@@ -84,12 +84,12 @@ _FENCING = [(Template(text), trigger) for text, trigger in FENCING_REASONS]
 
 
 def read_message(logger: str, printed: str, message: str) -> dict[str, Any] | None:
-    """The columns that a message gives; None unless all of it, prefix included, is one of Kafka's wordings.
+    """Return the columns that a message contains, or None unless prefix and message match one of Kafka's wordings.
 
     Args:
-        logger: class that printed it.
-        printed: logger as in the line. Without a package the prefix tells the two coordinators apart.
-        message: what it printed.
+        logger: name of the class that printed the message.
+        printed: logger as printed in the line. If it has no package, the prefix distinguishes the two coordinators.
+        message: the message with its prefix.
     """
     prefix = _NEW_PREFIX.match(message) if not printed.startswith("kafka.") else None
     if logger in _WORKERS:
@@ -98,7 +98,7 @@ def read_message(logger: str, printed: str, message: str) -> dict[str, Any] | No
         found = _NEW.read(logger, message[prefix.end() :])
     elif printed.startswith("org."):
         return None
-    elif logger == "GroupMetadata":  # prints no prefix
+    elif logger == "GroupMetadata":  # this logger prints no prefix
         found = _OLD.read(logger, message)
     else:
         prefix = _OLD_PREFIXES[logger].match(message) if logger in _OLD_PREFIXES else None
@@ -117,7 +117,7 @@ def _columns(wording: Wording, values: dict[str, Any]) -> dict[str, Any]:
         trigger, why = _why(values["reason"])
         values |= why
     elif wording.kind == EventKind.MEMBER_FENCED:
-        # Of streams members 4.3 prints a reason with a full stop of its own.
+        # For streams members, 4.3 prints a reason that ends with a full stop.
         values["reason"] = values["reason"].removesuffix(".")
         for template, stated in _FENCING:
             why_fenced = template.read(values["reason"])
@@ -125,7 +125,7 @@ def _columns(wording: Wording, values: dict[str, Any]) -> dict[str, Any]:
                 trigger = stated
                 values |= why_fenced
     elif wording.kind == EventKind.DELETED and ", " in values["group_id"]:
-        values["group_id"] = None  # several: their tombstones name them one by one
+        values["group_id"] = None  # the line names several groups; each has its own tombstone
     if "client_reason" in values:
         values["client_reason"] = _provided(values["client_reason"])
         trigger = _refined(trigger, values["client_reason"])
@@ -139,7 +139,7 @@ def _columns(wording: Wording, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _why(reason: str) -> tuple[Trigger, dict[str, Any]]:
-    """What the reason of a Preparing line states; the wording of a version not known here states nothing."""
+    """Return the trigger and the columns of a Preparing line's reason. An unknown wording has the trigger `unknown`."""
     end = reason.find(CLIENT_REASON)
     for _ in range(_CLIENT_REASONS_TRIED):
         body = reason if end < 0 else reason[:end]
@@ -168,7 +168,7 @@ def _refined(trigger: Trigger | None, client_reason: str | None) -> Trigger | No
 
 
 def _instance(text: str) -> str | None:
-    """As Scala's Option, Java's null, or plain."""
+    """Return the instance id without Scala's Option or Java's null."""
     if text in ("None", "null", ""):
         return None
     return text[5:-1] if text.startswith("Some(") and text.endswith(")") else text

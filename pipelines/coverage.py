@@ -1,4 +1,4 @@
-"""What of a source was read and what was missed: the table `coverage`."""
+"""Offset ranges that were read or missed: the table `coverage`."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pipelines.decoding.record_times import instant
 
 @dataclass(slots=True, kw_only=True)
 class Span:
-    """Offsets `from_offset` to `to_offset` (exclusive) of one partition, counted up while they are read.
+    """Offsets `from_offset` to `to_offset` (exclusive) of one partition, with counts of the records read.
 
-    With a `gap_reason` the span was not read.
+    If `gap_reason` is set, the range was not read.
     """
 
     partition: int
@@ -27,7 +27,7 @@ class Span:
     quarantined: int = 0
 
     def add(self, *, first_ms: int, last_ms: int, records: int, skipped: int = 0) -> None:
-        """Count records read, given the times of the first and the last of them."""
+        """Add the counts of records read; `first_ms` and `last_ms` are the times of the first and the last record."""
         self.first_ms = first_ms if self.first_ms is None else self.first_ms
         self.last_ms = last_ms
         self.records += records

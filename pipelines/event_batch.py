@@ -32,18 +32,18 @@ TABLES = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
 _layout, _zone = lru_cache(layout), lru_cache(zone)
 _known_layout, _known_zone = lru_cache(known_layout), lru_cache(known_zone)
 KEPT_BYTES = 65_536
-"""Bytes that the quarantine keeps of a message that is larger than any that is read."""
+"""Count of bytes that `quarantine` keeps of a message larger than the limit for reading."""
 
 Kept = list[tuple[str, "Row"]]
-"""Rows of one message, each with the name of its table."""
+"""The rows of one message, each with the name of its table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicReader:
-    """How the messages of one topic are read: layout and zone where a message does not name its own, and what each
-    source of the topic may claim. Without `sources` every message is believed.
+    """A reader for the messages of one topic.
 
-    No message can stop the reading of others: one whose reading fails, in whatever way, is quarantined.
+    `layout` and `zone` apply if a message does not name its own. `sources` limits what each source may send; without
+    `sources`, every message is accepted. A message that cannot be read is quarantined, and the other messages are read.
     """
 
     cluster: str
@@ -54,11 +54,11 @@ class TopicReader:
     largest: int = LARGEST_MESSAGE
 
     def __call__(self, records: Records, spans: Mapping[int, Span]) -> dict[str, pa.StructArray]:
-        """Return rows by table name and count them into `spans`; a message of which nothing is kept is skipped."""
+        """Return rows by table name and add the counts to `spans`. A message without any row counts as skipped."""
         kept = [self._guarded(records, at) for at in range(len(records.key))]
         try:
             arrays = _arrays(kept)
-        except Exception:  # noqa: BLE001 - one message holds what Arrow cannot: find it
+        except Exception:  # noqa: BLE001 - one message has a value that Arrow cannot store: find that message
             kept = [self._storable(rows, records, at) for at, rows in enumerate(kept)]
             arrays = _arrays(kept)
         for partition in (int(records.partition[at]) for at, rows in enumerate(kept) if not rows):
@@ -69,7 +69,7 @@ class TopicReader:
     def _guarded(self, records: Records, at: int) -> Kept:
         try:
             return self._rows(records, at)
-        except Exception as error:  # noqa: BLE001 - untrusted bytes: what fails on them must not fail for others
+        except Exception as error:  # noqa: BLE001 - untrusted bytes: an error must not stop the batch
             return [self._failed(error, records, at)]
 
     def _storable(self, rows: Kept, records: Records, at: int) -> Kept:
@@ -97,7 +97,7 @@ class TopicReader:
         for number, line in enumerate(content):
             found = self._event(line, source, records, at, number)
             if isinstance(found, Unreadable):
-                # One message is one place in quarantine, however many of its lines are unreadable.
+                # Quarantine has one row per message, however many of its lines are unreadable.
                 refused = refused or found
             elif found is not None:
                 rows.append((COORDINATOR_EVENTS.name, found))
@@ -107,7 +107,7 @@ class TopicReader:
         try:
             used = _known_layout(line.layout) if line.layout not in (None, "", self.layout) else _layout(self.layout)
             where = _known_zone(line.zone) if line.zone else _zone(self.zone)
-        except ValueError as error:  # a layout or zone that the message names
+        except ValueError as error:  # the message names an unknown layout or zone
             return Unreadable(QuarantineReason.INVALID_ENVELOPE, str(error)[:200])
         return parse_line(line.line, used, where)
 
@@ -158,7 +158,7 @@ class TopicReader:
     def _refused(self, why: Unreadable, records: Records, at: int) -> tuple[str, Row]:
         row = records.row(at, self.cluster) | {"source": self.topic, "reason": str(why.reason), "detail": why.detail}
         for column in ("raw_key", "raw_value"):
-            # A compressed message of one megabyte may unpack to a thousand.
+            # A compressed message of 1 MB may unpack to 1,000 MB.
             if row[column] is not None and len(row[column]) > self.largest:
                 row[column] = row[column][:KEPT_BYTES]
                 row["detail"] += f"; the first {KEPT_BYTES:,} bytes of the {column[4:]} are kept"

@@ -1,7 +1,8 @@
-"""Who may say what on the events topics: a message is believed only within what the settings grant its source.
+"""Trust in the sources of the events topics: a message is accepted only if the settings allow its source to send it.
 
-Kafka enforces who writes to a topic (ACLs), so a topic of its own for each principal is a sound binding. A record
-header proves nothing about the writer: it is as good as the shipper or gateway that alone can write to the topic.
+Kafka controls who writes to a topic (ACLs), so a separate topic for each principal is reliable. A record header does
+not prove who wrote the record. It is only as reliable as the shipper or gateway with the sole permission to write to
+the topic.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _WORKER_KINDS = frozenset(str(kind) for kind in WORKER_KINDS)
 
 
 class Claim(StrEnum):
-    """What a message claims to be: a log line of one of three programs, a mark, or another message of Regroup's own."""
+    """The type of a message: a log line of one of three programs, a mark, or another message of Regroup."""
 
     COORDINATOR = "coordinator"
     CONTROLLER = "controller"
@@ -37,8 +38,10 @@ def claim_of_line(event_kind: str) -> Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventSource:
-    """Messages of `topic` that have `header` (NAME=VALUE, exactly once; empty: all messages of the topic), and what
-    they may claim: to come from one of `brokers`, and to be one of `kinds`. Empty means any.
+    """One source of messages and its permissions.
+
+    A source is all messages of `topic` that have `header` (NAME=VALUE, exactly once); an empty `header` means all
+    messages of the topic. Its messages may come from `brokers` and have one of the types `kinds`; empty means any.
     """
 
     topic: str
@@ -48,7 +51,7 @@ class EventSource:
 
     @property
     def binding(self) -> str:
-        """How rows name this source."""
+        """The name of this source in table rows."""
         return f"header {self.header}" if self.header else f"topic {self.topic}"
 
     def has_sent(self, headers: Headers) -> bool:
@@ -57,27 +60,27 @@ class EventSource:
         name, _, value = self.header.partition("=")
         return [value.encode()] == [found for each, found in headers if each == name]
 
-    def broker_of(self, claim: Claim, stated: int | None) -> int | None:
-        """Return the broker that a line came from: the stated one, else the only one that this source speaks for."""
-        if stated is None and claim is not Claim.CONNECT and len(self.brokers) == 1:
+    def broker_of(self, claim: Claim, named: int | None) -> int | None:
+        """Return the broker of a line: the id in the line, or else the only broker that this source may send for."""
+        if named is None and claim is not Claim.CONNECT and len(self.brokers) == 1:
             return self.brokers[0]
-        return stated
+        return named
 
     def refusal(self, claim: Claim, broker_id: int | None) -> str | None:
-        """Return why this source may not claim that, None if it may."""
+        """Return the reason why this source may not send such a message, or None if it may."""
         if self.kinds and claim not in self.kinds:
             return f"{self.binding} may not send {claim} messages"
         if self.brokers and broker_id is not None and broker_id not in self.brokers:
-            return f"{self.binding} may not speak for broker {broker_id}"
+            return f"{self.binding} may not send lines of broker {broker_id}"
         return None
 
 
 def source_of(sources: Sequence[EventSource], headers: Headers) -> EventSource | None:
-    """Return the first source that has sent a message with these headers."""
+    """Return the first source that matches these headers, or None."""
     return next((source for source in sources if source.has_sent(headers)), None)
 
 
 def may_send(claim: Claim, sources: Sequence[EventSource], headers: Headers) -> bool:
-    """Return whether a message with these headers may be of this kind; without sources any may."""
+    """Return whether a message with these headers may have this type. Without `sources`, every type is allowed."""
     source = source_of(sources, headers)
     return not sources or (source is not None and source.refusal(claim, None) is None)

@@ -1,6 +1,6 @@
-"""Limits on what untrusted input can make Regroup build.
+"""Limits on the work that untrusted input can cause.
 
-A client of a watched cluster chooses names, a group's leader chooses assignments, and a capture folder may come from
+Clients of a monitored cluster choose names, group leaders choose assignments, and a capture folder may come from
 anybody.
 """
 
@@ -12,21 +12,24 @@ RESOURCES = 50_000
 GROUPS = 100_000
 NAME_BYTES = 1_024
 CAPTURE_MB = 512
-"""Megabytes of memory that the content of a capture folder may take."""
+"""Maximum memory in megabytes for the content of a capture folder."""
 
 UNPACKED_BATCH_BYTES = 64 << 20
-"""Of one batch of a log segment file. Kafka's default for a batch is 1 MB (`message.max.bytes`)."""
+"""Maximum unpacked size in bytes of one batch in a log segment file. Kafka's default maximum for a batch is 1 MB
+(`message.max.bytes`).
+"""
 
 LINE_CHARACTERS = 4 << 20
-"""Of one record as a line of JSON."""
+"""Maximum length in characters of one record as a line of JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What exceeds a limit stays in bronze and is counted, but is not built into silver.
+    """Limits of silver. Input that exceeds a limit stays in bronze and is counted, but does not get into silver.
 
-    `resources`: partitions or tasks that the assignments in one record may list, and that its subscriptions may list.
-    `groups`: groups of one cluster. `name_bytes`: bytes of a name as UTF-8, of which Kafka allows 32,767.
+    `resources`: maximum count of partitions or tasks that the assignments of one record may list; the same limit
+    applies to its subscriptions. `groups`: maximum count of groups of one cluster. `name_bytes`: maximum length of a
+    name in UTF-8 bytes (Kafka allows 32,767).
     """
 
     resources: int = RESOURCES

@@ -1,8 +1,8 @@
-"""Kafka's message templates as readers: which arguments a text was made from.
+"""Kafka's message templates as parsers that extract the arguments from a message.
 
-A group id may hold any text, also words of the very template around it. Where that makes a line ambiguous the reading
-with the longest group id is taken: what a stranger put into an id then stays inside that id, and never makes a line
-about another group. Every reader takes time proportional to the text, whatever it holds.
+A group id may contain any text, even words of the surrounding template. If a line is ambiguous, the match with the
+longest group id is used. Untrusted text in an id then stays inside that id and never makes a line about another group.
+The matching time is proportional to the length of the text, whatever it contains.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from schemas.coordinator_log import NUMBERS, WORDS
 
 _ARGUMENT = re.compile(r"\{(\w+)\}")
 _UUID = r"-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
-# Coordinators name classic members `<client or instance id>-<UUID>`; KIP-848 members may name themselves.
+# Coordinators name classic members `<client or instance id>-<UUID>`; KIP-848 members may choose their own ids.
 _ENDS = {"member_id": _UUID, "leader_member_id": _UUID, "replaced_member_id": _UUID, "member_ids": _UUID + r"[])}]"}
 _PIVOTS = ("group_id", "group_instance_id", "reason")
 _UNKEPT = frozenset({"_", "_n", "_w", "state"})
@@ -26,7 +26,7 @@ _KEPT_NUMBERS = NUMBERS - _UNKEPT
 
 @dataclass(frozen=True, slots=True)
 class _Gap:
-    """The fixed part between two free texts, numbers and words included: as a reader from the left and the right."""
+    """The fixed part between two free texts, including numbers and words, as patterns for matching from either side."""
 
     here: re.Pattern[str]
     first: tuple[re.Pattern[str], ...]
@@ -36,13 +36,13 @@ class _Gap:
 
 @dataclass(frozen=True)
 class Template:
-    """`text` as in `schemas.coordinator_log`."""
+    """A parser for one message template; `text` has the format of `schemas.coordinator_log`."""
 
     text: str
 
     @cached_property
     def _parts(self) -> list[str]:
-        """Fixed text and argument names, alternating, fixed text first and last."""
+        """Fixed texts and argument names, alternating. The first and the last item are fixed texts."""
         return _ARGUMENT.split(self.text)
 
     @cached_property
@@ -55,12 +55,12 @@ class Template:
 
     @cached_property
     def longest(self) -> str:
-        """The longest fixed text: the quickest way to see that another text was made from another template."""
+        """The longest fixed text. A message without it cannot match, which is the fastest check."""
         return max(self._parts[::2], key=len)
 
     @cached_property
     def fixed(self) -> int:
-        """How many characters of the text are fixed: of two readings the more specific has more."""
+        """Count of fixed characters. Of two matching templates, the one with the higher count is more specific."""
         return sum(map(len, self._parts[::2]))
 
     @cached_property
@@ -69,7 +69,9 @@ class Template:
 
     @cached_property
     def _gaps(self) -> list[_Gap]:
-        """What stands before the first free text, between any two, and after the last (with the text's end)."""
+        """The fixed parts before the first free text, between any two, and after the last one, up to the end of the
+        text.
+        """
         gaps: list[_Gap] = []
         names: list[str] = []
         pattern, before = "", ""
@@ -85,7 +87,7 @@ class Template:
 
     @cached_property
     def _plan(self) -> _Plan:
-        """The pivot is as long as possible; the free texts before and after it are as short as possible."""
+        """The matching order. The pivot matches as much text as possible; the other free texts match as little."""
         opening, *gaps = self._gaps
         pivot = next((self._free.index(name) for name in _PIVOTS if name in self._free), 0)
         following = [*self._free[pivot + 1 :], "_"] if self._free else []
@@ -97,7 +99,7 @@ class Template:
         )
 
     def read(self, text: str) -> dict[str, Any] | None:
-        """The arguments by column name, numbers as int; None if `text` was not made from this template."""
+        """Return the arguments by column name, with numbers as int, or None if `text` does not match this template."""
         if not (text.startswith(self.head) and text.endswith(self.tail)):
             return None
         plan = self._plan
@@ -126,8 +128,10 @@ class Template:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """`left` from left to right, each free text with the gap after it; `right` from right to left, each with the gap
-    before it.
+    """The order in which the parts are matched.
+
+    `left` runs from left to right, each free text with the gap after it. `right` runs from right to left, each free
+    text with the gap before it.
     """
 
     opening: _Gap
@@ -148,7 +152,7 @@ def _gap(pattern: str, before: str, names: tuple[str, ...]) -> _Gap:
 
 
 def _typed(values: dict[str, str]) -> dict[str, Any] | None:
-    """Without what no column keeps; None where a number is too large for Kafka to have printed it."""
+    """Return the arguments that columns store, or None for a number too large for Kafka to have printed."""
     typed: dict[str, Any] = {}
     for name, value in values.items():
         if name in _KEPT_NUMBERS:
@@ -164,7 +168,10 @@ _UUID_COMMA = re.compile(rf"(?<={_UUID}), ")
 
 
 def listed(text: str) -> list[str]:
-    """The members of a printed collection: `Set(a, b)`, `[a, b]`, `{a, b}` or bare; client ids may hold commas."""
+    """Return the members of a printed collection: `Set(a, b)`, `[a, b]`, `{a, b}` or bare.
+
+    Client ids may have commas.
+    """
     inner = re.sub(r"\A\w*[(\[{]|[)\]}]\Z", "", text) if re.fullmatch(r"(?s)\w*[(\[{].*[)\]}]", text) else text
     if not inner:
         return []

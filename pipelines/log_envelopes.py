@@ -1,8 +1,8 @@
-"""What a message on the events topic carries: log lines, as any shipper wraps them, or an observation of Regroup's own.
+"""The content of a message on the events topic: log lines in any shipper's envelope, or a message of Regroup's own.
 
-Known wrappings: none; Filebeat, Fluent Bit, Vector and container runtimes (`message`, `log`), OpenTelemetry (`body`,
-also OTLP/JSON batches), an untouched original (`event.original`); log4j2's JsonLayout and JsonTemplateLayout (ECS,
-Logstash and its own), whose parts are put together again as a line in Kafka's default layout and in UTC.
+Supported envelopes: none; Filebeat, Fluent Bit, Vector and container runtimes (`message`, `log`); OpenTelemetry
+(`body`, also OTLP/JSON batches); the unchanged original (`event.original`); log4j2's JsonLayout and JsonTemplateLayout
+(ECS, Logstash and its own). The parts of a log4j2 event are joined to a line in Kafka's default layout, in UTC.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _BROKER = tuple(
     for place in ("", "fields.", "labels.", "attributes.")
     for name in ("broker_id", "broker.id", "brokerId")
 )
-# Beyond the year 9999, which no clock shows; JSON can also spell numbers that are none.
+# Milliseconds beyond the year 9999 are not a time. JSON can also contain NaN and Infinity.
 _LATEST_MS = 253_402_300_800_000
-# A shipper wraps what a JSON layout or a container runtime wrapped before.
+# A shipper may wrap a message that a JSON layout or a container runtime has wrapped.
 _DEPTH = 4
 
 LARGEST_MESSAGE = 4_194_304
-"""Bytes of a message that are read by default: four times what a broker takes by default, for batches of shippers."""
+"""Default limit in bytes of a message: four times Kafka's default maximum, because shippers send batches."""
 
 
 class LogLine(NamedTuple):
-    """One line. `layout` and `zone` are None where those of its source hold."""
+    """One log line. If `layout` or `zone` is None, the setting of its source applies."""
 
     line: str
     broker_id: int | None = None
@@ -44,7 +44,7 @@ class LogLine(NamedTuple):
 
 
 class Observation(NamedTuple):
-    """A message of Regroup's own that is no log line: `kind` is admin or mark, `body` the whole envelope."""
+    """A message of Regroup's own that is not a log line: `kind` is admin or mark, `body` is the whole envelope."""
 
     kind: str
     body: dict[str, Any]
@@ -53,15 +53,15 @@ class Observation(NamedTuple):
 def unwrap(
     value: bytes | None, broker_id: int | None = None, *, largest: int = LARGEST_MESSAGE
 ) -> list[LogLine] | Observation | Unreadable:
-    """Return the content of one message; a broker id in its envelope takes precedence over `broker_id`.
+    """Return the content of one message. A broker id in its envelope takes precedence over `broker_id`.
 
-    Text that does not look like JSON is a line. JSON that is broken, nested too deeply or holds no line is
-    `Unreadable`, and so is a message of more than `largest` bytes.
+    Text that does not look like JSON is a line. JSON is `Unreadable` if it is broken, nested too deeply or contains no
+    line. A message of more than `largest` bytes is `Unreadable` too.
     """
     if value is None:
         return Unreadable(QuarantineReason.INVALID_ENVELOPE, "the message has no value")
     if len(value) > largest:
-        return Unreadable(QuarantineReason.OVERSIZED, f"a message of {len(value):,} bytes, {largest:,} are read")
+        return Unreadable(QuarantineReason.OVERSIZED, f"the message has {len(value):,} bytes; the limit is {largest:,}")
     text = value.decode("utf-8", "replace")
     try:
         return _content(text, broker_id) if _is_json(text) else _split(text, broker_id)
@@ -85,10 +85,10 @@ class _TooDeepError(Exception):
 
 
 def _loaded(text: str) -> Any:
-    """Return decoded JSON that every later step can walk and write again.
+    """Return decoded JSON that later steps can traverse and encode again.
 
     Raises:
-        ValueError: it is broken.
+        ValueError: the JSON is broken.
         _TooDeepError: it is nested too deeply.
     """
     try:
@@ -98,19 +98,25 @@ def _loaded(text: str) -> Any:
     if text.count("{") + text.count("[") > DEEPEST_JSON and is_too_deep(content):
         raise _TooDeepError
     if "\\ud" in text.lower():
-        # JSON can spell half a surrogate pair, which no table can hold.
+        # JSON can contain half of a surrogate pair, which a table cannot store.
         content = json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
     return content
 
 
 def _is_own(content: dict[str, Any]) -> bool:
-    """Marks are written by hand, so one needs no more than a text."""
+    """Return whether this is a message of Regroup.
+
+    People write marks by hand, so `kind` and `text` are enough for one.
+    """
     kind = _text(content.get("kind"))
     return (kind in OWN_KINDS and {"source", "at"} <= content.keys()) or (kind == "mark" and "text" in content)
 
 
 def _is_json(text: str) -> bool:
-    """A line in Kafka's default layout begins with a bracket too."""
+    """Return whether the text looks like a JSON object or a list of objects.
+
+    Kafka's default layout begins with a bracket.
+    """
     start = text.lstrip()[:32]
     return start.startswith("{") or start.replace(" ", "").startswith("[{")
 
@@ -126,12 +132,12 @@ def _own(content: dict[str, Any], broker_id: int | None) -> list[LogLine] | Obse
         return Unreadable(QuarantineReason.OVERSIZED, f"line {content.get('line_no')} of {content.get('file')}"[:200])
     line = content.get("line")
     if not isinstance(line, str):
-        return Unreadable(QuarantineReason.INVALID_ENVELOPE, "kind is log, but there is no text in line")
+        return Unreadable(QuarantineReason.INVALID_ENVELOPE, "kind is log, but line is missing or not text")
     return [LogLine(line, _broker(content, broker_id), _text(content.get("layout")), _text(content.get("zone")))]
 
 
 def _lines(content: Any, broker_id: int | None, depth: int) -> list[LogLine]:
-    """Every line in JSON of a shipper; nothing for JSON that holds none."""
+    """Return every log line in a shipper's JSON, or an empty list."""
     if isinstance(content, list):
         return [line for item in content for line in _lines(item, broker_id, depth)]
     if not isinstance(content, dict):
@@ -150,7 +156,7 @@ def _lines(content: Any, broker_id: int | None, depth: int) -> list[LogLine]:
 
 
 def _parsed(text: str) -> Any:
-    """JSON within JSON; None if it is none."""
+    """Return JSON within JSON, or None if the text is not JSON."""
     try:
         return _loaded(text) if _is_json(text) else None
     except ValueError:
@@ -158,7 +164,7 @@ def _parsed(text: str) -> Any:
 
 
 def _otlp(content: dict[str, Any]) -> list[Any]:
-    """The log records of an ExportLogsServiceRequest."""
+    """Return the log records of an ExportLogsServiceRequest."""
     return [
         record
         for resource in content["resourceLogs"]
@@ -173,7 +179,7 @@ def _listed(content: Any, name: str) -> list[Any]:
 
 
 def _field(content: dict[str, Any], name: str) -> Any:
-    """A field by its dotted name, written flat or nested."""
+    """Return a field by its dotted name, which may be written flat or nested."""
     if name in content:
         return content[name]
     head, _, rest = name.partition(".")
@@ -203,14 +209,17 @@ def _line(content: dict[str, Any], logger: str, message: str) -> str:
 
 
 def _time(content: dict[str, Any]) -> str:
-    """The event's time as `%d` in UTC; text as it is, for the parser to judge."""
+    """Return the time of the event in the form of `%d`, in UTC.
+
+    A time that is text stays unchanged for the line parser.
+    """
     instant = content.get("instant")
     if isinstance(instant, dict):
         seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond", 0)
         return _printed(seconds, nanos // 1_000_000 if isinstance(nanos, int) else 0)
     found = next((value for name in _TIME if (value := _field(content, name)) is not None), None)
     if isinstance(found, (int, float)) and not isinstance(found, bool) and abs(found) < _LATEST_MS:
-        # GELF counts seconds, everybody else milliseconds.
+        # GELF counts seconds; all other formats count milliseconds.
         millis = round(found * 1000) if found < 1e11 else round(found)
         return _printed(millis // 1000, millis % 1000)
     return _judged(found)
@@ -227,5 +236,5 @@ def _printed(seconds: Any, millis: int) -> str:
 
 
 def _judged(value: Any) -> str:
-    """Of a length that a layout takes for a time, so that the parser can say that it is none."""
+    """Return an invalid time padded to a length that a layout accepts, so that the line parser reports it."""
     return f"{value!s:20.30}"

@@ -1,4 +1,4 @@
-"""From a log line to its parts: when, which logger, what message."""
+"""Log layouts: patterns that split a log line into time, logger and message."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ _INSTANT = re.compile(
     r"(?P<offset>Z|[+-]\d\d:?\d\d)?",
     re.ASCII,
 )
-# Group coordinators are older than the first year and brokers with a clock beyond the last one are not to be believed.
+# Group coordinators did not exist before the first year. A clock beyond the last year is wrong.
 _YEARS = range(2015, 2100)
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`pattern` matches a whole line, with the groups `at`, `logger` and `message`. `loggers` are the coordinators'
-    and workers' loggers as this layout prints them, each with its class.
+    """A compiled layout. `pattern` matches a whole line, with the groups `at`, `logger` and `message`. `loggers` maps
+    the loggers of coordinators, controllers and workers, as this layout prints them, to their classes.
     """
 
     pattern: re.Pattern[str]
@@ -59,10 +59,12 @@ class Layout:
 
 @lru_cache
 def layout(text: str) -> Layout:
-    """A known name, a log4j conversion pattern, or a regular expression with the named groups of `Layout`.
+    """Return a layout from a known name, a log4j conversion pattern, or a regular expression.
+
+    A regular expression has the named groups of `Layout.pattern`.
 
     Raises:
-        ValueError: it is none of these, in one sentence.
+        ValueError: the text is none of these; the message is one sentence.
     """
     wanted = LAYOUTS.get(text, text)
     source = wanted if "(?P<" in wanted else _expression(wanted)
@@ -84,12 +86,12 @@ def layout(text: str) -> Layout:
 
 
 def known_layout(text: str) -> Layout:
-    """Return the layout of this name, or of the pattern that a known name stands for.
+    """Return a known layout, by its name or by its pattern.
 
     Messages and captures are untrusted, so a pattern of their own is never compiled.
 
     Raises:
-        ValueError: it is not a known layout.
+        ValueError: the layout is not known.
     """
     if text not in LAYOUTS and text not in LAYOUTS.values():
         raise ValueError(
@@ -99,7 +101,7 @@ def known_layout(text: str) -> Layout:
 
 
 def known_zone(name: str) -> ZoneInfo:
-    """Return the time zone of this name, without a file lookup for a name that is none.
+    """Return the time zone of this name. An unknown name causes no file lookup.
 
     Raises:
         ValueError: there is no such time zone.
@@ -117,8 +119,11 @@ def _zone_names() -> frozenset[str]:
 def _expression(log4j: str) -> str:
     """Return the regular expression of a conversion pattern.
 
-    Matching takes time proportional to the line: numbers and names are bounded, and what precedes the message is
-    matched once (an atomic group), because the message takes any text and another match of its prefix helps nothing.
+    The matching time is proportional to the line. Numbers and names have length limits. The part before the message is
+    matched once (an atomic group): the message accepts any text, so another match of that part cannot help.
+
+    Raises:
+        ValueError: the pattern contains an unknown conversion.
     """
     pattern, at = "", 0
     for found in _CONVERSION.finditer(log4j):
@@ -133,7 +138,11 @@ def _expression(log4j: str) -> str:
 
 
 def zone(name: str) -> ZoneInfo:
-    """Raises `ValueError`, in one sentence, for a name that is no time zone."""
+    """Return the time zone of this name.
+
+    Raises:
+        ValueError: there is no such time zone; the message is one sentence.
+    """
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -141,10 +150,11 @@ def zone(name: str) -> ZoneInfo:
 
 
 def instant(text: str, zone: ZoneInfo) -> tuple[datetime, int] | None:
-    """The earliest moment that `text` can mean, in UTC, and the width of what it can mean in ms; None if it is no time.
+    """Return the earliest time in UTC that `text` can mean and its uncertainty in milliseconds, or None if it is no
+    time.
 
-    Without milliseconds the width is a second. In the hour that the end of daylight saving time repeats, nothing in the
-    line tells which one it was: the width then covers both.
+    Without a fraction the uncertainty is one second. In the hour that is repeated when daylight saving time ends, a
+    line does not show which of the two hours it means. The uncertainty then covers both.
     """
     found = _INSTANT.fullmatch(text)
     if found is None or int(found["year"]) not in _YEARS:
@@ -168,5 +178,5 @@ def _minute(text: str, offset: str | None, zone: ZoneInfo) -> tuple[datetime, in
     except (ValueError, OverflowError):
         return None
     if first.astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
-        return None  # skipped when daylight saving time begins: no clock of this zone has shown it
+        return None  # this time is skipped when daylight saving time begins
     return first, int((second - first).total_seconds() * 1000)

@@ -17,9 +17,9 @@ Row = dict[str, Any]
 
 
 class PlacedLine(NamedTuple):
-    """Line `line_no` (from 1) of the file `source_id`; `broker_id` is used where the line itself names none.
+    """One line of a log file: its number `line_no` (from 1) in the file `source_id`.
 
-    An oversized line was cut.
+    `broker_id` applies if the line names no broker. `is_oversized` means that the line was cut.
     """
 
     source_id: str
@@ -32,12 +32,12 @@ class PlacedLine(NamedTuple):
 def line_rows(
     lines: Iterable[PlacedLine], *, cluster: str, layout: Layout, zone: ZoneInfo
 ) -> tuple[list[Row], list[Row]]:
-    """Rows of `coordinator_events` and of `quarantine`; lines that are none of ours make none."""
+    """Return rows of `coordinator_events` and of `quarantine`. Other lines produce no row."""
     events, refused = [], []
     for line in lines:
         found = parse_line(line.text, layout, zone)
         if found is not None and line.is_oversized:
-            found = Unreadable(QuarantineReason.OVERSIZED, "the line was cut: no lifecycle line is so long")
+            found = Unreadable(QuarantineReason.OVERSIZED, "the line was cut: no lifecycle line has this length")
         if isinstance(found, Unreadable):
             refused.append(
                 {

@@ -1,4 +1,4 @@
-"""Names in decoded records cut to a limit: Kafka takes client ids, reasons and topics of up to 32,767 bytes."""
+"""Truncation of long names in decoded records. Kafka accepts client ids, reasons and topics of up to 32,767 bytes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from hashlib import sha256
 from typing import Any
 
 DIGITS = 16
-"""Hexadecimal digits of the hash that tells two cut names apart."""
+"""Count of hexadecimal digits of the hash that distinguishes two truncated names."""
 
 
 def parsed(text: str, most: int) -> Any:
-    """The JSON value that `text` holds, with every string of more than `most` bytes (UTF-8) `shortened`."""
+    """Return the JSON value of `text`, with every string of more than `most` UTF-8 bytes `shortened`."""
     value = json.loads(text)
-    # Looking for long strings here costs a tenth of walking the value, which few records need.
+    # This check takes a tenth of the time of a traversal, which few records need.
     may_be_long = len(text) > most and ("\\" in text or max(map(len, text.split('"'))) > most)
     return cut(value, most) if may_be_long else value
 
 
 def shortened(name: str, most: int) -> str:
-    """The beginning of the name, an ellipsis and a hash of the whole name, in at most `most` bytes if `most` is 32 or
-    more. Two names share the result only if their hashes are the same.
+    """Return the beginning of the name, an ellipsis and a hash of the whole name.
+
+    The result has at most `most` bytes if `most` is 32 or more. Two truncated names have the same result only if their
+    hashes are equal.
     """
     raw = name.encode(errors="surrogatepass")
     if len(raw) <= most:
@@ -30,9 +32,9 @@ def shortened(name: str, most: int) -> str:
 
 
 def cut(part: Any, most: int) -> Any:
-    """The value with every string of more than `most` bytes `shortened`, names of fields included."""
+    """Return the value with every string of more than `most` bytes `shortened`, including field names."""
     if isinstance(part, str):
-        # A character has at most four bytes.
+        # A character takes at most four bytes.
         return part if len(part) * 4 <= most else shortened(part, most)
     if isinstance(part, list):
         return part if part and isinstance(part[0], int) else [cut(each, most) for each in part]

@@ -1,4 +1,4 @@
-"""Marks: what people or their CI announce (deploys, maintenance, incidents), from JSON to rows of `marks`."""
+"""Marks: events that people or CI announce (deploys, maintenance, incidents), from JSON to rows of `marks`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 LONGEST = 1_000
-"""Characters of a text, and of a name."""
+"""Maximum length of a text or a name, in characters."""
 
 SECONDS, MILLISECONDS = (10**9, 10**11), (10**12, LAST_MS)
-"""Numbers that are seconds, and milliseconds, since the epoch, from September 2001 on; others are slips (20261121)."""
+"""Ranges of numbers that are seconds or milliseconds since the epoch, from September 2001 on. Other numbers are
+mistakes, for example 20261121.
+"""
 
 
 class Mark(NamedTuple):
-    """`group_id` None: the whole cluster."""
+    """One mark. If `group_id` is None, the mark applies to the whole cluster."""
 
     marked_at: datetime
     kind: MarkKind
@@ -32,10 +34,10 @@ class Mark(NamedTuple):
 
 
 def mark(body: Mapping[str, Any], received_at: datetime | None) -> Mark | Unreadable:
-    """The mark that an object announces, `received_at` if it does not say when.
+    """Return the mark in a JSON object, at `received_at` if the object has no time.
 
-    A kind that is none of `MarkKind` becomes `other`, and the text begins with it. A field that is not understood
-    makes the whole unreadable: half a mark would accuse the wrong thing.
+    A kind outside `MarkKind` becomes `other`, and the text begins with that kind. One invalid field makes the whole
+    mark unreadable, because an incomplete mark could point to the wrong cause.
     """
     try:
         kind, text = _kind(_word(body, "mark_kind") or MarkKind.OTHER, _word(body, "text"))
@@ -46,30 +48,31 @@ def mark(body: Mapping[str, Any], received_at: datetime | None) -> Mark | Unread
 
 
 def moment(at: Any) -> datetime:
-    """An instant as people write it: ISO 8601 with its zone, or seconds or milliseconds since the epoch.
+    """Return a time that a person wrote: ISO 8601 with a zone, or seconds or milliseconds since the epoch.
 
     Raises:
-        ValueError: it is none; the message says so.
+        ValueError: the value is no valid time; the message describes the accepted forms.
     """
     found = _written(at.strip()) if isinstance(at, str) else _counted(at)
     if found is None or found < EPOCH:
         raise _RefusedError(
-            f"{str(at)[:60]!r} is no time: write it with its zone (2026-11-21T12:01:40Z) or as milliseconds since 1970",
+            f"{str(at)[:60]!r} is not a valid time: write it with its zone (2026-11-21T12:01:40Z) "
+            "or as milliseconds since 1970",
             QuarantineReason.INVALID_TIMESTAMP,
         )
     return found
 
 
 def mark_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Rows of `marks` out of rows of `admin_observations` (cluster, observed_at, kind, body); order does not matter.
+    """Return rows of `marks` from rows of `admin_observations` (cluster, observed_at, kind, body), in any order.
 
-    What was announced more than once is one row. Named for several groups, it is about no single one.
+    A mark that was announced more than once becomes one row. If it was announced for several groups, its group is None.
     """
-    said: dict[tuple[Any, ...], list[Mark]] = defaultdict(list)
+    announced: dict[tuple[Any, ...], list[Mark]] = defaultdict(list)
     for row in observations:
         found = mark(json.loads(row["body"]), row["observed_at"])
         if isinstance(found, Mark):
-            said[row["cluster"], found.marked_at, found.kind, found.text].append(found)
+            announced[row["cluster"], found.marked_at, found.kind, found.text].append(found)
     return [
         {
             "cluster": cluster,
@@ -79,7 +82,7 @@ def mark_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
             "group_id": marks[0].group_id if len({m.group_id for m in marks}) == 1 else None,
             "marked_by": min((m.marked_by for m in marks if m.marked_by), default=None),
         }
-        for (cluster, at, kind, text), marks in sorted(said.items(), key=lambda item: item[0])
+        for (cluster, at, kind, text), marks in sorted(announced.items(), key=lambda item: item[0])
     ]
 
 
@@ -97,12 +100,16 @@ def _kind(kind: str, text: str | None) -> tuple[MarkKind, str]:
 
 
 def _word(body: Mapping[str, Any], name: str) -> str | None:
-    """None where it is not said."""
+    """Return a text field of a mark, or None if the field is absent.
+
+    Raises:
+        _RefusedError: the value is not text, or is too long.
+    """
     value = body.get(name)
     if value is None:
         return None
     if not isinstance(value, str):
-        raise _RefusedError(f"{name} of the mark is no text")
+        raise _RefusedError(f"{name} of the mark is not text")
     if len(value) > LONGEST:
         raise _RefusedError(f"{name} of the mark has more than {LONGEST:,} characters", QuarantineReason.OVERSIZED)
     return value if name == "group_id" else value.strip()

@@ -1,4 +1,4 @@
-"""Lines of a capture's `admin.jsonl`: which of them can be used, and why the others cannot."""
+"""Validation of the lines of a capture's `admin.jsonl`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schemas.states import QuarantineReason
 
 INT32 = range(-(2**31), 2**31)
 NAME = range(32_768)
-"""Length of a name: Kafka's strings have at most 32,767 bytes."""
+"""Valid lengths of a name: Kafka's strings have at most 32,767 bytes."""
 
 BROKERS = [INT32]
 MAYBE = "maybe"
@@ -34,15 +34,16 @@ SHAPES: Mapping[str, Any] = {
     "end_offsets": {"topic": NAME, "ends": {int: INT64}},
     "broker_settings": {"settings": (MAYBE, {str: (MAYBE, str | int | float)})},
 }
-"""What the functions that read an observation rely on, by its kind. No function reads fields of another kind.
+"""The fields of each kind of observation that its readers use. A reader uses fields of one kind only.
 
-A shape is a range of integers (`NAME`: of lengths of a text), a type, a list of one shape, an object with one shape for
-each field, or an object with one shape for all fields, whose names are text (`str`) or numbers (`int`).
+A shape is a range of integers (`NAME`: a range of text lengths), a type, a list of one shape, an object with a shape
+for each field, or an object with one shape for all fields. In the last case, the field names are text (`str`) or
+numbers (`int`).
 """
 
 
 class Refused(NamedTuple):
-    """A line that goes into quarantine; `raw` is what is kept of it."""
+    """A line that goes to `quarantine`; `raw` is the text that is kept."""
 
     reason: QuarantineReason
     detail: str
@@ -50,19 +51,19 @@ class Refused(NamedTuple):
 
 
 def observation(text: str) -> dict[str, Any] | Refused:
-    """Return the observation on one line of `admin.jsonl`, with fields that their readers can use."""
+    """Return the observation in one line of `admin.jsonl` with validated fields, or `Refused` with the reason."""
     try:
         body = bounded_json(text)
     except ValueError as error:
         return Refused(QuarantineReason.INVALID_ENVELOPE, f"broken JSON: {error}", text)
     if not isinstance(body, dict):
-        return Refused(QuarantineReason.INVALID_ENVELOPE, "it is no JSON object", text)
+        return Refused(QuarantineReason.INVALID_ENVELOPE, "it is not a JSON object", text)
     at = body.get("observed_at_ms", 0)
     if isinstance(at, bool) or not isinstance(at, int | float) or not 0 <= at <= LAST_MS:
-        return Refused(QuarantineReason.INVALID_TIMESTAMP, f"observed_at_ms is no time: {str(at)[:60]}", text)
+        return Refused(QuarantineReason.INVALID_TIMESTAMP, f"observed_at_ms is not a valid time: {str(at)[:60]}", text)
     for name in ("kind", "source", "group_id", "topic"):
         if body.get(name) is not None and not _fits(body[name], NAME):
-            return Refused(QuarantineReason.INVALID_VALUE, f"{name} is no name", text)
+            return Refused(QuarantineReason.INVALID_VALUE, f"{name} is not a valid name", text)
     if not _fits(body, SHAPES.get(str(body.get("kind")), {})):
         return Refused(QuarantineReason.INVALID_VALUE, f"a field of the kind {body['kind']} is missing or wrong", text)
     return body

@@ -1,11 +1,16 @@
-"""Offset commits folded into runs: the table `offset_commits`.
+"""Offset commits combined into runs: the table `offset_commits`.
 
-Consecutive commits of one (group, topic, partition) become one row of their first, last-but-one and last record, and of
-the one before these where the last made no progress: a client that closes may repeat what it committed already. A run
-ends at every group record of the same group, at every record of the same partition that could not be read (it may turn
-out to be either, once it can), at a tombstone, where the topic's id or the ten minutes of its records
-change, and with the call. So the last two commits before and the first one after any group record are exact, however
-wide the runs are.
+Consecutive commits of one (group, topic, partition) become one row, a run. It has the first, the last but one and the
+last record. If the last record made no progress, the row also has the record before the last but one, because a client
+that closes may repeat its last commit. A run ends:
+
+- at every group record of the same group
+- at every unreadable record of the same partition, which may be a group record or a commit
+- at a tombstone
+- when the topic's id changes, or the ten-minute bucket of the record time
+- at the end of the call
+
+So the last two commits before any group record and the first one after it are exact, whatever the length of the runs.
 """
 
 from __future__ import annotations
@@ -35,9 +40,9 @@ KEY = pa.struct([("group_id", pa.string()), ("topic", pa.string()), ("partition"
 class Commits:
     """Commits and their tombstones as columns, ascending by offset within each partition.
 
-    `position` is the record's place in what was read; `key` an index into the distinct (group, topic, partition).
-    Of a tombstone, `committed_offset`, `leader_epoch` and `topic_id` (16 bytes, zero
-    for none) are not looked at.
+    `position` is the index of the record in the batch. `key` is an index into the distinct (group, topic, partition).
+    For a tombstone, `committed_offset`, `leader_epoch` and `topic_id` are ignored. `topic_id` has 16 bytes; zero means
+    no id.
     """
 
     position: NDArray[np.int64]
@@ -62,8 +67,14 @@ def runs(
     unreadable: Sequence[tuple[int, int]],
     cluster: str,
 ) -> pa.StructArray:
-    """Rows of `offset_commits`; `group_records` are (group, position) of every record that cuts its group's runs,
-    `unreadable` (partition of the offsets topic, position) of those that cut all of it.
+    """Return the rows of `offset_commits`.
+
+    Args:
+        commits: the commits of one batch.
+        keys: the distinct (group, topic, partition) that `commits.key` refers to.
+        group_records: (group, position) of every record that ends the runs of its group.
+        unreadable: (partition of the offsets topic, position) of every record that ends all runs of its partition.
+        cluster: name of the cluster.
     """
     commits = commits.take(_stable_order(commits.key, len(keys)))
     starts = _starts(commits, _cuts_before(commits, keys, group_records), _cuts_in(commits, unreadable))
@@ -104,7 +115,7 @@ def runs(
 
 
 def _uuids(topic_id: NDArray[np.void]) -> pa.Array:
-    """As text; null where none is stated."""
+    """Return topic ids as text, with null for no id."""
     raw = pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(topic_id), [None, pa.py_buffer(topic_id.tobytes())])
     encoded = raw.dictionary_encode()
     texts = [uuid_text(distinct) if any(distinct) else None for distinct in encoded.dictionary.to_pylist()]
@@ -118,7 +129,7 @@ def _stable_order(codes: NDArray[np.int32], distinct: int) -> NDArray[np.int64]:
 
 
 def _starts(commits: Commits, *cuts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where runs begin in commits ordered by key."""
+    """Return the indexes at which runs begin; the commits are ordered by key."""
     deleted = commits.is_tombstone
     changed = deleted[1:] | deleted[:-1]
     ids = commits.topic_id.view(np.int64).reshape(-1, 2).T
@@ -130,7 +141,10 @@ def _starts(commits: Commits, *cuts: NDArray[np.int64]) -> NDArray[np.int64]:
 def _cuts_before(
     commits: Commits, keys: Sequence[CommitKey], group_records: Sequence[tuple[str, int]]
 ) -> NDArray[np.int64]:
-    """A number for each commit; those of two commits of a group differ where a record of that group is between."""
+    """Return a number for each commit.
+
+    It differs for two commits of a group that have a record of the group in between.
+    """
     if not group_records:
         return np.zeros(len(commits.key), np.int64)
     codes: dict[str, int] = {}
@@ -141,7 +155,10 @@ def _cuts_before(
 
 
 def _cuts_in(commits: Commits, unreadable: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
-    """A number for each commit; those of two commits of a partition differ where an unreadable record is between."""
+    """Return a number for each commit.
+
+    It differs for two commits of a partition with an unreadable record in between.
+    """
     if not unreadable:
         return np.zeros(len(commits.key), np.int64)
     width = 1 + max(int(commits.position.max(initial=0)), *(position for _, position in unreadable))

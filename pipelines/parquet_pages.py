@@ -1,4 +1,4 @@
-"""Pages of a Parquet file, as their headers describe them: how much a reader would unpack, before it does.
+"""Page headers of a Parquet file. They show how many bytes a reader would unpack, before it unpacks them.
 
 A page header is a Thrift struct in the compact protocol: https://github.com/apache/parquet-format (PageHeader).
 """
@@ -13,17 +13,20 @@ if TYPE_CHECKING:
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3
 DELTA_BYTE_ARRAY = 7
 HEADER_FIELDS = {DATA: 5, DICTIONARY: 7, DATA_V2: 8}
-"""Type of page to the field that holds its own header."""
+"""The page type, mapped to the field with the header of that type."""
 
 ENCODING_FIELD = {DATA: 2, DICTIONARY: 2, DATA_V2: 4}
 DEPTH = 8
-"""Nested structs in a page header; statistics are the deepest, with 3."""
+"""Maximum depth of nested structs in a page header. Statistics have the deepest nesting, 3."""
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, _MAP, STRUCT = range(1, 13)
 
 
 class ParquetPage(NamedTuple):
-    """`values` include nulls; `unpacked` is its size in bytes."""
+    """One page.
+
+    `values` is the count of values including nulls; `unpacked` is the size in bytes after decompression.
+    """
 
     kind: int
     values: int
@@ -32,7 +35,7 @@ class ParquetPage(NamedTuple):
 
 
 def pages(raw: bytes, start: int, size: int) -> Iterator[ParquetPage]:
-    """Yield the pages of the column chunk at `start` of the file.
+    """Yield the pages of the column chunk that begins at `start` and has `size` bytes.
 
     Raises:
         ValueError: a header is broken, or a page does not end within the chunk.
@@ -45,7 +48,7 @@ def pages(raw: bytes, start: int, size: int) -> Iterator[ParquetPage]:
         header = reader.struct()
         kind, unpacked, packed = (header.get(field) for field in (1, 2, 3))
         if not isinstance(kind, int) or kind not in HEADER_FIELDS:
-            raise ValueError("a page is of a type that is not known")
+            raise ValueError("a page has an unknown type")
         own = header.get(HEADER_FIELDS[kind])
         numbers: list[Any] = [unpacked, packed]
         numbers += [own.get(field) for field in (1, ENCODING_FIELD[kind])] if isinstance(own, dict) else [None]
@@ -58,7 +61,7 @@ def pages(raw: bytes, start: int, size: int) -> Iterator[ParquetPage]:
 
 
 class _Compact:
-    """Reads numbers and nested structs; bytes and lists are skipped."""
+    """A reader of numbers and nested structs. Bytes and lists are skipped."""
 
     def __init__(self, raw: bytes, at: int, end: int) -> None:
         self._raw, self.at, self._end = raw, at, end
@@ -69,7 +72,7 @@ class _Compact:
         number = 0
         while (head := self._byte()) != 0:
             number = number + (head >> 4) if head >> 4 else self._zigzag()
-            if number in found:  # readers differ in which of both they take
+            if number in found:  # Parquet readers disagree on which of the two values applies
                 raise ValueError("the header of a page is broken")
             found[number] = self._value(head & 0x0F, depth)
         return found

@@ -1,6 +1,7 @@
-"""Rows of several tables as rows of one frame: a struct column for each table, of which each row fills one.
+"""Rows of several tables in one frame: a struct column for each table. Each row fills one of these columns.
 
-What maps batches of Arrow to batches of Arrow makes one frame, and one pass over the input makes rows of all tables.
+A function that maps Arrow batches to Arrow batches returns one frame. This form lets it return rows of all tables in
+one pass over the input.
 """
 
 from __future__ import annotations
@@ -20,23 +21,23 @@ Row = Mapping[str, Any]
 
 
 def by_table(rows: SilverRows | SilverOfGroup | ReassignmentRows) -> dict[str, list[Row]]:
-    """Return typed rows as a dict that any table's name looks up."""
+    """Return typed rows as a dict with table names as keys."""
     return cast("dict[str, list[Row]]", rows)
 
 
 def ddl(tables: Sequence[Table]) -> str:
-    """The columns as Spark takes them."""
+    """Return the struct columns as Spark DDL."""
     columns = {table.name: ", ".join(f"`{c.name}`: {c.type}" for c in table.columns) for table in tables}
     return ", ".join(f"{name} STRUCT<{fields}>" for name, fields in columns.items())
 
 
 def types(tables: Sequence[Table]) -> dict[str, pa.DataType]:
-    """The columns as Arrow takes them."""
+    """Return the struct columns as Arrow types."""
     return {table.name: row_type(table) for table in tables}
 
 
 def batches(rows: Mapping[str, pa.Array], kinds: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-    """Structs by column as batches of all columns; of a column without any there is none."""
+    """Yield one batch with all columns for each column of `rows` that has structs."""
     schema = pa.schema(list(kinds.items()))
     for name, array in rows.items():
         if len(array):
@@ -45,15 +46,15 @@ def batches(rows: Mapping[str, pa.Array], kinds: Mapping[str, pa.DataType]) -> I
 
 
 def stored_batches(rows: Mapping[str, Iterable[Row]], tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
-    """Rows of milliseconds by table name, as batches of these tables' columns."""
+    """Yield rows by table name as batches with these tables' columns; the rows have timestamps in milliseconds."""
     return batches({table.name: stored_rows(rows[table.name], table) for table in tables}, types(tables))
 
 
 def table_of(frame: DataFrame, table: Table) -> DataFrame:
-    """The rows of one table."""
+    """Return the rows of one table."""
     return frame.where(F.col(table.name).isNotNull()).select(f"{table.name}.*")
 
 
 def rows_of(found: pa.Table, table: Table) -> pa.Table:
-    """The rows of one table, where the frame was collected."""
+    """Return the rows of one table from a collected frame."""
     return pa.Table.from_struct_array(found.column(table.name).combine_chunks().drop_null())

@@ -1,9 +1,10 @@
-"""Runs of commits that several batches wrote, merged into those that one batch would have written.
+"""Runs of commits from several batches, merged into the runs that one batch would have written.
 
-The fold (`pipelines.offset_commits`) ends a run with its call, so a stream of small batches leaves many short runs.
-Those that follow each other, with no record of their group and no unreadable one in between and within the same ten
-minutes, become one, exact in its first and its last three records: what `pipelines.silver` makes of them is the same.
-Rows that overlap (something was read twice), have no time or are tombstones stay as they are.
+`pipelines.offset_commits` ends a run at the end of each batch, so a stream of small batches leaves many short runs.
+Consecutive runs are merged if they lie in the same ten minutes and no record of their group and no unreadable record is
+between them. The merged run has the exact first record and the exact last three records, so `pipelines.silver` computes
+the same rows from it. Rows stay unchanged if they overlap (because something was read twice), have no time or are
+tombstones.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pipelines.offset_commits import BUCKET_MS
 from schemas.bronze import OFFSET_COMMITS
 
 KEY = 'cluster, log_epoch, source_partition, group_id, topic, "partition"'
-"""Of what runs are consecutive."""
+"""The columns that consecutive runs have in common."""
 
 
 def _points(row: str) -> str:
@@ -67,18 +68,18 @@ SELECT {KEY}, first_offset, is_tombstone, head.t AS first_commit_at, head.c AS f
        before_last.c AS before_last_committed_offset,
        last.o AS last_offset, last.t AS last_commit_at, last.c AS last_committed_offset, leader_epoch, topic_id, commits
 FROM ended ORDER BY cluster, group_id, topic, "partition", first_offset
-"""  # noqa: S608 - our own names
+"""  # noqa: S608 - the names are constants
 
 
 def merged(fragments: pa.Table, records: pa.Table, unread: pa.Table) -> pa.Table:
-    """Rows of `offset_commits` for those of `fragments`, ordered by group.
+    """Return the merged rows of `offset_commits`, ordered by group.
 
     Args:
         fragments: rows of `offset_commits`.
-        records: the records of their groups that lie between them, and any others: cluster, log_epoch,
-            source_partition, group_id and source_offset of rows of `coordinator_records`.
-        unread: those of `__consumer_offsets` that could not be read, which may be of any group: cluster, log_epoch,
-            source_partition and source_offset of rows of `quarantine`.
+        records: cluster, log_epoch, source_partition, group_id and source_offset of rows of `coordinator_records`. They
+            must include all records of these groups that lie between the fragments, and may include others.
+        unread: cluster, log_epoch, source_partition and source_offset of rows of `quarantine` for unreadable records of
+            `__consumer_offsets`, which may belong to any group.
     """
     with duckdb.connect() as engine:
         engine.execute("SET TimeZone = 'UTC'")

@@ -1,3 +1,3 @@
-"""Bytes of Kafka to values: records of `__consumer_offsets`, the member data inside them, batches of records in a log
-segment, and decoded records as JSON lines. Nothing here knows a table, a cluster or a group's history.
+"""Decoders for Kafka's bytes: records of `__consumer_offsets`, the member data inside them and record batches of a log
+segment. `json_lines` formats decoded records as JSON. This package knows no table, no cluster and no group history.
 """

@@ -1,4 +1,4 @@
-"""Values of offset commits, many at once: 99.5 % of all records are these."""
+"""A decoder for many values of offset commits at once. 99.5 % of all records are offset commits."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from pipelines.decoding.wire import uuid_bytes
 from schemas.states import QuarantineReason
 
 _KEY = b"\x00\x01" + b"\x00\x00" * 2 + b"\x00" * 4
-"""A key of empty names: only the value is looked at."""
+"""A key with empty names, because only the value is decoded."""
 _ERRORS = {reason: code for code, reason in enumerate(QuarantineReason, 1)}
 
-# Of value versions 0 to 4: where the metadata's length stands, how many bytes it takes, and how many follow the text.
+# For value versions 0 to 4: offset of the metadata's length, size of the length, and count of bytes after the text.
 _LENGTH_AT = np.array([10, 10, 10, 14, 14])
 _LENGTH_SIZE = np.array([2, 2, 2, 2, 1])
 _TAIL = np.array([8, 16, 8, 8, 8])
 _OFFSET_AT, _EPOCH_AT, _LEAST, _FLEXIBLE = 2, 10, 20, 4
 _LONGEST_TEXT = 126
-"""In version 4: the most that a varint of one byte can state."""
+"""The longest text in version 4 with a length that fits in a varint of one byte."""
 _NO_TAG, _TOPIC_ID = 1, 19
-"""Bytes of a tag buffer: none, or tag 0 of 16 bytes alone."""
+"""Size in bytes of the tag buffer: without tags, or with tag 0 of 16 bytes as the only tag."""
 _TOPIC_ID_HEAD = 0x01_00_10
 _PAD = bytes(64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitValues:
-    """Columns, one entry a value; of a tombstone or an unreadable value only `is_tombstone` and `error` say something.
+    """Columns with one entry per value. For a tombstone or an unreadable value only `is_tombstone` and `error` are
+    valid.
 
-    `leader_epoch` is -1 where none is stated, `commit_timestamp` in milliseconds, `topic_id` 16 bytes, zero for none.
-    `error` is 0 where the value could be read, else 1 + the place of the reason in `QuarantineReason`.
+    `leader_epoch` is -1 if the value has none. `commit_timestamp` is in milliseconds. `topic_id` has 16 bytes; zero
+    means no id. `error` is 0 for a readable value, otherwise 1 + the index of the reason in `QuarantineReason`.
     """
 
     is_tombstone: NDArray[np.bool_]
@@ -48,15 +49,16 @@ class CommitValues:
     why: dict[int, Quarantined] = field(default_factory=dict)
 
     def quarantined(self, at: int) -> Quarantined:
-        """Why value `at` could not be read; `error[at]` is not 0."""
+        """Return the reason why value `at` could not be read; `error[at]` must not be 0."""
         return self.why[at]
 
 
 def decode_commit_values(values: Sequence[bytes | None]) -> CommitValues:
-    """Every value version of OffsetCommit; a null value is a tombstone.
+    """Decode values of OffsetCommit records of any version. A null value is a tombstone.
 
-    The shapes that brokers write (no tag or the topic id alone, ASCII metadata, in version 4 of up to 126 bytes) are
-    read as columns, anything else one by one by the record decoder, which says the same of those shapes.
+    Values in the forms that brokers write are decoded as columns: no tag or only the topic id, ASCII metadata, in
+    version 4 of up to 126 bytes. Other values are decoded one by one by the record decoder, which returns the same for
+    these forms.
     """
     sizes = np.fromiter((-1 if value is None else len(value) for value in values), np.int64, len(values))
     out, is_read = _columns(values, sizes)
@@ -66,10 +68,10 @@ def decode_commit_values(values: Sequence[bytes | None]) -> CommitValues:
 
 
 def _columns(values: Sequence[bytes | None], sizes: NDArray[np.int64]) -> tuple[CommitValues, NDArray[np.bool_]]:
-    """All values read as if of a common shape, and which of them are."""
+    """Decode all values as if they had a common form, and return a mask of the values that have one."""
     ends = np.cumsum(np.maximum(sizes, 0))
     starts = ends - np.maximum(sizes, 0)
-    # Padded, so that a look past the last value stays inside; no look is believed before its place is.
+    # The padding keeps reads beyond the last value inside the buffer. A result is used only if its position is valid.
     data = b"".join(chain(filter(None, values), (_PAD,)))
     byte, int16, int32, int64 = (_at_every_byte(data, kind) for kind in ("u1", ">i2", ">i4", ">i8"))
 
@@ -105,14 +107,14 @@ def _columns(values: Sequence[bytes | None], sizes: NDArray[np.int64]) -> tuple[
 
 
 def _at_every_byte(data: bytes, kind: str) -> NDArray[Any]:
-    """The value of this type that begins at each byte."""
+    """Return an array with the value of this type at each byte offset."""
     return np.ndarray((len(data) - np.dtype(kind).itemsize + 1,), kind, data, strides=(1,))
 
 
 def _has_other_than_ascii(
     byte: NDArray[np.uint8], at: NDArray[np.int64], length: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Whether any of these texts needs a look at its UTF-8."""
+    """Return which of these texts contain bytes other than ASCII, so that their UTF-8 must be checked."""
     found = np.zeros(len(at), np.bool_)
     texts = np.flatnonzero(length)
     if len(texts):

@@ -1,4 +1,4 @@
-"""Where a group's records are: the partition of `__consumer_offsets` that its coordinator writes to."""
+"""The partition of `__consumer_offsets` that holds a group's records and determines its coordinator."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ def partition_of(group_id: str, partitions: int) -> int:
 
 
 def java_hash(text: str) -> int:
-    """Return `Utils.abs(text.hashCode())` of Kafka: Java hashes UTF-16 code units, and its `abs` maps the least
-    integer to 0.
+    """Return Kafka's `Utils.abs(text.hashCode())`.
+
+    Java hashes UTF-16 code units, and Kafka's `abs` maps the smallest integer to 0.
     """
     raw = text.encode("utf-16-be", "surrogatepass")
     value = 0

@@ -1,4 +1,4 @@
-"""A record of `__consumer_offsets` as one line of JSON: what it says, and what of it cannot be decoded and why."""
+"""A record of `__consumer_offsets` as one line of JSON: its content, the parts that cannot be decoded, and why."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 Line = dict[str, Any]
 CLOSED_WITH_REASON = frozenset({"opaque", "size", "sha256", "reason"})
-"""Fields of a blob that stays closed (`member_blobs.opaque`)."""
+"""The fields of a blob that could not be decoded (`member_blobs.opaque`)."""
 
 MOST_FIELDS = 100
-"""Entries of `not_decoded`: a record of thousands of members whose data stays closed names the first."""
+"""Maximum count of entries in `not_decoded`. A record with thousands of undecoded members lists only the first ones."""
 
 
 def json_line(record: SourceRecord, topic: str | None, *, is_raw: bool = False) -> str:
@@ -33,7 +33,7 @@ def json_line(record: SourceRecord, topic: str | None, *, is_raw: bool = False) 
     line = place(topic, record.partition, record.offset, record.timestamp_ms)
     try:
         text = compact(line | _content(record, is_raw=is_raw))
-    except Exception as error:  # noqa: BLE001 - untrusted bytes: what fails on them must not fail for others
+    except Exception as error:  # noqa: BLE001 - untrusted bytes: an error must not stop the other records
         return compact(line | _sizes(record, failed(error)))
     if len(text) <= LINE_CHARACTERS:
         return text
@@ -42,18 +42,26 @@ def json_line(record: SourceRecord, topic: str | None, *, is_raw: bool = False) 
 
 
 def batch_line(topic: str | None, partition: int | None, base: int, last: int | None, why: Quarantined) -> str:
-    """Return the line for a batch of records that cannot be read from offset `base` on."""
+    """Return the line for a batch of records that cannot be read.
+
+    Args:
+        topic: topic of the batch, or None if it is not known.
+        partition: partition of the batch, or None if it is not known.
+        base: offset of the batch's first record.
+        last: offset of its last record, or None if it is not known.
+        why: why the batch cannot be read.
+    """
     return compact(place(topic, partition, base) | {"last_offset": last, "not_decoded": [_reason("batch", why)]})
 
 
 def place(topic: str | None, partition: int | None, offset: int, timestamp_ms: int | None = None) -> Line:
-    """Return the fields that say where a record is; -1 as partition or None means that it is not known."""
+    """Return the fields that locate a record. The partition -1 or None means unknown."""
     partition = None if partition == -1 else partition
     return {"topic": topic, "partition": partition, "offset": offset, "timestamp": iso(timestamp_ms)}
 
 
 def iso(timestamp_ms: int | None) -> str | None:
-    """Return milliseconds since 1970 as UTC, such as 2026-11-21T12:00:00.123Z; None for what is no time.
+    """Return milliseconds since 1970 as UTC, such as 2026-11-21T12:00:00.123Z, or None for an invalid time.
 
     >>> iso(1_795_262_500_123)
     '2026-11-21T12:01:40.123Z'
@@ -63,7 +71,7 @@ def iso(timestamp_ms: int | None) -> str | None:
 
 
 def compact(line: Line) -> str:
-    """Return the JSON of a line: ASCII, so that no name in it can act on a terminal."""
+    """Return the JSON of a line in ASCII, so that a name cannot contain terminal control characters."""
     return json.dumps(line, separators=(",", ":"))
 
 
@@ -97,7 +105,7 @@ def _head(decoded: Decoded) -> Line:
 
 
 def _undecoded(record: SourceRecord, why: Quarantined) -> Line:
-    """The key is still named if only the value cannot be decoded."""
+    """Return the fields of a record that cannot be decoded. If only its value is unreadable, they include the key."""
     key = decode_record(record.key, None)
     if isinstance(key, Quarantined):
         return {"not_decoded": [_reason("key", why)]}
@@ -105,7 +113,10 @@ def _undecoded(record: SourceRecord, why: Quarantined) -> Line:
 
 
 def _closed(part: Any, name: str) -> list[Line]:
-    """The member data below `name` that should have been readable. Layouts nest little, so recursion ends."""
+    """Return the entries for undecoded member data below `name`.
+
+    Layouts have little nesting, so the recursion is short.
+    """
     if isinstance(part, list):
         inside = part if part and isinstance(part[0], dict) else []
         return [found for at, inner in enumerate(inside) for found in _closed(inner, f"{name}[{at}]")]
@@ -113,7 +124,7 @@ def _closed(part: Any, name: str) -> list[Line]:
         return []
     if part.keys() >= CLOSED_WITH_REASON:
         reason = QuarantineReason(part["reason"])
-        return [_reason(name, Quarantined(reason, f"{part['size']} bytes stay closed"))]
+        return [_reason(name, Quarantined(reason, f"{part['size']} bytes are not decoded"))]
     return [found for key, inner in part.items() for found in _closed(inner, f"{name}.{key}")]
 
 

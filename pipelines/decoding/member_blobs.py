@@ -1,6 +1,6 @@
-"""Subscription and assignment bytes of classic members, read by protocol type; opaque where nothing fits.
+"""Decoders for the subscription and assignment bytes of classic members, selected by protocol type.
 
-A blob never spoils its record: what cannot be read is told apart by size and hash, with the reason.
+Bytes that cannot be decoded never make their record unreadable. They are replaced by their size, hash and the reason.
 """
 
 from __future__ import annotations
@@ -20,22 +20,26 @@ Blob = dict[str, Any]
 Field = tuple[str, Reader, int, int]
 
 MOST_BRACKETS = 64
-"""Brackets in a registry's JSON, which has four: deeper text could be read here but not be written again."""
+"""Maximum count of brackets in a schema registry's JSON, which has four. Python could parse deeper JSON but not encode
+it again.
+"""
 
 
 ENTRY_BYTES = 4
-"""Every layout stores a partition or task in four bytes or more."""
+"""Minimum size in bytes of a partition or task in every layout."""
 
 
 def opaque(raw: bytes, reason: QuarantineReason | None = None) -> Blob:
-    """Bytes that stay closed; `reason` only where they should have been readable."""
+    """Return the size and hash of bytes that are not decoded; `reason` only if they should have been readable."""
     closed = {"opaque": True, "size": len(raw), "sha256": hashlib.sha256(raw).hexdigest()[:16]}
     return closed if reason is None else closed | {"reason": reason.value}
 
 
 def closed_if_too_large(raw: Sequence[bytes], opened: Sequence[Blob], most: int) -> Sequence[Blob]:
-    """The blobs of one record as they are, or all of them closed if they list more than `most` partitions and tasks
-    together. A closed blob states its reason, and how many `entries` it lists.
+    """Return the decoded blobs of one record, or closed blobs if they list more than `most` partitions and tasks
+    together.
+
+    A closed blob has the reason and `entries`, the count of partitions and tasks that it lists.
     """
     if sum(map(len, raw)) <= most * ENTRY_BYTES:
         return opened
@@ -49,7 +53,7 @@ def closed_if_too_large(raw: Sequence[bytes], opened: Sequence[Blob], most: int)
 
 
 def _entries(part: Any) -> int:
-    """Numbers in all lists of a decoded blob: partitions and tasks."""
+    """Return the count of numbers in all lists of a decoded blob, which are partitions and tasks."""
     if isinstance(part, dict):
         return sum(map(_entries, part.values()))
     if not isinstance(part, list) or not part or isinstance(part[0], str):
@@ -58,12 +62,18 @@ def _entries(part: Any) -> int:
 
 
 def decode_subscription(raw: bytes, protocol_type: str, protocol: str | None) -> Blob:
-    """A member's metadata for the group's protocol; every field of the newest version, null where this one lacks it."""
+    """Return a member's metadata for the group's protocol.
+
+    It has every field of the newest version. A field that this version lacks is null.
+    """
     return _decode(_SUBSCRIPTIONS.get(protocol_type), raw, protocol)
 
 
 def decode_assignment(raw: bytes, protocol_type: str, protocol: str | None) -> Blob:
-    """What the leader gave a member, as above; `{}` for one that it left out."""
+    """Return the leader's assignment for a member, or `{}` if the leader omitted the member.
+
+    It has every field of the newest version. A field that this version lacks is null.
+    """
     return _decode(_ASSIGNMENTS.get(protocol_type), raw, protocol) if raw else {}
 
 
@@ -81,7 +91,7 @@ def _compiled(fields: Sequence[BlobField]) -> list[Field]:
 
 
 def _field(kind: Type) -> Reader:
-    """Lists of (topic or connector, numbers) are read as {name: numbers}."""
+    """Return a reader; lists of (topic or connector, numbers) become {name: numbers}."""
     read = reader(kind, flexible=False)
     listed = kind.type if isinstance(kind, Maybe) else kind
     if listed not in (facts.TOPIC_PARTITIONS, facts.CONNECT_TASKS):
@@ -111,7 +121,10 @@ def _versioned(raw: bytes, fields: list[Field]) -> Blob:
 
 
 def _fields(raw: bytes, position: int, fields: list[Field], version: int) -> Blob:
-    """All fields; null where this version, or a client that left off the end, has none. More bytes are passed over."""
+    """Return all fields. A field is null if this version lacks it or the client ended the blob before it.
+
+    Additional bytes at the end are ignored.
+    """
     out: Blob = {}
     for name, read, since, _ in fields:
         if since > version or (since > 0 and position == len(raw)):
@@ -138,7 +151,7 @@ def _assignment(raw: bytes, protocol: str | None) -> Blob:
 
 
 def _user_data(raw: bytes | None, read: Callable[[bytes], Blob] | None) -> Blob | None:
-    """What the assignor added; null where it added nothing."""
+    """Return the user data that the assignor added, or null if it added none."""
     if not raw:
         return None
     return _decode(lambda raw, _: read(raw), raw, None) if read else opaque(raw)
@@ -161,14 +174,17 @@ def _connect_assignment(raw: bytes, _: str | None) -> Blob:
 
 
 def _registry(names: Sequence[str]) -> Callable[[bytes, str | None], Blob]:
-    """Of the JSON object only these names: others are a stranger's, and might pass for fields of another protocol."""
+    """Return a reader for these names of the JSON object.
+
+    Other names are untrusted, and might be mistaken for fields of another protocol.
+    """
 
     def read(raw: bytes, _: str | None) -> Blob:
         if raw.count(b"{") + raw.count(b"[") > MOST_BRACKETS:
             raise WireError(QuarantineReason.INVALID_VALUE, "more brackets than a schema registry writes")
         try:
             found = {name: stated for name, stated in json.loads(raw).items() if name in names}
-            # Neither half a surrogate pair nor a number outside JSON can be stored.
+            # A table can store neither half of a surrogate pair nor a number outside JSON.
             json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
         except (ValueError, AttributeError):
             raise WireError(QuarantineReason.INVALID_VALUE, "not the JSON object of a schema registry") from None
@@ -185,7 +201,7 @@ _STREAMS_ASSIGNMENT_END = _compiled(facts.STREAMS_ASSIGNMENT_END)
 
 
 def _streams(raw: bytes, fields: list[Field]) -> tuple[Blob, int]:
-    """The fields that this version has, and where they end."""
+    """Return the fields of this version and the position after them."""
     version, position = _INT32(raw, 0)
     if not 1 <= version <= facts.STREAMS_NEWEST:
         raise WireError(QuarantineReason.UNKNOWN_VERSION, f"Streams user data version {version}")

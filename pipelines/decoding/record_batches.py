@@ -1,7 +1,8 @@
-"""Kafka's record batches of format 2, as a log segment file holds them (KIP-98; `DefaultRecordBatch`, `DefaultRecord`).
+"""A reader for Kafka's record batches of format 2 in a log segment file (KIP-98; `DefaultRecordBatch`,
+`DefaultRecord`).
 
-A compressed batch of 5 kB may unpack to 150 MB: no batch is unpacked beyond `UNPACKED_BATCH_BYTES`. Checksums are not
-compared.
+A compressed batch of 5 kB may unpack to 150 MB, so a batch is unpacked to at most `UNPACKED_BATCH_BYTES`. Checksums are
+not verified.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ _GZIP, _SNAPPY, _LZ4, _ZSTD = 1, 2, 3, 4
 _STREAMED = {_LZ4: "lz4", _ZSTD: "zstd"}
 _XERIAL = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = 16
-"""snappy-java: 8 bytes of magic and two versions, then blocks, each behind its size (`SnappyOutputStream`)."""
+"""Format of snappy-java: 8 bytes of magic and two versions, then blocks, each after its size (`SnappyOutputStream`)."""
 
 
 class RecordBatch(NamedTuple):
-    """One batch: `raw` is the header and what follows it; `last` is the offset of its last record."""
+    """One batch: `raw` is the header and the bytes after it; `last` is the offset of its last record."""
 
     base: int
     last: int
@@ -43,19 +44,21 @@ class RecordBatch(NamedTuple):
 
 
 def batch(raw: bytes) -> RecordBatch | Quarantined:
-    """Return the batch that `raw` is, or why it cannot be read; `raw` has at least `HEADER.size` bytes."""
+    """Return the batch in `raw`, or why it cannot be read; `raw` has at least `HEADER.size` bytes."""
     base, _, _, magic, _, _, last, *_ = HEADER.unpack_from(raw)
     if magic != MAGIC:
         why = f"a batch of format {magic}: only format {MAGIC} (since Kafka 0.11) is read"
         return Quarantined(QuarantineReason.UNKNOWN_VERSION, why)
     if last < 0:
-        return Quarantined(QuarantineReason.INVALID_VALUE, f"its last offset is {last} after its first")
+        return Quarantined(QuarantineReason.INVALID_VALUE, f"the offset of its last record is {last} after its first")
     return RecordBatch(base, base + last, raw)
 
 
 def records(found: RecordBatch, partition: int) -> Iterator[SourceRecord | Quarantined]:
-    """Yield the batch's records in order; after a damaged one only why it cannot be read, because where the next one
-    begins is unknown then. Transaction markers are not records and are left out, as consumers leave them out.
+    """Yield the batch's records in order.
+
+    After a damaged record, only the reason follows, because the start of the next record is unknown. Transaction
+    markers are omitted, as in consumers.
     """
     *_, attributes, _, base_ms, max_ms, _, _, _, count = HEADER.unpack_from(found.raw)
     if attributes & _CONTROL:
@@ -69,15 +72,15 @@ def records(found: RecordBatch, partition: int) -> Iterator[SourceRecord | Quara
             yield SourceRecord(partition, found.base + delta, at, key, value)
     except WireError as error:
         yield Quarantined(error.reason, error.detail)
-    except Exception as error:  # noqa: BLE001 - untrusted bytes: what fails on them must not fail for others
+    except Exception as error:  # noqa: BLE001 - untrusted bytes: an error must not stop the other batches
         yield failed(error)
 
 
 def unpacked(raw: bytes, compression: int) -> bytes:
-    """Return the records of a batch without compression.
+    """Return the uncompressed records of a batch.
 
     Raises:
-        WireError: the bytes are damaged, too many, or packed in an unknown way.
+        WireError: the bytes are damaged, unpack to too many bytes, or have an unknown compression.
     """
     try:
         if compression == 0:
@@ -99,7 +102,9 @@ def unpacked(raw: bytes, compression: int) -> bytes:
 
 
 def _snappy(raw: bytes) -> bytes:
-    """The blocks of snappy-java's stream, or one plain block, as clients other than Java's may write it."""
+    """Return the unpacked blocks of snappy-java's stream, or of one plain block, which clients other than Java may
+    write.
+    """
     if not raw.startswith(_XERIAL):
         return _block(raw, UNPACKED_BATCH_BYTES)
     out = bytearray()
@@ -124,14 +129,17 @@ def _oversized() -> WireError:
 
 
 def _record(raw: bytes, position: int) -> tuple[tuple[int, int, bytes | None, bytes | None], int]:
-    """((milliseconds after the batch's time, offset after its first, key, value), position after the record)."""
+    """Return a record and the position after it.
+
+    The record is (milliseconds after the batch's time, offset after the batch's first, key, value).
+    """
     size, position = _signed(raw, position)
     end = position + size
     if size < 0 or end > len(raw):
         raise WireError(
-            QuarantineReason.INVALID_LENGTH, f"a record of {size} bytes, {len(raw) - position} bytes are left"
+            QuarantineReason.INVALID_LENGTH, f"a record of {size} bytes, but only {len(raw) - position} bytes are left"
         )
-    # One byte of attributes, which no release uses.
+    # The byte of attributes is skipped, because no release uses it.
     delta_ms, position = _signed(raw, position + 1)
     delta, position = _signed(raw, position)
     key, position = _bytes(raw, position, end)
@@ -146,12 +154,14 @@ def _bytes(raw: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     if size < 0:
         return None, position
     if size > end - position:
-        raise WireError(QuarantineReason.INVALID_LENGTH, f"length {size}, {end - position} bytes are left of a record")
+        raise WireError(
+            QuarantineReason.INVALID_LENGTH, f"length {size}, but the record has {end - position} bytes left"
+        )
     return raw[position : position + size], position + size
 
 
 def _signed(raw: bytes, position: int) -> tuple[int, int]:
-    """A zigzag number (`ByteUtils.readVarlong`)."""
+    """Return a zigzag number and the position after it (`ByteUtils.readVarlong`)."""
     value, position = _unsigned(raw, position)
     return (value >> 1) ^ -(value & 1), position
 

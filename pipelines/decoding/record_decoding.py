@@ -1,4 +1,6 @@
-"""One record of `__consumer_offsets` to what it says, or to why it cannot be read. Nothing ever escapes as an error."""
+"""A decoder for one record of `__consumer_offsets`. It returns the content or the reason for an error, and never
+raises.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,12 @@ _COMMIT, _GROUP_METADATA, _CONSUMER_MEMBER = 1, 2, 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """`body` is {"key": …, "value": … or None for a tombstone} and can be written as JSON.
+    """A decoded record. `body` is {"key": …, "value": …}, with the value None for a tombstone, and can be encoded as
+    JSON.
 
-    Fields are named as in Kafka's message schemas. A tagged field that was not written is absent. A member's
-    subscription, assignment and classic protocols are read too (`member_blobs`). A value in the layout of an
-    early-access release, whose fields differ, adds {"earlyAccess": True}.
+    Field names are those of Kafka's message schemas. A tagged field that was not written is absent. A member's
+    subscription, assignment and classic protocols are decoded too (`member_blobs`). A value in the layout of an
+    early-access release, which has different fields, adds {"earlyAccess": True}.
     """
 
     record_kind: str
@@ -46,36 +49,41 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class Quarantined:
-    """Why the bytes could not be read, and in words what is wrong with them; the words quote nothing of the bytes."""
+    """The reason why bytes could not be read, with a detail that contains none of the bytes."""
 
     reason: QuarantineReason
     detail: str
 
 
 def failed(error: Exception) -> Quarantined:
-    """Return what is said of bytes on which the decoder failed in an unforeseen way."""
+    """Return the reason for bytes on which the decoder failed with an unexpected error."""
     return Quarantined(QuarantineReason.READER_FAILED, type(error).__name__)
 
 
 def is_offset_commit(key: bytes | None) -> bool:
-    """Type 0 or 1: the volume, decoded by `commit_decoding`."""
+    """Return whether a key has type 0 or 1. Most records have; `commit_decoding` decodes them."""
     return key is not None and key[:2] in _COMMITS
 
 
 def decode_commit_key(key: bytes) -> tuple[str, str, int] | Quarantined:
-    """(group, topic, partition). Callers keep what this returns by the raw key: a key is written over and over."""
+    """Return (group, topic, partition).
+
+    Callers cache the result by the raw key, because keys are repeated many times.
+    """
     try:
         found = whole(_KEYS[_COMMIT], key, 2)
     except WireError as error:
         return Quarantined(error.reason, error.detail)
-    except Exception as error:  # noqa: BLE001 - untrusted bytes: what fails on them must not fail for others
+    except Exception as error:  # noqa: BLE001 - untrusted bytes: an error must not stop the batch
         return failed(error)
     return found["group"], found["topic"], found["partition"]
 
 
 def decode_record(key: bytes | None, value: bytes | None, max_resources: int = RESOURCES) -> Decoded | Quarantined:
-    """Any record; a null value is a tombstone. Subscriptions or assignments of one record that list more than
-    `max_resources` partitions or tasks stay closed (`member_blobs.closed_if_too_large`).
+    """Decode any record. A null value is a tombstone.
+
+    If the subscriptions or the assignments of one record list more than `max_resources` partitions or tasks, they are
+    not decoded (`member_blobs.closed_if_too_large`).
     """
     if key is None:
         return Quarantined(QuarantineReason.NULL_KEY, "the record has no key")
@@ -90,7 +98,10 @@ def decode_record(key: bytes | None, value: bytes | None, max_resources: int = R
 def _decode(key: bytes, value: bytes | None, max_resources: int) -> Decoded:
     number, position = _INT16(key, 0)
     if number in EARLY_ACCESS:
-        raise WireError(QuarantineReason.EARLY_ACCESS, f"type {number} ({EARLY_ACCESS[number]}) was given up again")
+        raise WireError(
+            QuarantineReason.EARLY_ACCESS,
+            f"type {number} ({EARLY_ACCESS[number]}) exists only in early-access releases",
+        )
     if number not in KINDS:
         raise WireError(QuarantineReason.UNKNOWN_TYPE, f"type {number}")
     decoded_key = whole(_KEYS[number], key, position)
@@ -112,7 +123,10 @@ def _decode(key: bytes, value: bytes | None, max_resources: int) -> Decoded:
 
 
 def _value(number: int, value: bytes, max_resources: int) -> tuple[int, dict[str, Any], bool]:
-    """(version, fields, whether in the layout of an early-access release); the error is the newest layout's."""
+    """Return (version, fields, whether the layout is of an early-access release).
+
+    If no layout fits, the error of the newest layout is raised.
+    """
     version, position = _INT16(value, 0)
     layouts = _VALUES.get((number, version))
     if layouts is None:
@@ -131,7 +145,7 @@ def _value(number: int, value: bytes, max_resources: int) -> tuple[int, dict[str
 
 
 def _open_blobs(number: int, value: dict[str, Any], max_resources: int) -> None:
-    """Replaces bytes by what they hold."""
+    """Replace bytes in the value by their decoded content."""
     if number == _GROUP_METADATA:
         _open_members(value, max_resources)
     elif number == _CONSUMER_MEMBER:

@@ -1,4 +1,4 @@
-"""One record of a Kafka topic, whichever source it was read from."""
+"""One record of a Kafka topic, independent of its source."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class SourceRecord(NamedTuple):
-    """One record as Kafka delivers it; `timestamp_ms` is negative where it has none, a null value is a tombstone."""
+    """One record as Kafka delivers it. `timestamp_ms` is negative if it has none; a null value is a tombstone."""
 
     partition: int
     offset: int

@@ -1,7 +1,7 @@
-"""Kafka's serialised structs, read by the layouts of `schemas`: each layout becomes one function, once, on import.
+"""Readers for Kafka's serialised structs. Each layout of `schemas` becomes one function, once, on import.
 
-No input makes a reader run or allocate beyond a multiple of its own size: a length or count is held against the bytes
-that are left before anything is built from it.
+The time and memory of a reader are proportional to the size of its input. A length or count is compared with the count
+of remaining bytes before anything is built from it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from schemas.records import Maybe, Struct, Type
 from schemas.states import QuarantineReason
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
-"""(buffer, position) → (value, position after it). Raises `WireError`, and nothing else."""
+"""(buffer, position) → (value, position after it). Raises only `WireError`."""
 
 LONGEST_STRING = 0x7FFF
-"""Also where the length is a varint (`Readable.readString` in Kafka's generated code)."""
+"""The limit also applies if the length is a varint (`Readable.readString` in Kafka's generated code)."""
 
 
 class WireError(Exception):
-    """These bytes are not what the layout says."""
+    """Raised for bytes that do not match the layout."""
 
     def __init__(self, reason: QuarantineReason, detail: str) -> None:
         super().__init__(detail)
@@ -31,7 +31,7 @@ class WireError(Exception):
 
 
 def reader(layout: Type, *, flexible: bool) -> Reader:
-    """The function that reads one value of this type."""
+    """Return the function that reads one value of this type."""
     nullable = isinstance(layout, Maybe)
     kind = layout.type if nullable else layout
     if isinstance(kind, Struct):
@@ -47,7 +47,11 @@ def reader(layout: Type, *, flexible: bool) -> Reader:
 
 
 def whole(read: Reader, buffer: bytes, position: int) -> Any:
-    """The value, which must use up every byte."""
+    """Return the value, which must end at the last byte.
+
+    Raises:
+        WireError: bytes follow the value, or it does not match the layout.
+    """
     value, end = read(buffer, position)
     if end != len(buffer):
         raise WireError(QuarantineReason.TRAILING_BYTES, f"{len(buffer) - end} bytes after the last field")
@@ -55,17 +59,17 @@ def whole(read: Reader, buffer: bytes, position: int) -> Any:
 
 
 def uuid_text(raw: bytes) -> str:
-    """As Kafka prints it: base64url without padding."""
+    """Return an id as Kafka prints it: base64url without padding."""
     return base64.urlsafe_b64encode(raw)[:22].decode()
 
 
 def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes that `uuid_text` printed."""
+    """Return the 16 bytes of an id that `uuid_text` printed."""
     return base64.urlsafe_b64decode(text + "==")
 
 
 def uvarint(buffer: bytes, position: int) -> tuple[int, int]:
-    """An unsigned varint of at most 32 bits, as `ByteUtils.readUnsignedVarint` takes it."""
+    """Return an unsigned varint of at most 32 bits and the position after it (`ByteUtils.readUnsignedVarint`)."""
     value = 0
     for shift in range(0, 35, 7):
         if position >= len(buffer):
@@ -104,7 +108,7 @@ _SIZES = {name: packed.calcsize(code) for name, code in _CODES.items()} | {"uuid
 
 
 def _least(layout: Type, *, flexible: bool) -> int:
-    """The fewest bytes that a value takes."""
+    """Return the smallest size of a value in bytes."""
     if isinstance(layout, Struct):
         return sum(_least(kind, flexible=flexible) for _, kind in layout.fields) + flexible
     if isinstance(layout, str) and layout in _SIZES:
@@ -113,7 +117,7 @@ def _least(layout: Type, *, flexible: bool) -> int:
 
 
 def _length(code: str, *, flexible: bool) -> Reader:
-    """Reads a length or count; -1 stands for null."""
+    """Return a reader of lengths and counts; -1 means null."""
     if not flexible:
         return _fixed(code)
 
@@ -125,11 +129,11 @@ def _length(code: str, *, flexible: bool) -> Reader:
 
 
 def _absent(length: int, buffer: bytes, position: int, *, nullable: bool) -> None:
-    """What a length that no value can have means: null where that is allowed, else an error."""
+    """Return if an invalid length means an allowed null; otherwise raise WireError."""
     if length == -1:
         if nullable:
             return
-        raise WireError(QuarantineReason.UNEXPECTED_NULL, f"null before byte {position}, where none is allowed")
+        raise WireError(QuarantineReason.UNEXPECTED_NULL, f"null before byte {position}, but the field is not nullable")
     left = len(buffer) - position
     raise WireError(QuarantineReason.INVALID_LENGTH, f"length {length} before byte {position}, {left} bytes are left")
 
@@ -162,7 +166,7 @@ def _bytes(sized: Reader, *, nullable: bool) -> Reader:
 
 
 def _utf16(buffer: bytes, position: int) -> tuple[str, int]:
-    """Java's `DataOutputStream.writeChars` after an int32 count of characters."""
+    """Read text that Java's `DataOutputStream.writeChars` wrote after an int32 count of characters."""
     count, position = _FIXED["int32"](buffer, position)
     end = position + 2 * count
     if count < 0 or end > len(buffer):
@@ -215,7 +219,7 @@ def _nullable_struct(present: Reader) -> Reader:
         if marker == -1:
             return None, position
         if marker != 1:
-            raise WireError(QuarantineReason.INVALID_VALUE, f"a struct is marked {marker}, neither 1 nor -1")
+            raise WireError(QuarantineReason.INVALID_VALUE, f"a struct has the marker {marker}, neither 1 nor -1")
         return present(buffer, position)
 
     return read
@@ -237,7 +241,7 @@ def _struct(layout: Struct, *, flexible: bool) -> Reader:
 
 
 def _tagged(layout: Type) -> Reader:
-    """A tagged field's value; a nullable struct there has a varint before it, 0 for null (`MessageDataGenerator`)."""
+    """Return a reader for a tagged field. A nullable struct follows a varint, 0 for null (`MessageDataGenerator`)."""
     if not (isinstance(layout, Maybe) and isinstance(layout.type, Struct)):
         return reader(layout, flexible=True)
     present = _struct(layout.type, flexible=True)
@@ -250,7 +254,7 @@ def _tagged(layout: Type) -> Reader:
 
 
 def _tags(out: dict[str, Any], known: Mapping[int, tuple[str, Reader]], buffer: bytes, position: int) -> int:
-    """Adds the tagged fields that are known to `out` and passes over the others."""
+    """Add the known tagged fields to `out`, skip the others, and return the position after them."""
     count, position = uvarint(buffer, position)
     if 2 * count > len(buffer) - position:
         _absent(count, buffer, position, nullable=False)
@@ -273,4 +277,4 @@ def _tags(out: dict[str, Any], known: Mapping[int, tuple[str, Reader]], buffer: 
 
 def _truncated(wanted: int, buffer: bytes, position: int) -> WireError:
     left = max(0, len(buffer) - position)
-    return WireError(QuarantineReason.TRUNCATED, f"{wanted} bytes wanted at byte {position}, {left} left")
+    return WireError(QuarantineReason.TRUNCATED, f"{wanted} bytes expected at byte {position}, {left} left")

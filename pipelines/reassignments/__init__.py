@@ -1,1 +1,1 @@
-"""Partitions that move between brokers: from polls and controllers' lines to `reassignments`."""
+"""Partition reassignments between brokers: from polls and controllers' log lines to the table `reassignments`."""

@@ -1,4 +1,4 @@
-"""Spark's shell around `rows.reassignment_rows`: bronze in, one column of rows per table out."""
+"""The Spark function around `rows.reassignment_rows`: bronze in, one column of rows per table out."""
 
 from __future__ import annotations
 
@@ -23,14 +23,16 @@ from schemas.tables import Table
 
 Since = Mapping[str, datetime]
 MARGIN = timedelta(milliseconds=2 * RULES_MS)
-"""Between what is rebuilt and what stays lies so much quiet that no statement of one bears on the other."""
+"""Time between the rows that are rebuilt and the rows that stay unchanged. It is long enough that a statement on one
+side does not affect the other side.
+"""
 
 TIMES = {ADMIN_OBSERVATIONS: "observed_at", COORDINATOR_EVENTS: "event_at"}
 OF_INTEREST = {
     ADMIN_OBSERVATIONS: f"kind IN ({', '.join(repr(str(kind)) for kind in KINDS)})",
     COORDINATOR_EVENTS: "topic IS NOT NULL",
 }
-"""Which rows bear on a reassignment, in SQL that Spark and DuckDB both read."""
+"""SQL conditions for the rows that affect a reassignment. Both Spark and DuckDB can run them."""
 
 OBSERVED = ("observed_at", "kind", "body")
 LOGGED = [
@@ -53,10 +55,12 @@ LOGGED = [
 
 
 def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
-    """Rebuild the clusters whose `admin_observations` and `coordinator_events` are given, each whole or `since` a cut.
+    """Rebuild the reassignments of the clusters in `admin_observations` and `coordinator_events`.
+
+    The rows of a cluster are all of its rows, or those that `since_cut` returns.
 
     Returns:
-        One column per table, a struct of that table's columns; each row holds one of them, the rest are NULL.
+        One struct column per table, with that table's columns. Each row fills one of them; the others are NULL.
     """
     seen, line = _struct("seen", OBSERVED, ADMIN_OBSERVATIONS), _struct("line", LOGGED, COORDINATOR_EVENTS)
     polled = observations.where(OF_INTEREST[ADMIN_OBSERVATIONS]).select("cluster", seen)
@@ -67,14 +71,19 @@ def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
 
 
 def touching(table: Table, rows: str) -> str:
-    """Cluster and `since_at` of those of the `rows` of a bronze table that may change a reassignment, in SQL that Spark
-    and DuckDB both read.
+    """Return SQL for the cluster and `since_at` of each row of a bronze table that may change a reassignment.
+
+    Both Spark and DuckDB can run it.
     """
     return f"SELECT cluster, {TIMES[table]} AS since_at FROM {rows} WHERE {OF_INTEREST[table]}"  # noqa: S608 - our own names
 
 
 def cut(since: datetime, spans: Iterable[tuple[datetime, datetime | None]]) -> datetime:
-    """The latest moment, well before `since`, at which none of the reassignments `spans` (start, end) was under way."""
+    """Return the latest time at least `MARGIN` before `since` that is not near any reassignment in `spans`.
+
+    `spans` are (start, end); an end of None means that the reassignment is in progress. Each span is extended by
+    `MARGIN` on both sides.
+    """
     at, left = since - MARGIN, list(spans)
     while straddling := [
         span for span in left if span[0] - MARGIN < at and (span[1] is None or span[1] + MARGIN >= at)
@@ -85,7 +94,7 @@ def cut(since: datetime, spans: Iterable[tuple[datetime, datetime | None]]) -> d
 
 
 def since_cut(rows: DataFrame, table: Table, cuts: Since) -> DataFrame:
-    """The rows of a bronze table from each cluster's cut on, and the last word on every partition before it."""
+    """Return the rows of a bronze table from each cluster's cut on, and the last row of every partition before it."""
     time, subject = TIMES[table], _topic() if table is ADMIN_OBSERVATIONS else _subject()
     after = reduce(or_, [(F.col("cluster") == name) & (F.col(time) >= at) for name, at in cuts.items()])
     before = rows.where(F.col("cluster").isin(*cuts) & ~after)
@@ -101,7 +110,10 @@ def _topic() -> list[Column]:
 
 
 def _subject() -> list[Column]:
-    """A leader's line does not name the replicas, so the last one that does is kept beside it."""
+    """Return the columns that identify a partition.
+
+    A leader's line does not name the replicas, so the last line that names them is kept as well.
+    """
     return [F.col("topic"), F.col("partition"), F.col("replicas").isNotNull()]
 
 

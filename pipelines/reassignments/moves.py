@@ -1,8 +1,8 @@
-"""From statements on one partition to its reassignments: when each began, what it wanted, how it ended.
+"""Statements on one partition to its reassignments: the start, the target and the outcome of each.
 
-Kafka's words (KIP-455): while it runs, a partition's replicas are the target followed by those to remove
-(`PartitionReassignmentReplicas`); the target is the replicas without `removing`, and what a cancellation goes back to
-is the replicas without `adding`.
+In Kafka's terms (KIP-455), the replicas of a partition during a reassignment are the target, followed by the replicas
+to remove (`PartitionReassignmentReplicas`). The target is the replicas without `removing`. A cancellation restores the
+replicas without `adding`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ from schemas.states import Evidence, ReassignmentState
 
 @dataclass(slots=True, kw_only=True)
 class Move:
-    """One reassignment; times in ms. `is_stated` and `is_end_stated`: a line of a log gives that very moment."""
+    """One reassignment, with times in milliseconds.
+
+    `is_stated` and `is_end_stated` mean that a log line gives the exact time of the start and of the end.
+    """
 
     started_at: int
     started_at_earliest: int | None
@@ -36,7 +39,7 @@ class Move:
 
     @property
     def base(self) -> set[int]:
-        """What a cancellation goes back to."""
+        """The replicas that a cancellation restores."""
         return set(self.replicas) - set(self.adding)
 
     @property
@@ -47,16 +50,19 @@ class Move:
         return Evidence.OBSERVED if stated else Evidence.BOUNDED
 
 
-def moves(said: Iterable[Statement]) -> list[Move]:
-    """The reassignments that the statements on one partition, in time order, tell of."""
+def moves(statements: Iterable[Statement]) -> list[Move]:
+    """Return the reassignments of one partition. The statements are in time order."""
     partition = _Partition()
-    for statement in said:
-        partition.hear(statement)
+    for statement in statements:
+        partition.add(statement)
     return partition.moves
 
 
 class _Partition:
-    """What is known so far. `settled`: replicas while no reassignment runs; `since`: when they last were seen so."""
+    """The known state of one partition.
+
+    `_settled`: the replicas while no reassignment is in progress. `_since`: when they were last observed.
+    """
 
     def __init__(self) -> None:
         self.moves: list[Move] = []
@@ -64,91 +70,91 @@ class _Partition:
         self._settled: Brokers | None = None
         self._since: int | None = None
         self._running: Move | None = None
-        self._untold: Move | None = None  # has ended, nobody has said yet with which replicas
+        self._unresolved: Move | None = None  # has ended, but its final replicas are not known yet
 
-    def hear(self, said: Statement) -> None:
-        if said.topic_id is not None:
-            if self._topic_id not in (None, said.topic_id):
-                self._recreated(said)
-            self._topic_id = said.topic_id
+    def add(self, statement: Statement) -> None:
+        if statement.topic_id is not None:
+            if self._topic_id not in (None, statement.topic_id):
+                self._recreated(statement)
+            self._topic_id = statement.topic_id
         running = self._running
-        adding = said.adding if said.adding is not None else running.adding if running else ()
-        removing = said.removing if said.removing is not None else running.removing if running else ()
+        adding = statement.adding if statement.adding is not None else running.adding if running else ()
+        removing = statement.removing if statement.removing is not None else running.removing if running else ()
         if adding or removing:
-            self._ongoing(said, adding, removing)
+            self._ongoing(statement, adding, removing)
         else:
-            self._at_rest(said)
+            self._at_rest(statement)
 
-    def _ongoing(self, said: Statement, adding: Brokers, removing: Brokers) -> None:
+    def _ongoing(self, statement: Statement, adding: Brokers, removing: Brokers) -> None:
         running = self._running
-        replicas = said.replicas or (running.replicas if running else None)
-        if replicas is None:  # a leader's line names neither the replicas nor the target
+        replicas = statement.replicas or (running.replicas if running else None)
+        if replicas is None:  # a leader's line contains neither the replicas nor the target
             return
-        target = None if said.is_hint else tuple(b for b in replicas if b not in removing)
-        if self._untold:
-            self._settle(self._untold, tuple(b for b in replicas if b not in adding), is_ordered=False)
+        target = None if statement.is_hint else tuple(b for b in replicas if b not in removing)
+        if self._unresolved:
+            self._settle(self._unresolved, tuple(b for b in replicas if b not in adding), is_ordered=False)
         if running and set(running.replicas) == set(replicas) and running.target in (target, None):
             running.adding, running.removing, running.target = adding, removing, target
-            running.is_hint = running.is_hint and said.is_hint
+            running.is_hint = running.is_hint and statement.is_hint
         else:
             if running:
-                self._end(running, said)
+                self._end(running, statement)
                 reached = set(replicas) - set(adding) == set(running.target or ()) != running.base
                 running.outcome = ReassignmentState.COMPLETED if reached else ReassignmentState.CANCELLED
                 self._settled = running.target if reached else running.original
-            running = self._begin(said, replicas, target, adding, removing)
-        running.last_at = said.at
-        running.sources.add(said.source)
+            running = self._begin(statement, replicas, target, adding, removing)
+        running.last_at = statement.at
+        running.sources.add(statement.source)
 
     def _begin(
-        self, said: Statement, replicas: Brokers, target: Brokers | None, adding: Brokers, removing: Brokers
+        self, statement: Statement, replicas: Brokers, target: Brokers | None, adding: Brokers, removing: Brokers
     ) -> Move:
         before = self._running.ended_at_earliest if self._running else self._since
-        original = self._settled or said.replicas_before
-        is_stated = said.source > StatementSource.POLL and (
-            said.source == StatementSource.CONTROLLER_LOG or self._settled is not None or self._running is not None
+        original = self._settled or statement.replicas_before
+        is_stated = statement.source > StatementSource.POLL and (
+            statement.source == StatementSource.CONTROLLER_LOG or self._settled is not None or self._running is not None
         )
         move = Move(
-            started_at=said.at,
-            started_at_earliest=said.at if is_stated else before,
+            started_at=statement.at,
+            started_at_earliest=statement.at if is_stated else before,
             is_stated=is_stated,
             original=original or tuple(b for b in replicas if b not in adding),
             target=target,
             replicas=replicas,
             adding=adding,
             removing=removing,
-            is_hint=said.is_hint,
+            is_hint=statement.is_hint,
         )
         self.moves.append(move)
         self._running = move
         return move
 
-    def _at_rest(self, said: Statement) -> None:
-        replicas = said.replicas
+    def _at_rest(self, statement: Statement) -> None:
+        replicas = statement.replicas
         if self._running:
             running = self._running
-            self._end(running, said)
-            self._running, self._untold = None, running
-            if replicas is None and said.source == StatementSource.CONTROLLER_LOG:
+            self._end(running, statement)
+            self._running, self._unresolved = None, running
+            if replicas is None and statement.source == StatementSource.CONTROLLER_LOG:
                 replicas = running.replicas
-        if self._untold and replicas is not None:
-            self._settle(self._untold, replicas)
+        if self._unresolved and replicas is not None:
+            self._settle(self._unresolved, replicas)
         elif replicas is not None:
             if self._settled is not None and self._settled != replicas:
-                self._at_once(said.at, self._since, replicas, said.source)
+                self._at_once(statement.at, self._since, replicas, statement.source)
             self._settled = replicas
-        self._since = said.at
+        self._since = statement.at
 
-    def _end(self, move: Move, said: Statement) -> None:
-        move.is_end_stated = said.source > StatementSource.POLL
-        move.ended_at = said.at
-        move.ended_at_earliest = said.at if move.is_end_stated else move.last_at
-        move.last_at = said.at
-        move.sources.add(said.source)
+    def _end(self, move: Move, statement: Statement) -> None:
+        move.is_end_stated = statement.source > StatementSource.POLL
+        move.ended_at = statement.at
+        move.ended_at_earliest = statement.at if move.is_end_stated else move.last_at
+        move.last_at = statement.at
+        move.sources.add(statement.source)
 
     def _settle(self, move: Move, replicas: Brokers, *, is_ordered: bool = True) -> None:
-        """Tell from the replicas it left how a move ended; others than its own are those of a further one."""
-        self._untold = None
+        """Set the outcome of a move from the replicas after it. Replicas of no known state belong to another move."""
+        self._unresolved = None
         known = set(replicas)
         if move.target is None:
             move.target = replicas
@@ -162,7 +168,10 @@ class _Partition:
         self._settled = replicas if is_ordered else move.original
 
     def _at_once(self, at: int, earliest: int | None, replicas: Brokers, source: StatementSource) -> None:
-        """A change that was over when it was seen: an order, fewer replicas, or quicker than the polls."""
+        """Add a change that was complete when it was observed.
+
+        Examples are a new order, fewer replicas, or a reassignment that finished between two polls.
+        """
         before = self._settled or ()
         is_stated = source > StatementSource.POLL
         self.moves.append(
@@ -184,9 +193,9 @@ class _Partition:
             )
         )
 
-    def _recreated(self, said: Statement) -> None:
-        """Another topic of the same name: nothing that was known holds."""
+    def _recreated(self, statement: Statement) -> None:
+        """Discard the known state, because another topic with the same name exists now."""
         if self._running:
-            self._end(self._running, said)
+            self._end(self._running, statement)
             self._running.outcome = ReassignmentState.CANCELLED
-        self._running = self._untold = self._settled = self._since = None
+        self._running = self._unresolved = self._settled = self._since = None

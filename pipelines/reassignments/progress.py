@@ -1,6 +1,7 @@
-"""How far a reassignment is: bytes from the sizes of log directories, steps from leader and in-sync replicas.
+"""Progress of a reassignment: bytes from the sizes of log directories, steps from leader and in-sync replicas.
 
-`offset_lag` is no measure: a follower's high watermark never exceeds its own log end (`UnifiedLog`).
+`offset_lag` does not measure progress, because a follower's high watermark never exceeds its own log end
+(`UnifiedLog`).
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from schemas.states import ReassignmentPhase, ReassignmentState
 
 SPEED_WINDOW_MS = 30_000
 STALLED_AFTER_MS = 60_000
-"""A throttle lets bytes through in bursts; a minute without any is none of them."""
+"""A reassignment without a new byte for this long is stalled. A throttle transfers bytes in bursts, but a minute is
+longer than the pause between bursts.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """One answer on log directories: the size of the partition's log by broker, among those that answered."""
+    """The size of the partition's log by broker, from one response on log directories; `answered` are its brokers."""
 
     at: int
     answered: frozenset[int]
@@ -30,7 +33,7 @@ class Sizes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """Progress at `at` (ms); bytes are None where a size is not known."""
+    """Progress at `at` (ms). Byte counts are None if a size is not known."""
 
     at: int
     done: int | None
@@ -47,7 +50,7 @@ class Sample:
 def samples(
     move: Move, adding: Brokers, lists: Sequence[int], sizes: Sequence[Sizes], standing: Standings
 ) -> list[Sample]:
-    """One sample for each answer while it ran: of sizes, else of the list alone."""
+    """Return one sample for each response during the reassignment: with sizes, or without if only the list is known."""
     end = move.ended_at
     spans = [at for at in lists if move.started_at <= at and (end is None or at < end)]
     times = {s.at: s for s in sizes if move.started_at <= s.at and (end is None or s.at < end)}
@@ -63,10 +66,10 @@ def samples(
 
 
 def _bytes(sizes: Sizes | None, adding: Brokers, leader: int | None) -> tuple[int | None, int | None]:
-    """Bytes on the replicas being added, and how many there will be.
+    """Return the bytes on the replicas that are being added, and the bytes that they will have in total.
 
-    A broker that answered and names no replica has none yet. Where the leader is not known, the longest log of a
-    replica in place stands for it: in-sync replicas hold the same.
+    A broker that responded without a replica has no bytes yet. If the leader is not known, the size of the longest log
+    of an existing replica is used, because in-sync replicas have the same content.
     """
     if sizes is None:
         return None, None
@@ -79,13 +82,13 @@ def _bytes(sizes: Sizes | None, adding: Brokers, leader: int | None) -> tuple[in
 
 
 class Standings:
-    """Leader and in-sync replicas at any moment, from what was said of either so far."""
+    """Leader and in-sync replicas over time. Each entry combines the last known leader and the last known ISR."""
 
-    def __init__(self, said: Sequence[ReplicaState]) -> None:
+    def __init__(self, states: Sequence[ReplicaState]) -> None:
         self._known: list[ReplicaState] = []
         leader: int | None = None
         isr: Brokers | None = None
-        for each in said:
+        for each in states:
             leader = each.leader if each.leader is not None else leader
             isr = each.isr if each.isr is not None else isr
             self._known.append(ReplicaState(at=each.at, leader=leader, isr=isr))
@@ -96,13 +99,13 @@ class Standings:
         return self._known[index - 1] if index else None
 
     def between(self, start: int, end: int | None) -> list[ReplicaState]:
-        """What was in force at `start` and each change after it, before `end`."""
+        """Return the state at `start` and each later change before `end`."""
         first = max(bisect_right(self._times, start) - 1, 0)
         return [each for each in self._known[first:] if end is None or each.at < end]
 
 
 def phase(move: Move, adding: Brokers, standing: Standings) -> ReassignmentPhase:
-    """The furthest step that was seen of a move; a completed one took them all."""
+    """Return the furthest step that was observed. A completed reassignment passed all steps."""
     if move.outcome == ReassignmentState.COMPLETED:
         return ReassignmentPhase.COMPLETED
     seen = [_step(move, adding, each) for each in standing.between(move.started_at, move.ended_at)]
@@ -119,7 +122,7 @@ def _step(move: Move, adding: Brokers, now: ReplicaState) -> ReassignmentPhase:
 
 
 def speed(taken: Sequence[Sample], window_ms: int | None) -> float | None:
-    """Bytes per second over the last `window_ms` of the samples, or over all of them."""
+    """Return bytes per second over the last `window_ms` milliseconds of the samples, or over all samples if None."""
     known = [s for s in taken if s.done is not None]
     if window_ms is not None and known:
         known = [s for s in known if s.at >= known[-1].at - window_ms]
@@ -129,7 +132,10 @@ def speed(taken: Sequence[Sample], window_ms: int | None) -> float | None:
 
 
 def stalled_since(taken: Sequence[Sample]) -> int | None:
-    """Since when no byte has come, if that is long enough and bytes are missing; None where sizes are not known."""
+    """Return the time since which no byte was added, in milliseconds.
+
+    Return None if that is less than `STALLED_AFTER_MS`, if no byte is missing, or if sizes are not known.
+    """
     known = [s for s in taken if s.done is not None and s.total is not None]
     if not known or known[-1].done == known[-1].total:
         return None

@@ -1,4 +1,4 @@
-"""From what polls and logs say of one cluster to the rows of `reassignments` and `reassignment_samples`."""
+"""Rows of `reassignments` and `reassignment_samples` of one cluster, from polls and log lines."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Row = dict[str, Any]
 Key = tuple[str, int]
 
 KINDS = ("reassignments", "topic", "log_dirs")
-"""Kinds of `admin_observations` that tell of reassignments. A failed call tells nothing: bounds widen by themselves."""
+"""Kinds of `admin_observations` that describe reassignments. A failed call is ignored, so the time bounds get wider."""
 
 
 def reassignment_rows(cluster: str, observations: Iterable[Row], events: Iterable[Row]) -> ReassignmentRows:
-    """Return the rows of both tables; the same input in any order, any number of times, gives the same rows.
+    """Return the rows of both tables. The result does not depend on the order or repetition of the input.
 
     Args:
-        cluster: its name.
+        cluster: name of the cluster.
         observations: rows of `admin_observations` with `observed_at` in ms and `body` decoded.
         events: rows of `coordinator_events` with `event_at` in ms; lines without a partition are ignored.
     """
@@ -54,7 +54,7 @@ def reassignment_rows(cluster: str, observations: Iterable[Row], events: Iterabl
 
 @dataclass(slots=True, kw_only=True)
 class _Seen:
-    """The polls of a cluster in time order; each answer counted once, however often it was delivered."""
+    """The polls of a cluster in time order. A response that was delivered more than once counts once."""
 
     lists: list[tuple[int, dict[Key, Row]]] = field(default_factory=list)
     topics: dict[str, list[tuple[int, str | None, dict[int, Row]]]] = field(default_factory=dict)
@@ -77,15 +77,15 @@ class _Seen:
                     sizes[at] = frozenset(body["brokers"]), _sizes(body["replicas"])
         return cls(
             lists=sorted(lists.items(), key=lambda each: each[0]),
-            topics={topic: [(at, *told) for at, told in sorted(said.items())] for topic, said in topics.items()},
-            sizes=[(at, *told) for at, told in sorted(sizes.items(), key=lambda each: each[0])],
+            topics={topic: [(at, *seen) for at, seen in sorted(polls.items())] for topic, polls in topics.items()},
+            sizes=[(at, *seen) for at, seen in sorted(sizes.items(), key=lambda each: each[0])],
         )
 
     def moving(self) -> set[Key]:
-        """Partitions that were listed, or described with other replicas than before."""
+        """Return partitions that were listed, or whose replicas differ between two descriptions."""
         found = {key for _, listed in self.lists for key in listed}
-        for topic, said in self.topics.items():
-            for (_, _, before), (_, _, after) in pairwise(said):
+        for topic, described in self.topics.items():
+            for (_, _, before), (_, _, after) in pairwise(described):
                 found |= {
                     (topic, number)
                     for number in before.keys() & after.keys()
@@ -106,7 +106,10 @@ class _Seen:
 
 
 def _sizes(replicas: Iterable[Row]) -> dict[Key, dict[int, int]]:
-    """Of future replicas, which move between directories of one broker, nothing."""
+    """Return log sizes by partition and broker.
+
+    Future replicas are ignored, because they move between directories of one broker.
+    """
     out: dict[Key, dict[int, int]] = defaultdict(dict)
     for each in replicas:
         if not each.get("future"):
@@ -115,12 +118,12 @@ def _sizes(replicas: Iterable[Row]) -> dict[Key, dict[int, int]]:
 
 
 def _moving(lines: dict[Key, list[Row]]) -> set[Key]:
-    """Partitions with a line that states a reassignment, or lines that state different replicas."""
+    """Return partitions with a line that contains a reassignment, or with lines that contain different replicas."""
     return {
         key
-        for key, said in lines.items()
-        if any(e["adding"] or e["removing"] for e in said)
-        or len({tuple(e["replicas"]) for e in said if e["replicas"] is not None}) > 1
+        for key, of_partition in lines.items()
+        if any(e["adding"] or e["removing"] for e in of_partition)
+        or len({tuple(e["replicas"]) for e in of_partition if e["replicas"] is not None}) > 1
     }
 
 
@@ -175,7 +178,7 @@ def _row(
 
 
 class _Progress(NamedTuple):
-    """Sizes in bytes, `share` of 1, `pace` in bytes a second, times in milliseconds; None where unknown."""
+    """Sizes in bytes, `share` from 0 to 1, `pace` in bytes per second, times in milliseconds. None means unknown."""
 
     state: ReassignmentState | None
     total: int | None
@@ -191,7 +194,10 @@ def _at_once(move: Move) -> bool:
 
 
 def _difference(move: Move) -> tuple[Brokers, Brokers]:
-    """Against where it began: a reassignment that replaces another finds some of its own replicas there already."""
+    """Return the added and the removed replicas, relative to the original replicas.
+
+    If a reassignment replaces another one, some of its target replicas may exist at its start.
+    """
     if move.original is None or move.target is None:
         return move.adding, move.removing
     return (
@@ -201,7 +207,7 @@ def _difference(move: Move) -> tuple[Brokers, Brokers]:
 
 
 def _last(standing: Standings, move: Move, following: Move | None) -> Any:
-    """The last that is known while it runs; of one that ended, the first after its end."""
+    """Return the last known state of a move in progress, or the first state after the end of a completed one."""
     if move.ended_at is None:
         known = standing.between(move.started_at, None)
         return known[-1] if known else None

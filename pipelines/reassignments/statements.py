@@ -1,7 +1,7 @@
-"""What each source says of one partition's replicas, made comparable: statements, in time order, contradictions out.
+"""Statements on one partition's replicas from all sources, in a common form, in time order and without contradictions.
 
-A line of the controller states a change and its moment. A broker's state-change line states the same a little later.
-A poll states what was so at some moment before its answer arrived, and may be answered from a state already past.
+A controller's line describes a change at its exact time. A broker's state-change line describes the same change a
+little later. A poll describes a state before its response arrived, and the response may be out of date.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from schemas.controller_log import ControllerEventKind
 Brokers = tuple[int, ...]
 
 RULES_MS = 2_000
-"""So near to a line of the log, a lesser source that contradicts or repeats it is not heard: clocks and answers lag."""
+"""Within this many milliseconds of a log line, a lower source that contradicts or repeats the line is ignored, because
+clocks and responses lag.
+"""
 
 
 class StatementSource(IntEnum):
-    """The higher one knows better."""
+    """The source of a statement. A higher value takes precedence."""
 
     POLL = 0
     BROKER_LOG = 1
@@ -30,9 +32,9 @@ class StatementSource(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """The assignment at `at` (ms). None: not said; in a controller's line: as before.
+    """The replicas of a partition at `at` (ms). None means unknown; in a controller's line it means unchanged.
 
-    `is_hint`: nobody listed reassignments, but the partition has replicas it had not, and they are not in sync.
+    `is_hint`: no list of reassignments exists, but the partition has new replicas that are not in sync.
     """
 
     at: int
@@ -48,7 +50,7 @@ class Statement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaState:
-    """Leader and in-sync replicas at `at` (ms); None: not said."""
+    """Leader and in-sync replicas at `at` (ms). None means unknown."""
 
     at: int
     leader: int | None
@@ -57,8 +59,10 @@ class ReplicaState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolledPartition:
-    """What polls saw of one partition. `lists`: every answered list of reassignments as (time, its entry or None);
-    `topics`: (time, topic id, its entry in the topic's description).
+    """The polls of one partition.
+
+    `lists`: for every list of reassignments, (time, the partition's entry or None). `topics`: (time, topic id, the
+    partition's entry in the topic's description).
     """
 
     lists: Sequence[tuple[int, dict[str, Any] | None]]
@@ -66,18 +70,18 @@ class PolledPartition:
 
 
 def statements(polled: PolledPartition, events: Iterable[dict[str, Any]]) -> list[Statement]:
-    """All that bears on the assignment, in time order, each source silent where a better one has just spoken."""
+    """Return all statements on the replicas in time order, without those that a higher source overrules."""
     logged = _logged(events)
-    said = [*logged, *_listed(polled.lists), *_described(polled)]
-    spoken = {source: sorted((s for s in logged if s.source == source), key=_time) for source in StatementSource}
+    found = [*logged, *_listed(polled.lists), *_described(polled)]
+    by_source = {source: sorted((s for s in logged if s.source == source), key=_time) for source in StatementSource}
     kept = [
-        s for s in said if not any(_overruled(s, spoken[better]) for better in StatementSource if better > s.source)
+        s for s in found if not any(_overruled(s, by_source[better]) for better in StatementSource if better > s.source)
     ]
     return sorted(kept, key=lambda s: (s.at, -s.source, not (s.adding or s.removing), s.replicas or ()))
 
 
 def standings(polled: PolledPartition, events: Iterable[dict[str, Any]]) -> list[ReplicaState]:
-    """All that tells of leader and in-sync replicas, in time order; of one moment, what polls say comes last."""
+    """Return all states of leader and in-sync replicas in time order. At equal times, polls come last."""
     logged = [
         ReplicaState(at=e["event_at"], leader=_leader(e), isr=_brokers(e["isr"]))
         for e in sorted(events, key=lambda e: (e["event_at"], e["partition_epoch"] or 0, repr(e["isr"])))
@@ -90,51 +94,61 @@ def standings(polled: PolledPartition, events: Iterable[dict[str, Any]]) -> list
     return sorted([*logged, *described], key=lambda s: s.at)
 
 
-def _overruled(said: Statement, better: Sequence[Statement]) -> bool:
-    """Right after a line the answer may be from before it; right before one, the same change by another clock. Where
-    both state an epoch, that tells.
+def _overruled(statement: Statement, better: Sequence[Statement]) -> bool:
+    """Return whether a statement of a higher source is near and takes precedence.
+
+    Shortly after a line, a poll may describe the state before it. Shortly before a line, the same change may have
+    another clock's time. If both statements have an epoch, the epochs decide instead.
     """
     first, last = (
-        bisect_left(better, said.at - RULES_MS, key=_time),
-        bisect_right(better, said.at + RULES_MS, key=_time),
+        bisect_left(better, statement.at - RULES_MS, key=_time),
+        bisect_right(better, statement.at + RULES_MS, key=_time),
     )
-    near = [line for line in better[first:last] if None in (said.epoch, line.epoch)]
-    return any(line.at <= said.at or _is_same(said, line) for line in near)
+    near = [line for line in better[first:last] if None in (statement.epoch, line.epoch)]
+    return any(line.at <= statement.at or _is_same(statement, line) for line in near)
 
 
-def _is_same(said: Statement, line: Statement) -> bool:
-    if bool(said.adding or said.removing) != bool(line.adding or line.removing):
+def _is_same(statement: Statement, line: Statement) -> bool:
+    if bool(statement.adding or statement.removing) != bool(line.adding or line.removing):
         return False
-    return None in (said.replicas, line.replicas) or said.replicas == line.replicas
+    return None in (statement.replicas, line.replicas) or statement.replicas == line.replicas
 
 
-def _time(said: Statement) -> int:
-    return said.at
+def _time(statement: Statement) -> int:
+    return statement.at
 
 
 def _logged(events: Iterable[dict[str, Any]]) -> list[Statement]:
-    """One statement an epoch, at the time of its first line; a line that tells an older epoch is late, or replayed."""
+    """Return one statement per epoch, at the time of its first line.
+
+    A line with an older epoch is late and is ignored.
+    """
     by_epoch: dict[tuple[str | None, Any], Statement] = {}
     for event in sorted(events, key=lambda e: (e["event_at"], -_source(e), e["source_id"], e["line_no"])):
         if event["event_kind"] == ControllerEventKind.REASSIGNMENT_CAUGHT_UP:
             continue
-        said = _line(event)
-        mark = (said.topic_id, said.epoch if said.epoch is not None else (said.at, said.replicas, said.adding))
+        statement = _line(event)
+        mark = (
+            statement.topic_id,
+            statement.epoch if statement.epoch is not None else (statement.at, statement.replicas, statement.adding),
+        )
         known = by_epoch.get(mark)
-        by_epoch[mark] = said if known is None else _merged(known, said)
+        by_epoch[mark] = statement if known is None else _merged(known, statement)
     out: list[Statement] = []
     newest: dict[str | None, int] = {}
-    for said in sorted(by_epoch.values(), key=lambda s: s.at):
-        if said.epoch is not None:
-            if said.epoch < newest.get(said.topic_id, -1):
+    for statement in sorted(by_epoch.values(), key=lambda s: s.at):
+        if statement.epoch is not None:
+            if statement.epoch < newest.get(statement.topic_id, -1):
                 continue
-            newest[said.topic_id] = said.epoch
-        out.append(said)
+            newest[statement.topic_id] = statement.epoch
+        out.append(statement)
     return out
 
 
 def _merged(first: Statement, other: Statement) -> Statement:
-    """Two lines of one epoch: the time of the first, the word of the better, and what either leaves out."""
+    """Combine two lines of one epoch: the earlier time, the values of the higher source, and the other's for missing
+    ones.
+    """
     better, lesser = (other, first) if other.source > first.source else (first, other)
     names = ("replicas", "replicas_before", "adding", "removing")
     stated = {name: value for name in names if (value := getattr(better, name)) is not None}
@@ -161,7 +175,7 @@ def _source(event: dict[str, Any]) -> StatementSource:
 
 
 def _leader(event: dict[str, Any]) -> int | None:
-    """`Leader T-P starts at …` is printed by the leader itself, and by nobody else."""
+    """Return the leader in a line. `Leader T-P starts at …` is printed only by the leader itself."""
     if event["leader"] is None and event["event_kind"] == ControllerEventKind.REPLICA_STATE:
         return int(event["broker_id"]) if event["replicas"] is None else None
     return None if event["leader"] is None else int(event["leader"])
@@ -183,11 +197,13 @@ def _listed(lists: Iterable[tuple[int, dict[str, Any] | None]]) -> list[Statemen
 
 
 def _described(polled: PolledPartition) -> list[Statement]:
-    """Descriptions say neither adding nor removing: between two lists without the partition, its replicas are settled.
+    """Return the statements of topic descriptions, which contain neither adding nor removing replicas.
 
-    Beside a list with it they are settled only if they are not the full set that is being reassigned, and right after
-    one not while they still are, if a later one tells: the controller knows of the end before other brokers do. Without
-    any list, replicas that are new and not in sync are a hint.
+    - Between two lists without the partition, its replicas are settled.
+    - Next to a list with the partition, they are settled only if they differ from the full set of the reassignment.
+    - Right after a list with the partition, the full set of the ended reassignment is ignored if a later description
+      exists, because the controller learns of the end before other brokers.
+    - Without any list, new replicas that are not in sync are a hint.
     """
     times = [at for at, _ in polled.lists]
     out: list[Statement] = []
@@ -198,26 +214,26 @@ def _described(polled: PolledPartition) -> list[Statement]:
         following = bisect_left(times, at)
         if at < last and set(replicas) in _just_ended(polled.lists[:following], at):
             continue
-        said = Statement(
+        statement = Statement(
             at=at, source=StatementSource.POLL, replicas=replicas, adding=(), removing=(), topic_id=topic_id
         )
-        beside = [polled.lists[index][1] for index in (following - 1, following) if 0 <= index < len(times)]
-        if any(entry is not None and set(entry["replicas"]) == set(replicas) for entry in beside):
+        adjacent = [polled.lists[index][1] for index in (following - 1, following) if 0 <= index < len(times)]
+        if any(entry is not None and set(entry["replicas"]) == set(replicas) for entry in adjacent):
             continue
-        if all(entry is not None for entry in beside) and beside:
+        if all(entry is not None for entry in adjacent) and adjacent:
             continue  # one reassignment replaced another
         fresh = tuple(sorted(set(replicas) - set(settled or replicas)))
-        if not beside and fresh and not set(fresh) <= set(entry.get("isr") or ()):
-            said = replace(said, adding=fresh, is_hint=True)
+        if not adjacent and fresh and not set(fresh) <= set(entry.get("isr") or ()):
+            statement = replace(statement, adding=fresh, is_hint=True)
         else:
             settled = replicas
-        out.append(said)
+        out.append(statement)
     return out
 
 
 def _just_ended(lists: Sequence[tuple[int, dict[str, Any] | None]], at: int) -> list[set[int]]:
-    """Full sets of what the lists still had when they were last told, up to `RULES_MS` before `at`."""
-    first = bisect_left(lists, at - RULES_MS, key=lambda told: told[0])
+    """Return the full replica sets in the lists of the last `RULES_MS` before `at`, and in the list before these."""
+    first = bisect_left(lists, at - RULES_MS, key=lambda polled: polled[0])
     return [set(entry["replicas"]) for _, entry in lists[max(0, first - 1) :] if entry is not None]
 
 

@@ -1,4 +1,4 @@
-"""Which groups new rows of bronze are about, in SQL that Spark and DuckDB both read."""
+"""The groups that new bronze rows belong to, in SQL that both Spark and DuckDB can run."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COORDINATOR_R
 from schemas.tables import RESOURCES, Table
 
 TOPIC_KIND = "topic"
-"""Observations that name a topic."""
+"""The kind of observations that name a topic."""
 
 START = "TIMESTAMP '1970-01-01 00:00:00'"
-"""A row without a time may belong anywhere: its group is rebuilt from the start."""
+"""The time of a row without a timestamp. Such a row may belong anywhere, so its group is rebuilt from the start."""
 
 
 TOUCHED = pa.schema(
@@ -32,12 +32,12 @@ TOUCHED = pa.schema(
         ("has_modern", TYPES["BOOLEAN"]),
     ]
 )
-"""What `by_group` gives."""
+"""The columns that `by_group` returns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """What the two call differently."""
+    """The expressions that differ between Spark and DuckDB."""
 
     resource: str
     no_resource: str
@@ -60,10 +60,12 @@ DUCKDB = Dialect(
 
 
 def touching(table: Table, rows: str, dialect: Dialect) -> str:
-    """A row for each of the `rows` of a bronze table: cluster, group_id, since_at, is_commit, last_commit_at,
-    committed, topic_id, polled_topic, has_classic and has_modern (`by_group`).
+    """Return SQL with one row for each row of a bronze table.
+
+    Its columns are cluster, group_id, since_at, is_commit, last_commit_at, committed, topic_id, polled_topic,
+    has_classic and has_modern; `by_group` describes them.
     """
-    told = {
+    columns = {
         "group_id": "group_id",
         "since_at": START,
         "is_commit": "false",
@@ -77,29 +79,35 @@ def touching(table: Table, rows: str, dialect: Dialect) -> str:
     chosen = "group_id IS NOT NULL"
     match table.name:
         case ADMIN_OBSERVATIONS.name:
-            told |= {
+            columns |= {
                 "group_id": "CAST(NULL AS STRING)",
                 "topic_id": dialect.topic_id,
                 "polled_topic": dialect.topic,
             }
             chosen = f"kind = '{TOPIC_KIND}' AND coalesce({dialect.topic_id}, {dialect.topic}) IS NOT NULL"
         case COORDINATOR_RECORDS.name:
-            told["since_at"] = f"coalesce(record_at, {START})"
-            told |= {"has_classic": "record_kind = 'GroupMetadata'", "has_modern": "record_kind <> 'GroupMetadata'"}
+            columns["since_at"] = f"coalesce(record_at, {START})"
+            columns |= {"has_classic": "record_kind = 'GroupMetadata'", "has_modern": "record_kind <> 'GroupMetadata'"}
         case COORDINATOR_EVENTS.name:
-            told["since_at"] = f"coalesce(event_at, {START})"
+            columns["since_at"] = f"coalesce(event_at, {START})"
         case OFFSET_COMMITS.name:
-            told["since_at"] = f"coalesce(first_commit_at, {START})"
-            told |= {"is_commit": "NOT is_tombstone", "last_commit_at": "last_commit_at", "committed": dialect.resource}
-    columns = ", ".join(f"{value} AS {name}" for name, value in told.items())
-    return f"SELECT cluster, {columns} FROM {rows} WHERE {chosen}"  # noqa: S608 - our own names
+            columns["since_at"] = f"coalesce(first_commit_at, {START})"
+            columns |= {
+                "is_commit": "NOT is_tombstone",
+                "last_commit_at": "last_commit_at",
+                "committed": dialect.resource,
+            }
+    selected = ", ".join(f"{value} AS {name}" for name, value in columns.items())
+    return f"SELECT cluster, {selected} FROM {rows} WHERE {chosen}"  # noqa: S608 - the names are constants
 
 
 def by_group(rows: str) -> str:
-    """What `touching` gives, as a row for each group: cluster, group_id, `since_at` (time of the earliest new row), the
-    resources `committed` and, where all new rows are commits, `last_commit_at`; whether it has records of the classic
-    protocol, `has_classic`, and of others, `has_modern`. A row of no group has in `topics` the topics that polls named,
-    and in `topic_ids` their ids. Where there are none, `committed`, `topic_ids` and `topics` are NULL.
+    """Return SQL that combines the rows of `touching` to one row per group.
+
+    Columns: cluster, group_id, `since_at` (time of the earliest new row), `committed` (resources) and `last_commit_at`
+    (NULL unless all new rows are commits). `has_classic` and `has_modern` tell whether records of the classic protocol
+    and of other protocols are among the new rows. The row with group_id NULL lists the topics in polls as `topics` and
+    their ids as `topic_ids`. Lists without entries are NULL.
     """
     return f"""
     SELECT cluster, group_id, min(since_at) AS since_at,
@@ -109,19 +117,19 @@ def by_group(rows: str) -> str:
         array_agg(DISTINCT polled_topic) FILTER (WHERE polled_topic IS NOT NULL) AS topics,
         bool_or(has_classic) AS has_classic, bool_or(has_modern) AS has_modern
     FROM {rows} GROUP BY cluster, group_id
-    """  # noqa: S608 - our own names
+    """  # noqa: S608 - the names are constants
 
 
 def touched_sql(tables: Collection[Table], dialect: Dialect) -> str:
-    """The groups that new rows are about (`by_group`), of views that go by the tables' names."""
-    return by_group(f"({' UNION ALL '.join(touching(table, table.name, dialect) for table in tables)}) told")
+    """Return SQL for the groups of new rows (`by_group`). The new rows are in views with the tables' names."""
+    return by_group(f"({' UNION ALL '.join(touching(table, table.name, dialect) for table in tables)}) new_rows")
 
 
 def touching_frame(table: Table, rows: DataFrame) -> DataFrame:
-    """`touching` by Spark, of a stream too."""
+    """Return `touching` as a Spark frame. It also works for a stream."""
     return rows.sparkSession.sql(touching(table, "{rows}", SPARK), rows=rows)
 
 
 def by_group_frame(rows: DataFrame) -> DataFrame:
-    """`by_group` by Spark."""
+    """Return `by_group` as a Spark frame."""
     return rows.sparkSession.sql(by_group("{rows}"), rows=rows)

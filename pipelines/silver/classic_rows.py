@@ -1,4 +1,4 @@
-"""The rows of one phase under the classic protocol."""
+"""The rows of one phase in which the group used the classic protocol."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ from schemas.states import Evidence, GroupEventKind, RebalanceMode, Trigger
 
 
 def add_classic(timeline: Timeline, phase: Phase) -> None:
-    """Adds the phase's rows; the record that repeats a converted epoch's number is where they go on from."""
+    """Add the phase's rows to the timeline.
+
+    After a conversion, the first record repeats the epoch's number, and the history resumes from it.
+    """
     converted = _converted(timeline, phase)
     base = converted or (None if timeline.has_begun else timeline.base)
     records = phase.records[:-1] if phase.is_handed_on else phase.records
     starts_anew = timeline.is_alive and base is None
     found = lives(records, base, timeline.incarnation + starts_anew)
     lines = LogIndex(phase.history.events)
-    stories = [lines.story(g) for g in found.generations]
-    contexts = generation_contexts(found.generations, stories, timeline.history.commits, timeline.workers)
+    logs = [lines.log_of(g) for g in found.generations]
+    contexts = generation_contexts(found.generations, logs, timeline.history.commits, timeline.workers)
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
     stalls(contexts, timeline.ownership)
@@ -54,7 +57,10 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
 
 
 def _converted(timeline: Timeline, phase: Phase) -> ResumeState | None:
-    """Where the group's members and number went over with it: an empty group's do not."""
+    """Return the state from which the history resumes after a conversion to the classic protocol.
+
+    Return None without a conversion. Return None for an empty group too, because its number is not kept.
+    """
     first = next((r for r in phase.records if r.value is not None), None)
     if not phase.is_taken_over or first is None or first.value is None or first.value["generation"] == 0:
         return None
@@ -75,18 +81,21 @@ def _lifecycle(phase: Phase, found: Lives, lines: LogIndex) -> Iterator[GroupEve
 
 
 def _of_generation(timeline: Timeline, phase: Phase, context: GenerationContext, following: Generation | None) -> None:
-    g, story, done = context.generation, context.story, context.done
+    g, log, done = context.generation, context.log, context.done
     until = following.joined_at if following and following.incarnation == g.incarnation else None
     if following is None and phase.is_handed_on:
         until = phase.records[-1].at
     out = timeline.out
-    out["generations"].append(generation_row(g, story, cause(g, story, done), done, moved(g, timeline.last_owner)))
-    out["generation_members"] += member_rows(g, story, done, until)
-    out["group_events"] += of_generation(g, story, done)
+    out["generations"].append(generation_row(g, log, cause(g, log, done), done, moved(g, timeline.last_owner)))
+    out["generation_members"] += member_rows(g, log, done, until)
+    out["group_events"] += of_generation(g, log, done)
 
 
 def _after_conversion(row: GenerationOfGroup, before: frozenset[str], g: Generation) -> None:
-    """The last member of the other protocol left, which is why the group was converted and rebalanced."""
+    """Set the trigger of the first generation after a conversion.
+
+    The group was converted and rebalanced because the last member with the other protocol left.
+    """
     row["joined_member_ids"] = sorted(g.members.keys() - before)
     row["left_member_ids"] = sorted(before - g.members.keys())
     if row["trigger_evidence"] != Evidence.OBSERVED:

@@ -1,6 +1,6 @@
-"""What becomes of clients' addresses on their way into silver, and so into all that is made of it.
+"""Privacy of client addresses in silver and in all tables that are computed from it.
 
-Kafka stores `InetAddress.toString()`: `name/literal`, the name mostly empty. Bronze keeps what was read.
+Kafka stores `InetAddress.toString()`, which is `name/literal` with a mostly empty name. Bronze keeps the original.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 from pipelines.silver.history import History
 
 FIELDS = frozenset({"clientHost", "host"})
-"""Fields of decoded records that hold an address: a member's, and those of registries and Streams instances."""
+"""Fields of decoded records that contain an address: of members, schema registries and Streams instances."""
 PREFIX = {4: 24, 6: 48}
-TOKEN = "hmac:"  # noqa: S105 - the beginning of what a host becomes
-"""No host begins so: names have no colon, and an IPv6 address no such letters."""
+TOKEN = "hmac:"  # noqa: S105 - a prefix, not a secret
+"""The prefix of a hashed host. Names contain no colon, and IPv6 addresses do not contain these letters."""
 DIGITS = 12
-"""48 bits: among 100,000 hosts two share a token once in 50,000 times."""
+"""Count of hexadecimal digits (48 bits). For 100,000 hosts, two share a token with a probability of 1 in 50,000."""
 
 
 class HostPolicy(StrEnum):
-    """`keep` as it is; `truncate` to its network or domain; `hash` to a token that needs the key to be made."""
+    """The policies: `keep` the host, `truncate` it to its network or domain, or `hash` it with a key to a token."""
 
     KEEP = "keep"
     TRUNCATE = "truncate"
@@ -32,13 +32,13 @@ class HostPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientHosts:
-    """The policy, and for `hash` the key."""
+    """The policy and, for `hash`, the key."""
 
     policy: HostPolicy = HostPolicy.KEEP
     key: bytes = field(default=b"", repr=False)
 
     def hide(self, history: History) -> History:
-        """The same history, every address in its records as the policy wants it."""
+        """Return the history with the policy applied to every address in its records."""
         if self.policy == HostPolicy.KEEP:
             return history
         return replace(
@@ -46,10 +46,11 @@ class ClientHosts:
         )
 
     def of(self, host: str) -> str:
-        """What stands for a host; one host is told alike however it is written, and nothing stays nothing.
+        """Return the replacement for a host. It is the same however the host is written; an empty host stays empty.
 
-        Truncated, `/10.1.2.3` is `10.1.2.0/24`, `/2001:db8:1:2::3` is `2001:db8:1::/48`, `a.eu.example.com` is
-        `*.eu.example.com`, and a name without a domain `*`. What was truncated or hashed before stays what it is.
+        Truncated, `/10.1.2.3` becomes `10.1.2.0/24`, `/2001:db8:1:2::3` becomes `2001:db8:1::/48`, `a.eu.example.com`
+        becomes `*.eu.example.com`, and a name without a domain becomes `*`. A host that was truncated or hashed before
+        stays unchanged.
         """
         name = _plain(host)
         if self.policy == HostPolicy.KEEP or not name or _is_hidden(name):
@@ -74,7 +75,7 @@ class ClientHosts:
 
 
 def _plain(host: str) -> str:
-    """The address alone, else the name in small letters."""
+    """Return the address, or the name in lower case if there is no address."""
     if _is_hidden(host):
         return host
     name, _, literal = host.rpartition("/")
@@ -83,7 +84,7 @@ def _plain(host: str) -> str:
 
 
 def _address(text: str) -> IPv4Address | IPv6Address | None:
-    """Java writes a zone behind an IPv6 address; an IPv4 address may come as one of IPv6."""
+    """Return the parsed address or None. Java appends a zone to an IPv6 address; an IPv4 address may be IPv6-mapped."""
     try:
         found = ip_address(text.partition("%")[0])
     except ValueError:

@@ -1,7 +1,7 @@
-"""A Kafka Connect worker's part in a generation, from its two blobs (KIP-415; `IncrementalCooperativeAssignor`).
+"""A Kafka Connect worker's data in a generation, from its two blobs (KIP-415; `IncrementalCooperativeAssignor`).
 
-Protocol versions 1 and 2 hand out increments: what a worker runs after a generation is what it said it ran, without
-what was revoked, with what was assigned. Version 0 (`default`, eager) hands out everything.
+Protocol versions 1 and 2 assign increments: after a generation, a worker runs what it reported as running, minus the
+revoked and plus the assigned connectors and tasks. Version 0 (`default`, eager) assigns everything.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from pipelines.silver.history import Resource
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """`running` holds once the generation completed, `allocation` when the worker came into it (None in version 0).
+    """One worker. `allocation` is what it ran before the generation (None in version 0), `running` what it runs after
+    it.
 
-    `delay_ms`: how long workers wait before they join again. `is_refused`: nothing was handed out, because the leader
-    had not read the newest configuration.
+    `delay_ms`: how long workers wait before they rejoin. `is_refused`: nothing was assigned, because the leader had not
+    read the newest configuration.
     """
 
     version: int
@@ -30,7 +31,7 @@ class Worker:
 
 
 def worker(subscription: dict[str, Any], assignment: dict[str, Any]) -> Worker | None:
-    """None where the blobs stayed closed, or the leader left the worker out."""
+    """Return the worker's data, or None if a blob was not decoded or the leader omitted the worker."""
     if "configOffset" not in subscription or "assignment" not in assignment:
         return None
     given = resources(assignment["assignment"])
@@ -55,5 +56,5 @@ def worker(subscription: dict[str, Any], assignment: dict[str, Any]) -> Worker |
 
 
 def resources(by_name: dict[str, list[int]] | None) -> frozenset[Resource]:
-    """`{name: [index]}` as (name, index); a connector's index -1 is the connector itself."""
+    """Return `{name: [index]}` as pairs (name, index). The index -1 is the connector itself."""
     return frozenset((name, index) for name, indexes in (by_name or {}).items() for index in indexes)

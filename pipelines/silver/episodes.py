@@ -1,4 +1,4 @@
-"""Rows of `rebalances`: generations that follow each other without a pause are one episode, with what it cost."""
+"""Rows of `rebalances`: generations that follow each other without a pause are one episode, with its cost."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from schemas.states import Evidence, RebalanceMode, StallCause
 
 
 class ResumePoint(NamedTuple):
-    """Where a rebuild may go on: the first record that it reads, the time up to which rows stand, and what the records
-    from there on do not tell; `state` is that of a group whose coordinator assigns (`modern.snapshot`).
+    """A point from which a rebuild may resume.
+
+    `position` is the first record that the rebuild reads. Rows up to the time `at` stay unchanged. `mode` and `state`
+    hold facts that the records from `position` on do not contain. `state` is set only for a group whose coordinator
+    assigns (`coordinator_assigned.snapshot`).
     """
 
     position: Position
@@ -29,11 +32,12 @@ class ResumePoint(NamedTuple):
 def episodes(
     generations: list[GenerationOfGroup], windows: list[Stall], quiet_ms: int, bases: Mapping[Position, ResumePoint]
 ) -> list[RebalanceOfGroup]:
-    """One episode ends when no new rebalance begins within `quiet_ms` after one completed.
+    """Return the episodes.
 
-    One that was overtaken before it completed goes on. A start that is only bounded counts at its latest, the end of
-    the join phase: an episode is then rather two than one that hides a pause. `bases` say, by the position of a
-    generation that began with nothing open, where a rebuild may go on.
+    An episode ends when no rebalance begins within `quiet_ms` after its last rebalance completed. A rebalance that was
+    overtaken does not end it. If the start of a rebalance is known only as a range, its latest time counts, the end of
+    the join phase. So a pause is never hidden, but one episode may be split in two. `bases` maps the position of a
+    generation that began with every resource owned to the point from which a rebuild may resume.
     """
     by_generation: dict[tuple[int, int], list[Stall]] = defaultdict(list)
     for window in windows:
@@ -94,10 +98,12 @@ def _row(
 def resume_points(
     generations: list[Generation], windows: list[Stall], records: Sequence[Record]
 ) -> dict[Position, ResumePoint]:
-    """Generations that began with every resource in somebody's hands, and the one before each in the same life.
+    """Return the resume points by the position of each generation that began with every resource owned.
 
-    From the one before, history alone gives what follows: nothing older is still open. And time alone tells what
-    follows: no record after it is older than one before, as where a coordinator's clock is behind its predecessor's.
+    The point is the previous generation of the same incarnation. From there on, the rows depend only on the records
+    after it, because no earlier stall is open. A point is valid only if the timestamps ascend across it: no later
+    record is older than an earlier one. A later record can be older if a new coordinator's clock is behind the old
+    coordinator's.
     """
     is_in_time = in_time_order(records)
     stopped: dict[int, list[Position]] = defaultdict(list)
@@ -118,7 +124,10 @@ def resume_points(
 
 
 def in_time_order(records: Sequence[Record]) -> Callable[[Position], bool]:
-    """Whether no record before that at a position is younger than it, and none after it older."""
+    """Return a function that checks whether the timestamps ascend across a position.
+
+    They do if no earlier record is newer than the record at the position, and no later record is older.
+    """
     timed = sorted((r.position, r.at) for r in records if r.at is not None)
     positions, times = [position for position, _ in timed], [at for _, at in timed]
     newest = list(accumulate(times, max))

@@ -1,6 +1,4 @@
-"""The shells around `rows.silver_rows`: Spark's, bronze in and one column of rows per silver table out, and a plain one
-for rows that are at hand.
-"""
+"""The functions that apply `rows.silver_rows` to many groups: one for Spark frames and one for rows in memory."""
 
 from __future__ import annotations
 
@@ -29,14 +27,14 @@ from schemas.tables import Table
 
 INPUTS = {"record": COORDINATOR_RECORDS, "run": OFFSET_COMMITS, "event": COORDINATOR_EVENTS}
 UNUSED = ("raw_key", "raw_value", "leader_epoch", "commits")
-"""Columns of bronze that no row of silver comes from."""
+"""Columns of bronze that silver does not use."""
 TopicNames = Mapping[str, Mapping[str, str]]
 PartitionCounts = Mapping[str, Mapping[str, int]]
 Row = dict[str, Any]
 
 
 class PolledTopics(NamedTuple):
-    """What polls know of each cluster's topics."""
+    """The topic names and partition counts of each cluster, from polls."""
 
     topic_names: TopicNames
     partition_counts: PartitionCounts
@@ -63,16 +61,17 @@ def silver(
         records: `coordinator_records`.
         runs: `offset_commits`.
         events: `coordinator_events`; lines without a group are ignored.
-        quiet_ms: pause that ends an episode (`rebalances`).
-        hosts: what becomes of clients' addresses. It travels pickled: Spark prints no key.
-        restarts: what `restarts.restarts` returned; a group with a base there needs its history from the base on only
-            (`restarts.since_base`), and only the rows of later generations come out. None: every history is whole.
-        topic_names: what polls know, by cluster: topic id → name.
-        partition_counts: what polls know, by cluster: topic → the most partitions that any poll saw.
-        name_bytes: bytes that names in records are cut to (`long_names`).
+        quiet_ms: pause in milliseconds that ends an episode (`rebalances`).
+        hosts: policy for clients' addresses. It is pickled for Spark's workers; Spark does not print the key.
+        restarts: result of `resume_points.resume_points`. A group with a base needs only its history from the base on
+            (`resume_points.since_base`), and only rows of later
+            generations are returned. None: all histories are complete.
+        topic_names: by cluster, topic id → name, from polls.
+        partition_counts: by cluster, topic → the highest partition count in any poll.
+        name_bytes: maximum size of names in records in bytes; longer names are truncated (`long_names`).
 
     Returns:
-        One column per silver table, a struct of that table's columns; each row holds one of them, the rest are NULL.
+        One struct column per silver table, with that table's columns. Each row fills one of them; the others are NULL.
     """
     sides = zip(INPUTS, (records, runs, events), strict=True)
     parts = [_side(name, frame) for name, frame in sides]
@@ -94,12 +93,14 @@ def silver_of_few(
     partition_counts: PartitionCounts | None = None,
     name_bytes: int = NAME_BYTES,
 ) -> dict[Table, pa.Table]:
-    """What `silver` returns, as a table each: Spark takes longer to begin than a few thousand rows take.
+    """Return the rows that `silver` returns, as one Arrow table per silver table.
+
+    For a few thousand rows this takes less time than a Spark job needs to start.
 
     Args:
-        history: rows of the three bronze tables by their names in `INPUTS`, instants as milliseconds; lines without a
-            group are ignored.
-        bases: rows of `restarts`, instants as milliseconds.
+        history: rows of the three bronze tables by their names in `INPUTS`, with timestamps in milliseconds; lines
+            without a group are ignored.
+        bases: rows of `resume_points.resume_points`, with timestamps in milliseconds.
         quiet_ms: as for `silver`.
         hosts: as for `silver`.
         topic_names: as for `silver`.
@@ -107,24 +108,24 @@ def silver_of_few(
         name_bytes: as for `silver`.
     """
     polled = PolledTopics(topic_names, partition_counts or {})
-    stated = {(row["cluster"], row["group_id"]): row for row in bases if row["base_offset"] is not None}
+    base_rows = {(row["cluster"], row["group_id"]): row for row in bases if row["base_offset"] is not None}
     groups: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: {name: [] for name in INPUTS})
     for name, rows in history.items():
         for row in rows:
             if row["group_id"] is not None:
                 groups[row["cluster"], row["group_id"]][name].append(row)
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in SILVER}
-    for group in groups.keys() | stated.keys():
+    for group in groups.keys() | base_rows.keys():
         cluster, group_id = group
         known = _history(cluster, group_id, groups[group], polled, name_bytes)
-        base = _base(stated[group]) if group in stated else None
+        base = _base(base_rows[group]) if group in base_rows else None
         for name, found in by_table(silver_rows(known, quiet_ms, base, hosts)).items():
             out[name] += found
     return {table: stored(out[table.name], table) for table in SILVER}
 
 
 def _side(name: str, frame: DataFrame) -> DataFrame:
-    """cluster, group_id and the row as a struct, instants as milliseconds, the others' structs absent."""
+    """Return cluster, group_id and the row as a struct, with timestamps in milliseconds."""
     table = INPUTS[name]
     fields = [
         F.unix_millis(c.name).alias(c.name) if c.type == "TIMESTAMP" else F.col(c.name)
@@ -135,7 +136,7 @@ def _side(name: str, frame: DataFrame) -> DataFrame:
 
 
 def _bases(restarts: DataFrame) -> DataFrame:
-    """The bases as one more input row of each group that has one."""
+    """Return the base of each group that has one, as an additional input row."""
     fields = ["base_log_epoch", "base_offset", "base_rebalance_mode", "base_state", "incarnation"]
     seen = F.unix_millis("first_seen_at").alias("first_seen_at")
     known = restarts.where(F.col("base_offset").isNotNull())
@@ -178,11 +179,11 @@ def _history(
     return History.of(cluster, group_id, rows["record"], rows["run"], events, names, counts)
 
 
-def _base(stated: Row) -> ResumeState:
+def _base(row: Row) -> ResumeState:
     return ResumeState(
-        position=(stated["base_log_epoch"], stated["base_offset"]),
-        incarnation=stated["incarnation"],
-        mode=RebalanceMode(stated["base_rebalance_mode"]),
-        first_seen_at=stated["first_seen_at"],
-        state=stated["base_state"],
+        position=(row["base_log_epoch"], row["base_offset"]),
+        incarnation=row["incarnation"],
+        mode=RebalanceMode(row["base_rebalance_mode"]),
+        first_seen_at=row["first_seen_at"],
+        state=row["base_state"],
     )

@@ -1,4 +1,4 @@
-"""Which log lines belong to which generation: the coordinator's own words for start, cause and departures."""
+"""The log lines of each generation: the coordinator's lines about its start, cause and departures."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from pipelines.silver.history import Event
 from schemas.coordinator_log import EventKind
 
 NEAR_MS = 1_000
-"""A Stabilized line and the record's currentStateTimestamp are the same instant on one machine: within milliseconds,
-or within a second for a layout without milliseconds."""
+"""Maximum difference in milliseconds between a Stabilized line and the record's currentStateTimestamp. On one machine
+they are milliseconds apart, or up to a second if the layout has no milliseconds.
+"""
 
 ARRIVED = (EventKind.MEMBER_ADDED, EventKind.STATIC_ADDED)
 GONE = (
@@ -26,12 +27,12 @@ GONE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationLog:
-    """What the log tells about one generation; empty where it is silent.
+    """The log lines about one generation; fields without a line are empty.
 
-    `preparing` is the start of this very generation, `first_preparing` that of the first attempt since the generation
-    before completed (the same unless attempts in between failed); `attempts` are those failed attempts' generations.
-    `failover` is the load of the group by another coordinator while the rebalance ran. `departed` and `arrived` are by
-    member, of each the first line that names it.
+    `preparing` is the start of this generation. `first_preparing` is the start of the first attempt since the previous
+    generation completed; it is the same line unless attempts failed in between. `attempts` are the Stabilized lines of
+    the failed attempts. `failover` is the line of another coordinator that loaded the group during the rebalance.
+    `departed` and `arrived` map each member to the first line that names it.
     """
 
     preparing: Event | None = None
@@ -46,20 +47,23 @@ class GenerationLog:
 
 
 class LogIndex:
-    """The lines of one group, asked by generation."""
+    """The log lines of one group, searchable by generation."""
 
     def __init__(self, events: list[Event]) -> None:
         self._events = events
         self._times = [e.at for e in events]
 
     def window(self, since: int, until: int) -> list[Event]:
-        """Lines that can have happened in `[since, until]`, in order; a line's second may have begun before `since`."""
+        """Return the lines in `[since, until]`, in order.
+
+        A line with a precision of one second may have a timestamp before `since`.
+        """
         low = bisect_left(self._times, since - NEAR_MS)
         high = bisect_right(self._times, until + NEAR_MS)
         return [e for e in self._events[low:high] if e.until >= since and e.at <= until]
 
-    def story(self, g: Generation) -> GenerationLog:
-        """The lines between the completion of the generation before and that of `g`."""
+    def log_of(self, g: Generation) -> GenerationLog:
+        """Return the lines between the completion of the previous generation and the completion of `g`."""
         longest = max((m.rebalance_timeout_ms for m in g.members.values()), default=0)
         born = g.created.at if g.created else None
         since = max(g.joined_at - longest - NEAR_MS, born or 0)
@@ -83,7 +87,8 @@ class LogIndex:
                 e
                 for e in before_join
                 if last is not None and e.kind == EventKind.STABILIZED and last < e["generation_id"] <= g.number
-                # A coordinator that fails takes a number with it which was not stored: the next one gives it again.
+                # If a coordinator fails, a number that it did not store is lost.
+                # The next coordinator uses the number again.
                 if e["generation_id"] < g.number or e.until < g.joined_at - NEAR_MS
             ),
             failover=next(
@@ -96,7 +101,10 @@ class LogIndex:
         )
 
     def unfinished(self, last: Generation) -> list[Event]:
-        """Attempts after the newest generation of all whose join phase ended, which were not synced and overtaken."""
+        """Return the failed attempts after the newest generation.
+
+        The join phase of such an attempt ended, its leader did not sync, and another attempt followed.
+        """
         later = self._events[bisect_left(self._times, last.completed_at) :]
         synced = {e["generation_id"] for e in later if e.kind == EventKind.ASSIGNMENT_RECEIVED}
         overtaken = max((e.at for e in later if e.kind == EventKind.PREPARING), default=0)

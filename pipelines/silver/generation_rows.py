@@ -12,7 +12,9 @@ from schemas.rows import GenerationOfGroup, ResourceRow
 from schemas.states import Evidence, GenerationOutcome, GroupProtocol, GroupType, NotCosted
 
 APART_MS = 10_000
-"""A dynamic member's first two JoinGroups are one round trip apart; more than this is another attempt."""
+"""Maximum milliseconds between a dynamic member's first two JoinGroups, which are one round trip apart. A later
+JoinGroup belongs to another attempt.
+"""
 
 TYPES = {
     "consumer": GroupType.CONSUMER,
@@ -22,21 +24,21 @@ TYPES = {
 
 
 def group_type(g: Generation) -> GroupType:
-    """Kafka Streams joins as a consumer whose only protocol is called `stream`."""
+    """Return the group type. Kafka Streams joins as a consumer with the single protocol `stream`."""
     if g.protocol_type == "consumer" and g.assignor == "stream":
         return GroupType.STREAMS
     return TYPES.get(g.protocol_type, GroupType.OTHER)
 
 
 def generation_row(
-    g: Generation, story: GenerationLog, why: Cause, done: dict[str, CommitActivity], moved: int
+    g: Generation, log: GenerationLog, why: Cause, done: dict[str, CommitActivity], moved: int
 ) -> GenerationOfGroup:
     """Return the row of `generations`."""
     previous = g.previous
     before = previous.final_members if previous else {}
-    start, earliest, latest = prepared(g, story)
+    start, earliest, latest = prepared(g, log)
     completed = g.completed_at
-    slowest, waited = _slowest(g, story, done)
+    slowest, waited = _slowest(g, log, done)
     return {
         "incarnation": g.incarnation,
         "generation_id": g.number,
@@ -49,7 +51,7 @@ def generation_row(
         "rebalance_mode": g.mode,
         "leader_member_id": g.leader,
         "coordinator_id": next(
-            (e["broker_id"] for e in (story.joined, story.synced, story.preparing) if e and e["broker_id"] is not None),
+            (e["broker_id"] for e in (log.joined, log.synced, log.preparing) if e and e["broker_id"] is not None),
             None,
         ),
         "member_count": len(g.members),
@@ -78,7 +80,7 @@ def generation_row(
         "not_costed": _not_costed(g),
         "resources_not_costed": _resources_not_costed(g),
         "missing_partitions": [ResourceRow(name=t, index=p[0]) for t, p in sorted(g.missing.items())] or None,
-        "skipped_generations": _skipped(g, story),
+        "skipped_generations": _skipped(g, log),
         "is_empty": g.is_empty,
         "evidence": Evidence.BOUNDED if start is None else Evidence.OBSERVED,
         "log_epoch": g.position[0],
@@ -87,22 +89,23 @@ def generation_row(
     }
 
 
-def prepared(g: Generation, story: GenerationLog) -> tuple[int | None, int, int]:
-    """Start of the rebalance: stated, not before, by then.
+def prepared(g: Generation, log: GenerationLog) -> tuple[int | None, int, int]:
+    """Return the start of the rebalance in milliseconds: exact or None, the earliest and the latest time.
 
-    Only a line states it, or (4.x) the record of generation 0 that the first JoinGroup of a new group writes. Otherwise
-    it lies after the record before, and a join phase lasts no longer than its longest rebalance timeout.
+    The exact time comes from a log line or, since 4.x, from the record of generation 0 that the first JoinGroup of a
+    new group writes. Without it, the start lies after the previous record. It also lies at most the longest rebalance
+    timeout before the end of the join phase.
     """
-    start = story.preparing
+    start = log.preparing
     if start is not None:
-        stated = start.at if start.precision <= 1 else None
-        return stated, start.at, min(start.until, max(start.at, g.joined_at))
+        exact = start.at if start.precision <= 1 else None
+        return exact, start.at, min(start.until, max(start.at, g.joined_at))
     longest = max((m.rebalance_timeout_ms for m in (g.previous or g).members.values()), default=0)
     if g.created is not None and g.created.at is not None and g.number == 1:
         created = g.created.at
-        # A dynamic member asks twice; a client that died in between leaves a group without a rebalance.
-        stated = created if g.joined_at - created <= max(longest, APART_MS) else None
-        return stated, min(created, g.joined_at), g.joined_at
+        # A dynamic member joins twice; if the client dies in between, the group exists without a rebalance.
+        exact = created if g.joined_at - created <= max(longest, APART_MS) else None
+        return exact, min(created, g.joined_at), g.joined_at
     earliest = g.joined_at - longest if longest else g.joined_at
     if g.previous is not None:
         since = g.previous.synced_at
@@ -117,36 +120,39 @@ def _not_costed(g: Generation) -> NotCosted | None:
 
 
 def _resources_not_costed(g: Generation) -> int | None:
-    """Resources that the record lists and that were not costed; None where all were, or it is not known how many."""
+    """Return the count of listed resources without a cost, or None if there are none or the count is not known."""
     if g.is_closed:
         return sum(m.entries for m in g.members.values()) or None
     return sum(map(len, g.missing.values())) or None
 
 
 def _skipped_possible(g: Generation) -> bool:
-    """Attempts without a record came in between, each with a join phase of its own."""
+    """Return whether attempts without a record may lie before this generation, each with its own join phase."""
     return g.previous is not None and g.number - g.previous.number > 1
 
 
-def _skipped(g: Generation, story: GenerationLog) -> int | None:
-    """Numbers before this one that never completed; None where compaction may have taken their records."""
+def _skipped(g: Generation, log: GenerationLog) -> int | None:
+    """Return the count of generations before this one that never completed, or None if records may be compacted."""
     if g.previous is None and not g.is_first:
         return None
     last = g.previous.number if g.previous else 0
     missing = g.number - last - 1
-    if missing == 0 or len({e["generation_id"] for e in story.attempts} - {g.number}) == missing:
+    if missing == 0 or len({e["generation_id"] for e in log.attempts} - {g.number}) == missing:
         return missing
     came_from = [m.previous_generation for m in g.members.values() if m.previous_generation is not None]
-    stated = [number for number in came_from if number >= 0]
-    return missing if stated and max(stated) <= last else None
+    known = [number for number in came_from if number >= 0]
+    return missing if known and max(known) <= last else None
 
 
-def _slowest(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> tuple[str | None, int | None]:
-    """Whom the join phase waited for: a member removed at its end, or the one whose commit on rejoining came last."""
-    start = story.first_preparing
+def _slowest(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]) -> tuple[str | None, int | None]:
+    """Return the member that the join phase waited for and the wait in milliseconds.
+
+    It is a member that was removed at the end of the phase, or the member whose commit during the rebalance came last.
+    """
+    start = log.first_preparing
     if start is None or g.previous is None:
         return None, None
-    for line in story.departures:
+    for line in log.departures:
         ended_it = line.kind in (EventKind.SESSION_EXPIRED, EventKind.REMOVED_NOT_REJOINED)
         if ended_it and line is not start and start.until < line.at and abs(line.at - g.joined_at) <= 100:
             named = line["member_id"] or next(iter(line["member_ids"] or ()), None)
@@ -162,7 +168,7 @@ def _slowest(g: Generation, story: GenerationLog, done: dict[str, CommitActivity
 
 
 def moved(g: Generation, last_owner: dict[Resource, str]) -> int:
-    """Resources whose owner differs from the last one they had; updates `last_owner`."""
+    """Return the count of resources with another owner than before, and update `last_owner`."""
     changed = sum(r in last_owner and last_owner[r] != owner for r, owner in g.owners.items())
     last_owner.update(g.owners)
     for change in g.replacements:

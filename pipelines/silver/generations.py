@@ -1,8 +1,8 @@
 """Classic generations of one group, from its GroupMetadata records (KIP-62, KIP-345; `GroupMetadataManager`).
 
-The four ways a record is written are told apart here: W1 a new group (generation 0, no members), W2 the leader's
-SyncGroup (one generation completed), W3 a static member replaced in place (same generation, one member id changed) and
-W4 a join phase that ended with nobody.
+A record has one of four origins. W1: a new group (generation 0, no members). W2: the leader's SyncGroup, which
+completes a generation. W3: the replacement of a static member (same generation, one member id changed). W4: a join
+phase that ended without members.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from schemas.states import NotCosted, QuarantineReason, RebalanceMode
 
 
 class Member(NamedTuple):
-    """One member as its generation's record states it; `previous_generation` is None where it states none.
+    """One member in its generation's record; `previous_generation` is None if the record has none.
 
-    `worker`, `tasks` and `elected` are what only Connect workers, Streams members and registries state. `not_costed` is
-    why its blobs say nothing of its resources; `entries` is how many resources an assignment that is too large lists.
+    `worker`, `tasks` and `elected` are set only for Connect workers, Streams members and schema registries.
+    `not_costed` is the reason why the member's resources are not known; `entries` is the count of resources in a too
+    large assignment.
     """
 
     member_id: str
@@ -45,7 +46,7 @@ class Member(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replacement:
-    """W3: the instance's new process took over `old` under the id `new`, without a rebalance."""
+    """W3: a new process of a static instance joined without a rebalance, and its new member id replaced `old`."""
 
     record: Record
     old: str
@@ -56,17 +57,20 @@ class Replacement:
 class Generation:
     """One generation that completed (W2) or ended empty (W4).
 
-    `is_piecemeal`: members went on with what they keep while it formed. `waiting` is work of Connect workers that are
-    gone, while the others wait for them to come back. Fields without an argument are computed once from the record:
+    `is_piecemeal`: members continued with the resources that they kept while the generation formed. `waiting`:
+    resources of Connect workers that are gone, for which the group waits until the workers return. Fields without an
+    argument are computed once from the record:
 
-    - `synced_at`: W2's record time; for a W4 the time of the transition. `completed_at`: when the group was whole again
-    - `owners`: resource → the member that the leader's assignment gave it to
-    - `missing`: partitions that were assigned although polls say they do not exist, by topic
-    - `not_costed`: why what the members run is not known, or that some of it does not exist; `is_closed`: it is unknown
-    - `workers`: what Connect's workers state; empty for other groups and if a blob could not be read
-    - `delay_ms`: how long Connect's workers wait before they join again; 0 for other groups
-    - `revoked`: what Connect's leader took from workers that stay
-    - `config_offset`: how far Connect's configuration topic had been read
+    - `synced_at`: record time of W2; for W4 the time of the transition
+    - `completed_at`: when the generation was complete
+    - `owners`: resource → the member that the leader assigned it to
+    - `missing`: by topic, assigned partitions that do not exist according to polls
+    - `not_costed`: why the resources of members are not known, or that some do not exist
+    - `is_closed`: the resources of members are not known
+    - `workers`: data of Connect workers; empty for other groups and if a blob could not be read
+    - `delay_ms`: how long Connect workers wait before they rejoin; 0 for other groups
+    - `revoked`: resources that Connect's leader revoked from workers that stay
+    - `config_offset`: offset up to which Connect's configuration topic was read
     """
 
     record: Record
@@ -111,12 +115,15 @@ class Generation:
 
     @property
     def is_first(self) -> bool:
-        """The group had no member before: earlier numbers, if any, are attempts that were never stored."""
+        """Return whether the group had no member before.
+
+        Earlier numbers, if any, are attempts that were never stored.
+        """
         return self.previous is None and (self.number == 1 or self.created is not None)
 
     @property
     def final_members(self) -> dict[str, Member]:
-        """Members by the id each has at the end of the generation, after static replacements."""
+        """Return the members by their ids at the end of the generation, after static replacements."""
         members = dict(self.members)
         for change in self.replacements:
             members.pop(change.old)
@@ -134,9 +141,10 @@ class Generation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeState:
-    """Where a history goes on: the generation at `position`, whose own rows stand, and what it alone does not tell.
+    """The state from which a history resumes: the generation at `position`, whose rows stay unchanged.
 
-    With `state` (`modern.snapshot`) it is the first record of which rows do not stand yet.
+    The other fields are facts that its record does not contain. With `state` (`coordinator_assigned.snapshot`),
+    `position` is the first record whose rows are rebuilt.
     """
 
     position: Position
@@ -148,7 +156,7 @@ class ResumeState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lives:
-    """Every generation in order, and the records that are no generation: new groups (W1) and tombstones."""
+    """All generations in order, the records of new groups (W1), and the tombstones."""
 
     generations: list[Generation]
     created: list[tuple[int, Record]]
@@ -160,12 +168,11 @@ BLOBS = ("subscription", "assignment")
 
 
 def lives(records: Iterable[Record], base: ResumeState | None = None, incarnation: int = 0) -> Lives:
-    """Read the GroupMetadata records of one group, in position order, from the start or from `base` on.
+    """Read the GroupMetadata records of one group in position order, from the start or from `base` on.
 
-    The first life is `base`'s, or `incarnation`.
-
-    A new incarnation begins after a tombstone, and where the number does not go on: a smaller or equal number that is
-    neither a static replacement nor the same generation written again by another coordinator.
+    The first incarnation is that of `base`, or `incarnation` without a base. A new incarnation begins after a
+    tombstone. It also begins if the number does not increase, unless the record is a static replacement or another
+    coordinator wrote the same generation again.
     """
     out = Lives(generations=[], created=[], tombstones=[], incarnation=0)
     last, created = None, None
@@ -208,7 +215,7 @@ def lives(records: Iterable[Record], base: ResumeState | None = None, incarnatio
 def _generation(record: Record, incarnation: int, previous: Generation | None, created: Record | None) -> Generation:
     value = record.value
     assert value is not None
-    stated = value.get("currentStateTimestamp", -1)
+    fields = value.get("currentStateTimestamp", -1)
     return Generation(
         record=record,
         incarnation=incarnation,
@@ -216,28 +223,28 @@ def _generation(record: Record, incarnation: int, previous: Generation | None, c
         protocol_type=value["protocolType"],
         assignor=value["protocol"],
         leader=value["leader"],
-        # Value versions 0 and 1 have no currentStateTimestamp: the record's own time is the nearest statement.
-        joined_at=stated if stated > 0 else (record.at or 0),
+        # Value versions 0 and 1 have no currentStateTimestamp. The record's own timestamp is the best substitute.
+        joined_at=fields if fields > 0 else (record.at or 0),
         members={m["memberId"]: _member(m) for m in value["members"]},
         previous=previous,
         created=created if previous is None else None,
     )
 
 
-def _member(stated: dict[str, Any]) -> Member:
-    subscription, assignment = (part if isinstance(part, dict) else {} for part in map(stated.get, BLOBS))
+def _member(fields: dict[str, Any]) -> Member:
+    subscription, assignment = (part if isinstance(part, dict) else {} for part in map(fields.get, BLOBS))
     owned, part = subscription.get("ownedPartitions"), worker(subscription, assignment)
     if part is None:
         brought, running = None if owned is None else resources(owned), resources(assignment.get("partitions"))
     else:
         brought, running = part.allocation, part.running
     return Member(
-        member_id=stated["memberId"],
-        group_instance_id=stated.get("groupInstanceId"),
-        client_id=stated["clientId"],
-        client_host=stated["clientHost"],
-        session_timeout_ms=stated["sessionTimeout"],
-        rebalance_timeout_ms=stated.get("rebalanceTimeout") or stated["sessionTimeout"],
+        member_id=fields["memberId"],
+        group_instance_id=fields.get("groupInstanceId"),
+        client_id=fields["clientId"],
+        client_host=fields["clientHost"],
+        session_timeout_ms=fields["sessionTimeout"],
+        rebalance_timeout_ms=fields.get("rebalanceTimeout") or fields["sessionTimeout"],
         previous_generation=subscription.get("generationId"),
         topics=tuple(subscription.get("topics") or ()),
         owned=brought,
@@ -251,14 +258,14 @@ def _member(stated: dict[str, Any]) -> Member:
 
 
 def _not_costed(subscription: dict[str, Any], assignment: dict[str, Any]) -> NotCosted | None:
-    """A blob has a reason where it should have been readable (`member_blobs.opaque`)."""
+    """Return why the member's resources are not known. A blob that should be readable has a reason (`member_blobs`)."""
     if QuarantineReason.OVERSIZED in (subscription.get("reason"), assignment.get("reason")):
         return NotCosted.TOO_LARGE
     return NotCosted.UNREADABLE if "reason" in assignment and assignment.get("opaque") else None
 
 
 def _replacement(last: Generation, found: Generation) -> Replacement | None:
-    """W3: the same static instances, exactly one under a new member id."""
+    """Return the replacement (W3): the same static instances, exactly one of them with a new member id."""
     before, after = last.final_members, found.members
     gone, new = before.keys() - after.keys(), after.keys() - before.keys()
     if len(gone) != 1 or len(new) != 1:
@@ -284,30 +291,36 @@ def _mode(found: Generation) -> RebalanceMode:
 
 
 def _consumer_mode(found: Generation) -> RebalanceMode:
-    """Eager members have revoked everything before they join, cooperative ones list what they still own (KIP-429)."""
+    """Return the mode of consumers (KIP-429).
+
+    Eager members revoke everything before they join. Cooperative members list the partitions that they own.
+    """
     if any(m.owned for m in found.members.values()):
         return RebalanceMode.COOPERATIVE
     previous = found.previous
     if previous is None:
         return RebalanceMode.UNKNOWN
     before = previous.final_members
-    # Subscription version 0 cannot list owned partitions: such a client knows the eager protocol only.
+    # Subscription version 0 cannot list owned partitions, so such a client supports only the eager protocol.
     if any(member_id in before and before[member_id].assigned for member_id in found.members):
         return RebalanceMode.EAGER
     return previous.mode if previous.assignor == found.assignor else RebalanceMode.UNKNOWN
 
 
 def _is_piecemeal(found: Generation) -> bool:
-    """Whether members go on with what they keep. Connect workers of an eager generation have stopped all before."""
+    """Return whether members continue with the resources they keep.
+
+    Connect workers of an eager generation stopped everything first.
+    """
     if found.mode == RebalanceMode.INCREMENTAL:
         return found.previous is not None and found.previous.mode != RebalanceMode.EAGER
     return found.mode == RebalanceMode.COOPERATIVE
 
 
 def _waiting(found: Generation) -> frozenset[Resource]:
-    """Work that was lost with its worker and is kept for it until the delay is over (KIP-415).
+    """Return resources that were lost with their worker and are kept for it until the delay is over (KIP-415).
 
-    A delay alone does not tell: since 3.4 it is also handed out to space out revocations, with nothing lost.
+    A delay does not prove a loss: since 3.4, the leader also sets one to space out revocations.
     """
     previous = found.previous
     if previous is None or found.delay_ms == 0:

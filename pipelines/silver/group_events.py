@@ -1,4 +1,4 @@
-"""The timeline's glyphs of a classic group: who came and went, as the log says it or as two records imply it."""
+"""Markers on the timeline of a classic group: arrivals and departures, from log lines or from two records in a row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from schemas.states import Evidence, GroupEventKind, RebalanceMode
 DEPARTURES = {
     EventKind.LEFT: GroupEventKind.LEFT,
     EventKind.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
-    # A classic consumer's rebalance timeout is its max.poll.interval.ms (KIP-62).
+    # The rebalance timeout of a classic consumer is its max.poll.interval.ms (KIP-62).
     EventKind.REMOVED_NOT_REJOINED: GroupEventKind.POLL_TIMEOUT,
     EventKind.REMOVED_NOT_SYNCED: GroupEventKind.POLL_TIMEOUT,
     EventKind.STATIC_REPLACED: GroupEventKind.STATIC_RETURNED,
@@ -29,11 +29,11 @@ ANYTIME = {
     EventKind.COULD_NOT_COMPLETE: GroupEventKind.FAILED_REBALANCE,
     EventKind.WRITE_FAILED: GroupEventKind.FAILED_REBALANCE,
 }
-NEVER_SYNCED = "members joined, the leader's assignment was never stored"
+NEVER_SYNCED = "members joined, but the leader's assignment was never stored"
 
 
 class MemberIdentity(Protocol):
-    """Who a member is, as the records of either protocol state it."""
+    """The identity of a member, as records of both protocols contain it."""
 
     @property
     def member_id(self) -> str: ...
@@ -71,8 +71,10 @@ def event_row(
 
 
 def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Iterator[GroupEventOfGroup]:
-    """`created` and `dead` from records; what belongs to no generation from lines: fencing, moves of the coordinator,
-    rebalances that failed, among them those `unfinished` ones that no generation followed yet.
+    """Yield events that belong to no generation.
+
+    Records show `created` and `dead`. Log lines show fencing, moves of the coordinator and failed rebalances, including
+    `unfinished` ones that no generation followed yet.
     """
     for incarnation, record in lives.created:
         if record.at is not None:
@@ -86,7 +88,7 @@ def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Ite
 
 
 def lifecycle_lines(events: list[Event], lives: list[tuple[int, int]]) -> Iterator[GroupEventOfGroup]:
-    """What belongs to no generation; `lives` are begin and incarnation of each."""
+    """Yield events of log lines that belong to no generation; `lives` has begin and number of each incarnation."""
     for event in events:
         kind = ANYTIME.get(EventKind(event.kind))
         if kind is not None:
@@ -126,18 +128,18 @@ def _never_synced(line: Event, incarnation: int, evidence: Evidence = Evidence.O
     )
 
 
-def of_generation(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Iterator[GroupEventOfGroup]:
-    """Arrivals and departures that this generation shows, failed attempts before it, and what changed in the group."""
+def of_generation(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]) -> Iterator[GroupEventOfGroup]:
+    """Yield the arrivals and departures of this generation, failed attempts before it, and changes in the group."""
     previous = g.previous
     before = previous.final_members if previous else {}
     if previous is None and g.created is None and g.number == 1:
         yield event_row(g.joined_at, GroupEventKind.CREATED, g.incarnation, evidence=Evidence.INFERRED, generation=1)
     if previous is not None or g.is_first:
         for member_id in sorted(g.members.keys() - before.keys()):
-            yield _arrival(g, story, g.members[member_id])
+            yield _arrival(g, log, g.members[member_id])
     for member_id in sorted(before.keys() - g.members.keys()):
-        yield _departure(g, story, before[member_id], done.get(member_id))
-    yield from _failed(g, story)
+        yield _departure(g, log, before[member_id], done.get(member_id))
+    yield from _failed(g, log)
     yield from _refused(g)
     if g.is_empty:
         yield event_row(
@@ -151,15 +153,15 @@ def of_generation(g: Generation, story: GenerationLog, done: dict[str, CommitAct
 
 
 def static_returns(g: Generation) -> Iterator[GroupEventOfGroup]:
-    """Static members that came back within the generation."""
+    """Yield the events of static members that returned within the generation."""
     for change in g.replacements:
         yield _returned(g, change)
 
 
-def _arrival(g: Generation, story: GenerationLog, member: Member) -> GroupEventOfGroup:
-    line = story.arrived.get(member.member_id)
-    started_it = story.preparing is not None and story.preparing["member_id"] == member.member_id
-    line = line or (story.preparing if started_it else None)
+def _arrival(g: Generation, log: GenerationLog, member: Member) -> GroupEventOfGroup:
+    line = log.arrived.get(member.member_id)
+    started_it = log.preparing is not None and log.preparing["member_id"] == member.member_id
+    line = line or (log.preparing if started_it else None)
     return event_row(
         g.joined_at if line is None else line.at,
         GroupEventKind.JOINED,
@@ -167,12 +169,12 @@ def _arrival(g: Generation, story: GenerationLog, member: Member) -> GroupEventO
         evidence=Evidence.BOUNDED if line is None else Evidence.OBSERVED,
         member=member,
         generation=g.number,
-        detail="by then" if line is None else line["client_reason"],
+        detail="had joined by this time" if line is None else line["client_reason"],
     )
 
 
-def _departure(g: Generation, story: GenerationLog, member: Member, done: CommitActivity | None) -> GroupEventOfGroup:
-    gone = departure(member, story)
+def _departure(g: Generation, log: GenerationLog, member: Member, done: CommitActivity | None) -> GroupEventOfGroup:
+    gone = departure(member, log)
     if gone.line is None:
         return event_row(
             g.joined_at,
@@ -181,7 +183,7 @@ def _departure(g: Generation, story: GenerationLog, member: Member, done: Commit
             evidence=Evidence.INFERRED,
             member=member,
             generation=g.number,
-            detail=_with_delay("gone by then; whether it left or was expelled is not recorded", g, member),
+            detail=_with_delay("gone by this time; it is not recorded whether it left or was removed", g, member),
         )
     kind, evidence = DEPARTURES[EventKind(gone.line.kind)], Evidence.OBSERVED
     detail = gone.line["client_reason"]
@@ -197,7 +199,7 @@ def _departure(g: Generation, story: GenerationLog, member: Member, done: Commit
 
 
 def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None:
-    """Connect (KIP-415): how much work waits for the worker that is gone, and until when."""
+    """Return the detail. For a departed Connect worker it includes how much work waits for it, until when (KIP-415)."""
     waiting = len(member.assigned & g.waiting)
     if not waiting:
         return detail
@@ -205,23 +207,23 @@ def _with_delay(detail: str | None, g: Generation, member: Member) -> str | None
     return "; ".join(filter(None, (detail, f"{waiting} connectors and tasks wait for it until {until}")))
 
 
-def _failed(g: Generation, story: GenerationLog) -> Iterator[GroupEventOfGroup]:
-    """Numbers between two records: attempts whose join phase ended and whose leader never synced."""
-    for line in story.attempts:
+def _failed(g: Generation, log: GenerationLog) -> Iterator[GroupEventOfGroup]:
+    """Yield attempts between two records: their join phase ended, and their leader never synced."""
+    for line in log.attempts:
         yield _never_synced(line, g.incarnation)
 
 
 def _refused(g: Generation) -> Iterator[GroupEventOfGroup]:
-    """What the leader's assignment states as an error instead of handing out work."""
-    told = {m.tasks.error for m in g.members.values() if m.tasks is not None}
+    """Yield an event for an error in the leader's assignment, which is sent instead of work."""
+    errors = {m.tasks.error for m in g.members.values() if m.tasks is not None}
     elections = {m.elected.error for m in g.members.values() if m.elected is not None}
-    texts = [streams.ERRORS[error] for error in sorted(told) if error in streams.ERRORS]
+    texts = [streams.ERRORS[error] for error in sorted(errors) if error in streams.ERRORS]
     texts += [registry.ERRORS[error] for error in sorted(elections) if error in registry.ERRORS]
     if any(w.is_refused for w in g.workers):
-        texts.append("the leader had not read the newest connector configuration: nothing was handed out")
+        texts.append("the leader had not read the newest connector configuration: nothing was assigned")
     if not texts:
         return
-    is_probing = told == {streams.VERSION_PROBING}
+    is_probing = errors == {streams.VERSION_PROBING}
     kind = GroupEventKind.SETTINGS_CHANGED if is_probing else GroupEventKind.FAILED_REBALANCE
     yield event_row(
         g.synced_at, kind, g.incarnation, evidence=Evidence.OBSERVED, generation=g.number, detail="; ".join(texts)
@@ -229,7 +231,7 @@ def _refused(g: Generation) -> Iterator[GroupEventOfGroup]:
 
 
 def _elected(g: Generation, previous: Generation | None) -> Iterator[GroupEventOfGroup]:
-    """The registry that its group elected, which is not the leader of the Kafka group."""
+    """Yield an event for a newly elected registry, which is not the leader of the Kafka group."""
     now, before = _election(g), _election(previous)
     if now is None or (before is not None and before.member_id == now.member_id):
         return
@@ -245,7 +247,7 @@ def _elected(g: Generation, previous: Generation | None) -> Iterator[GroupEventO
 
 
 def _election(g: Generation | None) -> registry.Elected | None:
-    """Every member has the same."""
+    """Return the elected registry, which is the same for every member."""
     return next((m.elected for m in g.members.values() if m.elected is not None), None) if g else None
 
 

@@ -1,4 +1,4 @@
-"""The row of `groups`: the last state that records and lines tell of, and since when."""
+"""The row of `groups`: the group's last state according to records and log lines, and its start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OTHER_PROTOCOLS = {
 
 
 class LastState(NamedTuple):
-    """What the group's protocol tells of its state; `opened_at` is the start of a rebalance that has not completed."""
+    """The group's state. `opened_at` is the start of a rebalance that has not completed; times in milliseconds."""
 
     state: GroupState
     since_at: int | None
@@ -28,7 +28,7 @@ class LastState(NamedTuple):
 
 
 def group_row(history: History, lives: Lives, base: ResumeState | None) -> list[GroupOfGroup]:
-    """Return at most one row: a group known from log lines alone has none."""
+    """Return the row of `groups`, or nothing for a group that is known only from log lines."""
     if not history.records and history.commits.span() is None:
         return []
     last = lives.generations[-1] if lives.generations else None
@@ -60,7 +60,7 @@ def row_of(
     generation_id: int | None,
     member_count: int | None,
 ) -> GroupOfGroup:
-    """Return the row of `groups`: what the group's protocol tells, with the first and last times of its history."""
+    """Return the row of `groups`: the group's state with the first and last times of its history."""
     times = [r.at for r in history.records if r.at is not None] + list(history.commits.span() or ())
     seen = [*times, *(e.at for e in history.events)]
     return {
@@ -118,7 +118,7 @@ def _state(history: History, last: Generation | None) -> LastState:
 
 
 def _opened(events: list[Event], number: int, done: int | None) -> Event | None:
-    """The first start of a rebalance after the newest record; a rebalance that the log ends is not open."""
+    """Return the line of the first rebalance start after the newest record, or None if the log shows its end."""
     later = [e for e in events if done is None or e.at >= done]
     starts = [e for e in later if e.kind == EventKind.PREPARING and (e["generation_id"] or 0) >= number]
     if not starts:

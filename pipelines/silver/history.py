@@ -1,4 +1,4 @@
-"""A group's history as the reconstruction reads it: group records, commits and log lines, deduplicated and in order."""
+"""A group's history: group records, commits and log lines, without duplicates and in order."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ Position = tuple[int, int]
 Resource = tuple[str, int]
 
 ROUND_MS = 5
-"""One OffsetCommit request is stored within a few milliseconds: closer commits of a member are one round."""
+"""One OffsetCommit request is stored within a few milliseconds. Commits of a member that are closer than this belong to
+one round.
+"""
 
 
 class Point(NamedTuple):
-    """One commit whose place in the log and time are known exactly."""
+    """One commit with its exact position and time."""
 
     position: Position
     at: int
@@ -27,9 +29,10 @@ class Point(NamedTuple):
 
 
 class CommitSegment(NamedTuple):
-    """Commits of one resource between two group records: its first, last-but-one and last, exact at any fold width.
+    """The first, the last but one and the last commit of one resource between two group records.
 
-    So is `third_last` where the last two commit the same offset; it is None otherwise.
+    They are exact, however long the runs are. If the last two have the same offset, `third_last` is exact too;
+    otherwise it is None.
     """
 
     first: Point
@@ -45,11 +48,11 @@ ENDS = tuple(
 
 
 class CommitHistory:
-    """Commits of one group by resource, as far as the fold kept them.
+    """The commits of one group by resource, as far as runs contain them.
 
-    Each run of `offset_commits` names its first, last-but-one and last record, the one before these where the last two
-    commit the same offset, and runs never span a group record.
-    More points may be known in between; they depend on how the fold was cut, so nothing here ever returns them.
+    Each run of `offset_commits` has its first, last but one and last record. If the last two commit the same offset, it
+    also has the record before them. A run never spans a group record. More commits in between may be known. They depend
+    on the division into runs, so the methods never return them.
     """
 
     def __init__(self, runs: Iterable[Mapping[str, Any]]) -> None:
@@ -60,9 +63,9 @@ class CommitHistory:
                 continue
             log_epoch, mine = run["log_epoch"], points[run["topic"], run["partition"]]
             if run["topic_id"] is not None:
-                stated = ((log_epoch, run["first_offset"]), run["topic"])
-                self._topics[run["topic_id"]] = min(stated, self._topics.get(run["topic_id"], stated))
-            # A run of one commit, as batches of seconds have them, has one point.
+                named = ((log_epoch, run["first_offset"]), run["topic"])
+                self._topics[run["topic_id"]] = min(named, self._topics.get(run["topic_id"], named))
+            # A run of one commit has one point. Short batches produce many such runs.
             for offset_name, at_name, committed in ENDS[:1] if run["last_offset"] == run["first_offset"] else ENDS:
                 offset, at = run[offset_name], run[at_name]
                 if offset is not None and at is not None:
@@ -70,7 +73,7 @@ class CommitHistory:
         self._points = {resource: sorted(found) for resource, found in points.items() if found}
 
     def with_points(self, points: Mapping[Resource, Iterable[Point]]) -> CommitHistory:
-        """With further ones, as of a time before the runs."""
+        """Return the history with additional commits from before its runs."""
         out = CommitHistory(())
         out._topics = self._topics
         out._points = self._points | {
@@ -79,7 +82,10 @@ class CommitHistory:
         return out
 
     def renamed(self, topics: Mapping[str, Iterable[str]]) -> CommitHistory:
-        """By other names: those of a name are the first of its `topics` that has commits for the partition."""
+        """Return the commits under other names.
+
+        A name's partition has the commits of the first of its `topics` that has commits for the partition.
+        """
         out = CommitHistory(())
         partitions = {partition for _, partition in self._points}
         for name, candidates in topics.items():
@@ -90,18 +96,20 @@ class CommitHistory:
         return out
 
     def topic_names(self, before: Position) -> dict[str, tuple[Position, str]]:
-        """Topic id → the first commit before a position that names it, and the name."""
-        return {topic_id: stated for topic_id, stated in self._topics.items() if stated[0] < before}
+        """Return topic id → the first commit before a position that contains the topic's name, and the name."""
+        return {topic_id: named for topic_id, named in self._topics.items() if named[0] < before}
 
     def span(self) -> tuple[int, int] | None:
-        """Time of the first and of the last commit of the group."""
+        """Return the times of the group's first and last commit."""
         ends = [at for points in self._points.values() for at in (points[0].at, points[-1].at)]
         return (min(ends), max(ends)) if ends else None
 
     def segment(self, resource: Resource, after: Position, before: Position) -> CommitSegment | None:
-        """Commits strictly between two group records, or up to the end of the history."""
+        """Return the commits strictly between two positions, which are those of group records or the end of the
+        history.
+        """
         points = self._points.get(resource, [])
-        # Points begin with their position; asked so, no function of Python's is called for each comparison.
+        # A point begins with its position, so bisect compares plain tuples and calls no Python function.
         low = bisect_left(points, (after, inf))
         high = bisect_left(points, (before,), low)
         if low >= high:
@@ -113,7 +121,7 @@ class CommitHistory:
         return CommitSegment(points[low], third_last, before_last, last)
 
     def first(self, resource: Resource, after: Position, before: Position) -> Point | None:
-        """The first commit strictly between two group records."""
+        """Return the first commit strictly between two positions."""
         points = self._points.get(resource, [])
         low = bisect_left(points, (after, inf))
         return points[low] if low < len(points) and points[low].position < before else None
@@ -121,7 +129,10 @@ class CommitHistory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One group record (`coordinator_records`); `expression` is what a ConsumerGroupRegularExpression is about."""
+    """One group record (`coordinator_records`).
+
+    `expression` is the regex of a ConsumerGroupRegularExpression record.
+    """
 
     position: Position
     partition: int
@@ -134,7 +145,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One lifecycle line (`coordinator_events`), all fields as in the table."""
+    """One lifecycle line (`coordinator_events`) with all fields of the table."""
 
     at: int
     precision: int
@@ -143,7 +154,7 @@ class Event:
 
     @property
     def until(self) -> int:
-        """The last millisecond at which it can have happened."""
+        """The last millisecond at which the event can have happened."""
         return self.at + max(self.precision, 1) - 1
 
     def __getitem__(self, name: str) -> Any:
@@ -152,8 +163,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """`events` are the coordinators' lines, `worker_lines` those of Connect workers, `topic_names` what polls know of
-    the cluster's topics: id → name, `partition_counts` name → the most partitions that any poll saw.
+    """The history of one group.
+
+    `events` are the lines of coordinators, `worker_lines` those of Connect workers. From polls of the cluster come
+    `topic_names` (id → name) and `partition_counts` (name → the highest partition count in any poll).
     """
 
     cluster: str
@@ -176,13 +189,16 @@ class History:
         topic_names: Mapping[str, str] | None = None,
         partition_counts: Mapping[str, int] | None = None,
     ) -> History:
-        """Order and deduplicate: records by position, lines by what they say (a shipper may send one twice)."""
+        """Build a history. Records are ordered and deduplicated by position, lines by time and text.
+
+        A shipper may send a line twice.
+        """
         by_position = {(row["log_epoch"], row["source_offset"]): row for row in records}
-        # The first place that a line was seen in names it, whatever the order of arrival.
+        # A line that was received twice keeps its first place, in any order of arrival.
         lines = {(row["event_at"], row["raw"]): row for row in sorted(events, key=_place, reverse=True)}
         ordered = [
             Event(at=row["event_at"], precision=row["event_precision_ms"], kind=row["event_kind"], fields=row)
-            # Ties keep the order of the file, where it says more than the clock.
+            # Lines with equal timestamps keep the order of the file, which is more precise than the clock.
             for row in sorted(lines.values(), key=lambda row: (row["event_at"], *_place(row)))
         ]
         return cls(

@@ -11,9 +11,9 @@ from schemas.rows import GenerationMemberOfGroup, ResourceRow
 
 
 def member_rows(
-    g: Generation, story: GenerationLog, done: dict[str, CommitActivity], until: int | None
+    g: Generation, log: GenerationLog, done: dict[str, CommitActivity], until: int | None
 ) -> list[GenerationMemberOfGroup]:
-    """Rows of `generation_members`; a static replacement ends one member id and begins another."""
+    """Return rows of `generation_members`. A static replacement ends one member id and begins another."""
     starts = dict.fromkeys(g.members, g.synced_at)
     ends: dict[str, int | None] = dict.fromkeys(g.members, until)
     members: list[tuple[Member, frozenset[Resource]]] = [(m, m.assigned) for m in g.members.values()]
@@ -24,11 +24,11 @@ def member_rows(
         starts[change.member.member_id] = at
         assigned[change.member.member_id] = assigned[change.old]
         members.append((change.member, assigned[change.old]))
-    _, begun, _ = prepared(g, story)
+    _, begun, _ = prepared(g, log)
     rows = []
     for member, given in members:
         in_join = member.member_id in g.members
-        came = _rejoined(member.member_id, g, story, done, begun) if in_join else (None, None)
+        came = _rejoined(member.member_id, g, log, done, begun) if in_join else (None, None)
         rows.append(_member_row(g, member, given, (starts[member.member_id], ends[member.member_id]), came))
     return rows
 
@@ -57,7 +57,7 @@ def _member_row(
         "owned": None if member.owned is None else resources(member.owned),
         "assigned": None if g.is_closed else resources(given),
         "standby": resources(member.tasks.standby) if member.tasks is not None else None,
-        # A record of a classic group does not tell warm-up tasks from standby tasks.
+        # A record of a classic group does not distinguish warm-up tasks from standby tasks.
         "warmup": None,
         "connect_delay_ms": member.worker.delay_ms if member.worker is not None else None,
         "rejoined_at_earliest": rejoined[0],
@@ -67,16 +67,19 @@ def _member_row(
 
 
 def resources(of: frozenset[Resource]) -> list[ResourceRow]:
-    """Return resources in the order of their names and numbers."""
+    """Return resources ordered by name and index."""
     return [{"name": name, "index": index} for name, index in sorted(of)]
 
 
 def _rejoined(
-    member_id: str, g: Generation, story: GenerationLog, done: dict[str, CommitActivity], start: int
+    member_id: str, g: Generation, log: GenerationLog, done: dict[str, CommitActivity], start: int
 ) -> tuple[int, int]:
-    """When the member came into the join phase: the trigger began it; others came after their last commit."""
-    line = story.first_preparing
-    arrival = story.arrived.get(member_id)
+    """Return the earliest and latest time at which the member joined, in milliseconds.
+
+    The member that triggered the rebalance joined at its start. Another member joined after its last commit.
+    """
+    line = log.first_preparing
+    arrival = log.arrived.get(member_id)
     if arrival is not None:
         return arrival.at, min(arrival.until, max(arrival.at, g.joined_at))
     if line is not None and line["member_id"] == member_id:

@@ -1,7 +1,7 @@
-"""Partitions that a group's leader assigned although polls say that their topic has no such partition.
+"""Removal of partitions that a group's leader assigned but that do not exist according to polls.
 
-The coordinator stores whatever assignment the leader of a classic group sends (`GroupCoordinator.doSyncGroup`). Such
-partitions hold no records, so nothing is lost while nobody has them.
+The coordinator stores any assignment that the leader of a classic group sends (`GroupCoordinator.doSyncGroup`). Such
+partitions contain no records, so nothing is lost while they have no owner.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 from pipelines.silver.history import History, Record
 
 LISTS = (("assignment", "partitions"), ("subscription", "ownedPartitions"))
-"""Where a consumer's blobs list partitions, as {topic: [partition]}."""
+"""The lists of partitions in a consumer's blobs, as {topic: [partition]}."""
 
 MISSING = "missingPartitions"
-"""The field that `without_missing` adds to a record's value: {topic: [partition]} that it took out of assignments."""
+"""The field that `without_missing` adds to a record's value: {topic: [partition]} that it removed from assignments."""
 
 
 def without_missing(history: History) -> History:
-    """The history without partitions that polls say do not exist, in records of classic groups of consumers.
+    """Return the history without partitions that do not exist, in the records of classic consumer groups.
 
-    A topic that no poll names is left alone: polls see only topics on which Regroup has DESCRIBE.
+    A topic without a poll stays unchanged, because polls see only topics for which Regroup has the permission DESCRIBE.
     """
     if not history.partition_counts:
         return history
@@ -54,7 +54,7 @@ def _listed(member: Mapping[str, Any], blob: str, field: str) -> Mapping[str, li
 
 
 def _missing(listed: Mapping[str, list[int]], counts: Mapping[str, int]) -> dict[str, list[int]]:
-    """Those of the listed partitions that do not exist."""
+    """Return the listed partitions that do not exist."""
     found = {}
     for topic, partitions in listed.items():
         count = counts.get(topic)

@@ -1,4 +1,4 @@
-"""A group's history cut where its protocol changed: the online migration of KIP-848, or an id used anew."""
+"""A group's history split at protocol changes: the online migration of KIP-848, or a new group with an old id."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pipelines.silver.history import Event, History, Record
 from schemas.states import GroupProtocol
 
 NEAR_MS = 1_000
-"""A line of a conversion is printed within milliseconds of its records, or within its second."""
+"""Maximum difference in milliseconds between a conversion's log line and its records. A line may have a precision of
+one second.
+"""
 
 PREFIXES = {
     "ConsumerGroup": GroupProtocol.CONSUMER,
@@ -20,10 +22,10 @@ PREFIXES = {
 
 @dataclass(slots=True, kw_only=True)
 class Phase:
-    """Records under one protocol.
+    """Consecutive records of one protocol.
 
-    A conversion writes the tombstones of the old protocol and the records of the new one at once, so both have one
-    timestamp: then the phase before `is_handed_on`, and this one `is_taken_over`.
+    A conversion writes the tombstones of the old protocol and the records of the new protocol with the same timestamp.
+    Then the phase before it `is_handed_on`, and the phase after it `is_taken_over`.
     """
 
     protocol: GroupProtocol
@@ -34,12 +36,15 @@ class Phase:
 
 
 def protocol_of(kind: str) -> GroupProtocol:
-    """The protocol that writes records of this kind."""
+    """Return the protocol that writes records of this kind."""
     return next((p for prefix, p in PREFIXES.items() if kind.startswith(prefix)), GroupProtocol.CLASSIC)
 
 
 def phases(history: History) -> list[Phase]:
-    """In order; a history without records is one classic phase. Lines near a border belong to both sides."""
+    """Return the phases in order. A history without records is one classic phase.
+
+    Lines near a border belong to both phases.
+    """
     out: list[Phase] = []
     for record in history.records:
         protocol = protocol_of(record.kind)

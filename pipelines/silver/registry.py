@@ -1,4 +1,4 @@
-"""Whom the instances of a Schema Registry elected (`SchemaRegistryProtocol`): not the leader of their Kafka group."""
+"""The primary that Schema Registry instances elect (`SchemaRegistryProtocol`), not the leader of their Kafka group."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ ERRORS = {DUPLICATE_URLS: "two registries have the same URL: none was elected"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elected:
-    """`member_id` is None where nobody could be elected; `url` is where the elected one answers."""
+    """The result of an election.
+
+    `member_id` is None if nobody was elected; `url` is the address of the elected registry.
+    """
 
     member_id: str | None
     url: str | None
@@ -19,7 +22,7 @@ class Elected:
 
 
 def elected(assignment: dict[str, Any]) -> Elected | None:
-    """What the assignment of any member says, which is the same for all; None where it is no registry's."""
+    """Return the election in a member's assignment, or None for other assignments. It is the same for all members."""
     if "master_identity" not in assignment and "master" not in assignment:
         return None
     member_id, identity = assignment.get("master"), assignment.get("master_identity")

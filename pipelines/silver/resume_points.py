@@ -1,4 +1,4 @@
-"""Where a group's history may be taken up again, so that a batch costs what it changes and not what ever happened."""
+"""Points in a group's history from which a rebuild may resume, so that a batch does not rebuild the whole history."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ POINT = (
     "first_generation_id",
 )
 EARLIER_S = 3
-"""A line's second may have begun before the base completed, and lines are matched within another."""
+"""Seconds before the base from which log lines are read. A line with a precision of one second may have a timestamp
+before the base, and lines are matched with a tolerance of another second.
+"""
 
 NEAR_S = 2
-"""Lines up to this much later than a generation's completion may still be its own (`lines.NEAR_MS`, twice)."""
+"""Lines up to this many seconds after a generation's completion may belong to it (twice `generation_log.NEAR_MS`)."""
 
 CLASSIC = f"coalesce(group_protocol, '{GroupProtocol.CLASSIC}') = '{GroupProtocol.CLASSIC}'"
 STATED = ", ".join(
@@ -47,9 +49,10 @@ FROM {{touched}} touched LEFT JOIN (
     WHERE known.base_offset IS NOT NULL AND known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
         AND NOT coalesce(CASE WHEN known.base_state IS NULL THEN new.has_modern ELSE new.has_classic END, false)
 ) latest ON touched.cluster = latest.cluster AND touched.group_id = latest.group_id AND latest.nth = 1
-"""  # noqa: S608 - our own names
-"""The query of `resume_points` in SQL that Spark and DuckDB both read; braces name its tables. A group that changes to
-another protocol is rebuilt from its start (`pipelines.silver.phases`).
+"""  # noqa: S608 - the names are constants
+"""The query of `resume_points` in SQL that both Spark and DuckDB can run; braces contain the table names.
+
+A group that changes to another protocol is rebuilt from its start (`pipelines.silver.phases`).
 """
 
 COMMITTING = f"""
@@ -102,39 +105,52 @@ WHERE NOT EXISTS (
 ) AND (is_classic OR NOT EXISTS (
     SELECT 1 FROM unowned WHERE unowned.cluster = quiet.cluster AND unowned.group_id = quiet.group_id
 ))
-"""  # noqa: S608 - our own names
-"""What `committing` asks, in DuckDB's SQL; Spark calls `unnest` otherwise."""
+"""  # noqa: S608 - the names are constants
+"""The query of `committing` in DuckDB's SQL. Spark has another name for `unnest`."""
 
 
 def resume_points(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) -> DataFrame:
-    """The last episode before new input that began with nothing open and whose first generation stands.
+    """Return the last episode before the new input that began with every resource owned and whose rows stay unchanged.
 
-    Reads `touched` (cluster, group_id, `since_at`: time of the earliest new input, `has_classic` and `has_modern`:
-    whether records of the classic protocol and of others are among it) and two silver tables. Returns one
-    row per touched group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`; all NULL where
-    the whole history is needed.
+    Args:
+        touched: cluster, group_id, `since_at` (time of the earliest new input), `has_classic` and `has_modern` (whether
+            it includes records of the classic protocol and of other protocols).
+        rebalances: the silver table.
+        groups: the silver table.
+
+    Returns:
+        One row per touched group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`. They are
+        NULL if the whole history is needed.
     """
     return touched.sparkSession.sql(RESTARTS, touched=touched, rebalances=rebalances, groups=groups)
 
 
 def committing(touched: DataFrame, groups: DataFrame, stalls: DataFrame, members: DataFrame) -> DataFrame:
-    """Rows of `groups` as they become for those that did nothing but commit, and for which that changes nothing else.
+    """Return updated rows of `groups` for groups with only new commits that change no other row.
 
-    Reads `touched` (cluster, group_id, `since_at`, `last_commit_at`: NULL unless all new input is commits, `committed`:
-    resources) and three silver tables. A commit can otherwise be the first one after a stop that is over, bound that
-    stop for all that its owner got back, name a topic that was known by its id, or be the first sign of a group.
+    A commit changes other rows in these cases: it is the first one after a stall, it thereby narrows the end of other
+    stalls of the same owner, it names a topic that was known only by its id, or it is the first sign of a group.
+
+    Args:
+        touched: cluster, group_id, `since_at`, `last_commit_at` (NULL unless all new input is commits) and `committed`
+            (resources).
+        groups: the silver table.
+        stalls: the silver table.
+        members: the silver table `generation_members`.
     """
-    asked = COMMITTING.replace("unnest(", "explode(")
-    return touched.sparkSession.sql(asked, touched=touched, groups=groups, stalls=stalls, members=members)
+    query = COMMITTING.replace("unnest(", "explode(")
+    return touched.sparkSession.sql(query, touched=touched, groups=groups, stalls=stalls, members=members)
 
 
 def replaced(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
-    """The rows of one silver table that a rebuild from `points` replaces: of each group in it, all after its base."""
+    """Return the rows of a silver table that a rebuild from `points` replaces: for each of its groups, all after the
+    base.
+    """
     return _chosen(rows, table, points, after_base(table))
 
 
 def since_base(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
-    """The rows of one bronze table that a rebuild from `points` needs; a group that is not in it needs none."""
+    """Return the rows of a bronze table that a rebuild from `points` needs. Groups without a point need none."""
     return _chosen(rows, table, points, from_base(table))
 
 
@@ -145,7 +161,7 @@ def _chosen(rows: DataFrame, table: Table, points: DataFrame, holds: str) -> Dat
 
 
 def from_base(table: Table) -> str:
-    """In SQL, as Spark and DuckDB both read it: `old`, a row of bronze, is not from before the base of `point`."""
+    """Return an SQL condition for Spark and DuckDB: the bronze row `old` is not before the base of `point`."""
     if table is COORDINATOR_EVENTS:
         after = f"old.event_at >= point.base_at - INTERVAL '{EARLIER_S}' SECOND"
     else:
@@ -155,8 +171,9 @@ def from_base(table: Table) -> str:
 
 
 def after_base(table: Table) -> str:
-    """In SQL, as Spark and DuckDB both read it: `old`, a row of silver, belongs to the first generation after `point`,
-    or to a later one.
+    """Return an SQL condition for Spark and DuckDB.
+
+    It is true if the silver row `old` belongs to the first generation after `point` or to a later one.
     """
     return f"(point.base_offset IS NULL OR {_of_later(table)})"
 
@@ -169,7 +186,7 @@ def _of_later(table: Table) -> str:
             return "old.event_at > point.base_at"
         case "stalls":
             classic = _not_before("log_epoch", "log_epoch", "stopped_by_offset", "source_offset")
-            # A member's last record comes before that of the epoch which follows.
+            # A member's last record precedes the record of the next epoch.
             modern = _not_before("log_epoch", "base_log_epoch", "stopped_by_offset", "base_offset")
             return f"CASE WHEN point.base_state IS NULL THEN {classic} ELSE {modern} END"
         case _:

@@ -1,4 +1,4 @@
-"""All silver rows of one group, from its history alone: the same function for streams, backfills and tests."""
+"""All silver rows of one group, computed from its history alone. Streams, backfills and tests use the same function."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ KEPT = ClientHosts()
 def silver_rows(
     history: History, quiet_ms: int, base: ResumeState | None = None, hosts: ClientHosts = KEPT
 ) -> SilverRows:
-    """Return the rows of every silver table; `hosts` decides what becomes of clients' addresses.
+    """Return the rows of every silver table; `hosts` is the policy for clients' addresses.
 
-    With a `base` the history begins at its record, and only the rows of later generations come out (of `group_events`
-    those after its completion): the same that the whole history gives, provided that no resource was without an owner
-    when the generation after it began and that this generation began an episode (`restarts`).
+    With a `base`, the history begins at the base's record. Only the rows of later generations are returned, and the
+    rows of `group_events` after the base's completion. They equal the rows from the whole history if the next
+    generation began an episode and every resource had an owner at its start (`resume_points`).
     """
     history = without_missing(hosts.hide(history))
     timeline = Timeline.of(history, base, quiet_ms)
@@ -44,7 +44,7 @@ def silver_rows(
         windows = [w for w in windows if base.state is not None or w.stopped_by >= first]
         out["group_events"] = [e for e in out["group_events"] if e["event_at"] > timeline.base_at]
     out["stalls"] += [_stall_row(s) for s in windows]
-    # A group that went over to another protocol is rebuilt from its first record on.
+    # A group that changed its protocol is rebuilt from its first record.
     bases = timeline.bases if len(parts) == 1 else {}
     out["rebalances"] += episodes(out["generations"], windows, quiet_ms, bases)
     out["group_events"] = list({(e["event_at"], e["kind"], e["member_id"]): e for e in out["group_events"]}.values())

@@ -1,4 +1,4 @@
-"""Stop-the-world windows of classic groups: from the moment a resource's owner stopped until somebody had it again."""
+"""Stalls of classic groups: from the time a resource's owner stopped until the resource had an owner again."""
 
 from __future__ import annotations
 
@@ -14,17 +14,19 @@ from schemas.states import Evidence, RebalanceMode, StallCause
 END: Position = (1 << 31, 1 << 62)
 
 FIRST_COMMIT_MS = 600_000
-"""A consumer has polled, and committed what it did, within its max.poll.interval.ms, 5 minutes by default. Of a group
-whose coordinator assigns, later commits are no first ones after a stop."""
+"""Time limit in milliseconds for the first commit after a stall, in groups whose coordinator assigns. A consumer polls
+and commits within its max.poll.interval.ms, 5 minutes by default.
+"""
 
 
 @dataclass(slots=True, kw_only=True)
 class Stall:
-    """One window. `resumed_*` are None while nobody has the resource; `resumed` is the estimate where that is not the
-    earliest moment.
+    """One stall, with times in milliseconds.
 
-    `config_offset` is how far Connect's configuration had been read when the resource still ran; a window `is_void`
-    whose resource was deleted meanwhile, as `resumed_by` shows.
+    `resumed_*` are None while the resource has no owner. `resumed` is the estimate if it differs from the earliest
+    time. `config_offset` is the offset up to which Connect's configuration was read when the resource still ran.
+    `is_void` means that the stall does not count, because the resource was deleted in the meantime or its owner is not
+    known any more; `resumed_by` is the record that shows it.
     """
 
     incarnation: int
@@ -47,12 +49,12 @@ class Stall:
 
     @property
     def is_lost(self) -> bool:
-        """Counts as lost; otherwise as idle, or not at all while it lasts."""
+        """Whether the stall counts as lost. Otherwise it counts as idle, or not at all while it lasts."""
         return self.resumed_earliest is not None and self.cause != StallCause.NO_MEMBER
 
     @property
     def milliseconds(self) -> tuple[int, int, int] | None:
-        """Lower bound, estimate, upper bound; None while nobody has it."""
+        """Lower bound, estimate and upper bound of the duration; None while the resource has no owner."""
         if self.resumed_earliest is None or self.resumed_latest is None:
             return None
         resumed = self.resumed_earliest if self.resumed is None else self.resumed
@@ -65,7 +67,7 @@ class Stall:
 
 @dataclass(slots=True, kw_only=True)
 class Held:
-    """Who has a resource, since which record and when."""
+    """The owner of a resource, with the record and the time from which it owned the resource."""
 
     owner: str
     position: Position
@@ -73,7 +75,7 @@ class Held:
 
 
 class Ownership:
-    """Who has what, from one protocol to the next."""
+    """The owners of resources and the stalls so far. It continues across protocol changes."""
 
     def __init__(self, commits: CommitHistory) -> None:
         self.commits = commits
@@ -85,25 +87,23 @@ class Ownership:
         self.resumed: list[Stall] = []
 
     def begin(self, incarnation: int) -> None:
-        """A new incarnation knows nothing of the one before."""
+        """Begin an incarnation. A new one knows nothing of the previous one."""
         if incarnation != self.incarnation:
             self.forget()
             self.incarnation = incarnation
 
     def forget(self) -> None:
-        """Nobody is known to have, or to lack, anything."""
+        """Forget the owners of all resources and the open stalls."""
         self.held, self.open, self.closed = {}, {}, {}
 
-    def lose_sight(self, position: Position) -> None:
-        """From `position` on it is not known who has what, so nothing is said to have stopped or to be still without an
-        owner: open windows are void.
-        """
+    def mark_unknown(self, position: Position) -> None:
+        """Mark all owners as unknown from `position` on. Open stalls become void, because their end cannot be known."""
         for stall in self.open.values():
             stall.is_void, stall.resumed_by = True, position
         self.forget()
 
     def keep(self, members: Collection[str]) -> None:
-        """Nobody else has anything: what is known of others is out of date."""
+        """Keep only the owners in `members`, because others are out of date."""
         self.held = {resource: held for resource, held in self.held.items() if held.owner in members}
 
     def stop(
@@ -117,7 +117,17 @@ class Ownership:
         *,
         until: Position | None = None,
     ) -> Stall:
-        """`by` shows the resource gone; commits before `until` (or before `by`) are its owner's."""
+        """Begin a stall.
+
+        Args:
+            resource: the resource that stopped.
+            stop: bounds of the time of the stop.
+            cause: why it stopped.
+            by: position of the record that shows the resource without its owner.
+            incarnation: the group's incarnation.
+            number: the generation or epoch.
+            until: commits before this position are the owner's; None means `by`.
+        """
         held = self.held.pop(resource)
         segment = self.commits.segment(resource, held.position, until or by)
         stall = Stall(
@@ -144,9 +154,16 @@ class Ownership:
         number: int,
         started: Mapping[str, int] | None = None,
     ) -> list[Stall]:
-        """Resources that `position` handed out; returns the windows that end so. `firsts` are first commits since,
-        `limit` is a time by which a member must have had them. `started`: when a member says that it had started its
-        own.
+        """Assign resources at a record and return the stalls that end.
+
+        Args:
+            got: resource → its new owner.
+            at: time of the record.
+            position: position of the record.
+            firsts: the first commits of the resources after the record.
+            limit: time by which a member must have had its resources.
+            number: the generation or epoch.
+            started: time by which a member had started its resources, according to its own log.
         """
         proof: dict[str, int] = dict(started or {})
         for resource, point in firsts.items():
@@ -167,11 +184,11 @@ class Ownership:
         return closed
 
     def firsts(self, resources: Iterable[Resource], after: Position, before: Position) -> dict[Resource, Point]:
-        """The first commits between two records."""
+        """Return the first commits between two positions, by resource."""
         return {r: first for r in resources if (first := self.commits.first(r, after, before))}
 
-    def never_began(self, resource: Resource) -> None:
-        """Its owner did not learn in time that it was given: whoever missed it went on missing it."""
+    def undo_assignment(self, resource: Resource) -> None:
+        """Undo an assignment that its owner did not learn of in time: the earlier stall continues."""
         held = self.held.pop(resource)
         stall = self.closed.pop(resource, None)
         if stall is not None and stall.resumed_by == held.position:
@@ -181,13 +198,13 @@ class Ownership:
 
 
 def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
-    """Add every window of these generations, in the order in which the resources stopped."""
+    """Add every stall of these generations, in the order of the stops."""
     for context, after in zip_longest(contexts, contexts[1:]):
         g, following = context.generation, after.generation if after is not None else None
         ownership.begin(g.incarnation)
         if g.is_closed:
-            ownership.lose_sight(g.position)
-        _take(ownership, g, context.stops, is_failover=context.story.failover is not None)
+            ownership.mark_unknown(g.position)
+        _take(ownership, g, context.stops, is_failover=context.log.failover is not None)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
         _give(ownership, g, ends[0], following, context.started)
         for change, stop, end in zip(g.replacements, context.stops.replaced, ends[1:], strict=True):
@@ -196,7 +213,7 @@ def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
 
 
 def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: bool) -> None:
-    """Close what its owner gave up for this generation."""
+    """Begin the stalls of resources that their owners gave up for this generation."""
     previous = g.previous
     if previous is None:
         return
@@ -218,20 +235,20 @@ def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: b
 
 
 def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource) -> bool:
-    """The resource did not stop for this generation, whose members go on with what they keep."""
+    """Return whether the resource did not stop, because its member kept it during this generation."""
     owner, new = o.held[resource].owner, g.owners.get(resource)
     if g.mode == RebalanceMode.COOPERATIVE:
         return new == owner and owner in g.members
     if owner not in g.members:
         return _goes_on_renamed(o, g, resource, new)
     if resource not in _brought(g, owner) and resource not in _brought(previous, owner):
-        o.never_began(resource)
+        o.undo_assignment(resource)
         return True
     return new == owner and resource in _brought(g, owner)
 
 
 def _goes_on_renamed(o: Ownership, g: Generation, resource: Resource, new: str | None) -> bool:
-    """A Connect worker that goes on under another member id says itself that the resource ran all the while."""
+    """Return whether a Connect worker rejoined with a new member id and reports that the resource kept running."""
     if new is None or resource not in _brought(g, new):
         return False
     o.held[resource] = replace(o.held[resource], owner=new)
@@ -243,7 +260,7 @@ def _brought(g: Generation, member_id: str) -> frozenset[Resource]:
 
 
 def _cause(g: Generation, resource: Resource) -> StallCause:
-    """Why the resource stopped if no line tells why its owner departed."""
+    """Return the cause of a stop if no log line shows why the owner departed."""
     if resource in g.waiting:
         return StallCause.CONNECT_DELAY
     return StallCause.MOVED if g.is_piecemeal else StallCause.EAGER_BARRIER
@@ -264,18 +281,23 @@ def _give(
 
 
 def _ran_on(stall: Stall, g: Generation) -> None:
-    """A Connect worker came back with what was counted as lost: cut off it ran on, frozen it did not; nothing tells."""
+    """Correct the stall of a resource that a Connect worker still had when it rejoined.
+
+    If the worker was disconnected, the resource kept running; if the worker was frozen, it did not. No record shows
+    which case applies.
+    """
     stall.stop = stall.stop._replace(evidence=Evidence.INFERRED)
     stall.resumed_earliest = stall.stop.earliest
     stall.resumed = stall.resumed_latest = max(g.joined_at, stall.stop.estimate)
 
 
 def _forget_deleted(o: Ownership, g: Generation) -> None:
-    """Nobody lacks a connector or task that is no more.
+    """Void the stalls of connectors and tasks that were deleted.
 
-    Connect's leader hands out at once whatever is configured and runs nowhere, except what this very generation revoked
-    and, while a delay runs, what got lost. So a resource left over by a leader that had read the configuration at least
-    as far as when it ran is not configured any more (`IncrementalCooperativeAssignor.performTaskAssignment`).
+    Connect's leader immediately assigns every configured resource that runs nowhere. The exceptions are resources that
+    this generation revoked and, during a delay, resources that were lost. Any other unassigned resource was deleted, if
+    the leader had read at least as much of the configuration as when the resource ran
+    (`IncrementalCooperativeAssignor.performTaskAssignment`).
     """
     if g.mode != RebalanceMode.INCREMENTAL or g.previous is None or any(w.is_refused for w in g.workers):
         return
@@ -290,7 +312,7 @@ def _forget_deleted(o: Ownership, g: Generation) -> None:
 
 
 def _replace(o: Ownership, g: Generation, change: Replacement, stop: Stop, until: Position) -> None:
-    """W3: the instance's resources stood still from its last work until the new process came."""
+    """Add the stalls of a static replacement (W3), from the old process's last work until the new process joined."""
     at = change.record.at if change.record.at is not None else g.synced_at
     mine = [r for r, h in o.held.items() if h.owner == change.old]
     for resource in mine:

@@ -1,13 +1,16 @@
-"""When a member stopped working on what it had: bounds that hold, and the best estimate inside them.
+"""The times at which members stopped working on their resources: reliable bounds and the best estimate between them.
 
-Nothing states the moment directly. What limits it: a member works until the coordinator's first "Preparing to
-rebalance" unless it started the rebalance itself; an eager member has given everything up when the join phase ends; a
-commit with progress proves work before it. Clients that commit automatically commit once more *after* they stopped, on
-revocation and on close (`ConsumerCoordinator.onJoinPrepare`): only the last commit but one is surely before the stop.
-librdkafka goes on committing while the application's revocation callback takes its time, and repeats the last commit
-on closing: then only the one before these two is.
+No record or line shows the exact time. The following facts limit it:
 
-`generation_contexts` answers for all members of all generations; `stalls` knows who had which resource.
+- A member works until the coordinator's first "Preparing to rebalance", unless it started the rebalance itself.
+- An eager member has given up everything when the join phase ends.
+- A commit with progress proves work before it.
+- Clients that commit automatically commit once more *after* they stopped, on revocation and on close
+  (`ConsumerCoordinator.onJoinPrepare`). So only the last commit but one is certainly before the stop.
+- librdkafka continues to commit during the application's revocation callback, and repeats the last commit on close.
+  Then only the commit before these two is certainly before the stop.
+
+`generation_contexts` computes the stops of all members of all generations; `stalls` tracks the owners of resources.
 """
 
 from __future__ import annotations
@@ -23,22 +26,23 @@ from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 HEARTBEAT_MS = 3_000
-"""heartbeat.interval.ms by default, in Java and librdkafka; it should not exceed a third of the session timeout."""
+"""Default of heartbeat.interval.ms in Java and librdkafka. It should not exceed a third of the session timeout."""
 
 APPEND_MS = 5_000
-"""offsets.commit.timeout.ms: an assignment that is not stored and handed out within it fails the rebalance."""
+"""Value of offsets.commit.timeout.ms. A rebalance fails if its assignment is not stored and sent within this time."""
 
-DAWDLE_MS = 250
-"""A last commit this much later than the progress in it explains was made after the stop, not at it."""
+LATE_COMMIT_MS = 250
+"""The last commit was made after the stop if it is more than this many milliseconds later than its progress explains.
+"""
 
 POLL_TIMEOUT_TEXT = "poll timeout has expired"
 
 EXPULSIONS = (EventKind.SESSION_EXPIRED, EventKind.REMOVED_NOT_REJOINED, EventKind.REMOVED_NOT_SYNCED)
-"""Lines of a coordinator that removed a member which did not leave."""
+"""Log lines about members that the coordinator removed, in contrast to members that left."""
 
 
 class Stop(NamedTuple):
-    """Milliseconds; `earliest <= estimate <= latest`."""
+    """Bounds and estimate of a stop in milliseconds; `earliest <= estimate <= latest`."""
 
     earliest: int
     latest: int
@@ -47,17 +51,17 @@ class Stop(NamedTuple):
 
     @classmethod
     def within(cls, earliest: int, latest: int, estimate: int, evidence: Evidence = Evidence.BOUNDED) -> Stop:
-        """Clocks of two brokers may disagree: bounds never cross and the estimate stays inside."""
+        """Return a stop with valid bounds, even if the clocks of two brokers disagree."""
         latest = max(earliest, latest)
         return cls(earliest=earliest, latest=latest, estimate=min(max(estimate, earliest), latest), evidence=evidence)
 
 
 class CommitActivity(NamedTuple):
-    """What the commits tell of one member between two group records.
+    """The commits of one member between two group records, in milliseconds.
 
-    `last` and `before` are its last rounds of commits; `explained` is when the progress committed last was made at the
-    rate at which the member had been working. All None where it did not commit. `repeated_at` is a last round without
-    progress, left out of these: a client closes with one, after its callbacks.
+    `last` and `before` are the last two rounds of commits. `explained` is the time at which the member, at its previous
+    rate, had made the progress of its last commit. These are None if the member did not commit. `repeated_at` is a last
+    round without progress, which the other fields ignore: a client makes one on close, after its callbacks.
     """
 
     since: int
@@ -67,32 +71,32 @@ class CommitActivity(NamedTuple):
     repeated_at: int | None = None
 
     @property
-    def surely(self) -> int:
-        """It was at work then, even if the last round came after the stop."""
+    def working_at(self) -> int:
+        """A time at which the member certainly worked, even if the last round came after the stop."""
         return self.since if self.before is None else self.before
 
     @property
     def stopped(self) -> int | None:
-        """Best guess from commits alone."""
+        """The best estimate of the stop from commits alone."""
         if self.last is None or self.explained is None:
             return self.last
         ended = self.last if self.repeated_at is None else self.repeated_at
-        return self.explained if ended - self.explained > DAWDLE_MS else self.last
+        return self.explained if ended - self.explained > LATE_COMMIT_MS else self.last
 
     @property
-    def dawdled(self) -> bool:
+    def has_late_commit(self) -> bool:
         return self.stopped != self.last
 
 
 def work(
     commits: CommitHistory, resources: Iterable[Resource], since: int, after: Position, before: Position
 ) -> CommitActivity:
-    """Commits for `resources` between two group records; `since` is when the member got them."""
+    """Return the commits for `resources` between two positions; `since` is when the member got them."""
     return work_of([s for r in resources if (s := commits.segment(r, after, before))], since)
 
 
 def work_of(segments: Sequence[CommitSegment], since: int) -> CommitActivity:
-    """Of one member, each segment from when it got the resource."""
+    """Return the activity of one member. `segments` has each of its resources' commits since the member got it."""
     if not segments:
         return CommitActivity(since=since)
     repeated_at = _repeated_at(segments)
@@ -102,7 +106,7 @@ def work_of(segments: Sequence[CommitSegment], since: int) -> CommitActivity:
     ends = [p.at for s in segments for p in (s.before_last, s.last) if p is not None and p.at < last - ROUND_MS]
     progress, rate = 0.0, 0.0
     for s in segments:
-        if s.before_last is None or s.before_last.at - s.first.at < DAWDLE_MS:
+        if s.before_last is None or s.before_last.at - s.first.at < LATE_COMMIT_MS:
             continue
         rate += (s.before_last.committed - s.first.committed) / (s.before_last.at - s.first.at)
         progress += s.last.committed - s.before_last.committed
@@ -114,7 +118,7 @@ def work_of(segments: Sequence[CommitSegment], since: int) -> CommitActivity:
 
 
 def _repeated_at(segments: Sequence[CommitSegment]) -> int | None:
-    """When the last round of commits was, if it made no progress anywhere and the round before it did."""
+    """Return the time of the last round of commits if it made no progress and the round before it did."""
     last = max(s.last.at for s in segments)
     ending = [s for s in segments if s.last.at >= last - ROUND_MS]
     if any(s.before_last is None or s.before_last.committed != s.last.committed for s in ending):
@@ -129,7 +133,7 @@ def _shortened(segment: CommitSegment) -> CommitSegment:
 
 
 def work_by_member(previous: Generation | None, commits: CommitHistory, before: Position) -> dict[str, CommitActivity]:
-    """What each final member of a generation committed in it, up to the group record at `before`."""
+    """Return the commits of each final member of a generation, up to the group record at `before`."""
     if previous is None:
         return {}
     since = {m: (previous.position, previous.synced_at, member.assigned) for m, member in previous.members.items()}
@@ -142,7 +146,7 @@ def work_by_member(previous: Generation | None, commits: CommitHistory, before: 
 
 
 class MemberDeparture(NamedTuple):
-    """Why a member of the generation before is not in this one; `line` is None where only its absence tells."""
+    """The departure of a member of the previous generation; `line` is None if no log line describes it."""
 
     member: Member
     line: Event | None
@@ -152,7 +156,11 @@ class MemberDeparture(NamedTuple):
         return self.line is not None and POLL_TIMEOUT_TEXT in (self.line["client_reason"] or "")
 
     def was_poll_timeout(self, done: CommitActivity) -> bool:
-        """Stated, or (librdkafka never states it) silent for as long as its poll may take before it left."""
+        """Return whether the member left after a poll timeout.
+
+        Either the line contains the reason, or the member was silent for its whole poll interval before it left.
+        librdkafka never gives the reason.
+        """
         if self.is_poll_timeout:
             return True
         if self.line is None or self.line.kind != EventKind.LEFT or done.last is None:
@@ -161,22 +169,22 @@ class MemberDeparture(NamedTuple):
         return silent >= self.member.rebalance_timeout_ms - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
 
 
-def departure(member: Member, story: GenerationLog) -> MemberDeparture:
-    return MemberDeparture(member=member, line=story.departed.get(member.member_id))
+def departure(member: Member, log: GenerationLog) -> MemberDeparture:
+    return MemberDeparture(member=member, line=log.departed.get(member.member_id))
 
 
 class MemberStop(NamedTuple):
-    """When a member of the generation before stopped for this one, and the cause if its departure states one."""
+    """The stop of a member of the previous generation, and the cause if the departure shows one."""
 
     stop: Stop
     cause: StallCause | None = None
 
 
 class GenerationStops(NamedTuple):
-    """When the members of the generation before stopped for this one, by their final ids.
+    """The stops of the members of the previous generation, by their final ids.
 
-    `unasked` is the stop of what a Connect worker that stays gave up by itself, None if nobody can have done so.
-    `replaced` are the stops of static members that a new process took over, in the order of `Generation.replacements`.
+    `unasked` is the stop of resources that a staying Connect worker gave up unasked, or None if no worker can have done
+    so. `replaced` are the stops of replaced static members, in the order of `Generation.replacements`.
     """
 
     members: Mapping[str, MemberStop]
@@ -185,40 +193,40 @@ class GenerationStops(NamedTuple):
 
 
 class GenerationContext(NamedTuple):
-    """A generation, its log lines, and what is known of its members by member id.
+    """A generation, its log lines, and facts about its members by member id.
 
-    `done` is what each member of the generation before committed in that one, `started` when a Connect worker had
-    started, by its own log, what this generation gave it.
+    `done` has the commits of the previous generation's members in that generation. `started` has the time by which a
+    Connect worker had started its resources of this generation, according to its own log.
     """
 
     generation: Generation
-    story: GenerationLog
+    log: GenerationLog
     done: dict[str, CommitActivity]
     stops: GenerationStops
     started: Mapping[str, int]
 
 
 def generation_contexts(
-    generations: Sequence[Generation], stories: Iterable[GenerationLog], commits: CommitHistory, workers: WorkerLog
+    generations: Sequence[Generation], logs: Iterable[GenerationLog], commits: CommitHistory, workers: WorkerLog
 ) -> list[GenerationContext]:
-    """Return the context of each generation; `stories` are their log lines, in the same order."""
+    """Return the context of each generation; `logs` are their log lines, in the same order."""
     contexts = []
-    for g, story, following in zip(generations, stories, [*generations[1:], None], strict=False):
+    for g, log, following in zip(generations, logs, [*generations[1:], None], strict=False):
         done = work_by_member(g.previous, commits, g.position)
         started = {m: workers.logged_at(m, g, EventKind.WORKER_STARTED) for m in g.members}
         stops = GenerationStops(
-            members=_member_stops(g, story, done, following, workers),
+            members=_member_stops(g, log, done, following, workers),
             unasked=_unasked(g),
             replaced=[_replaced(g, change, commits) for change in g.replacements],
         )
         known = {member_id: at for member_id, at in started.items() if at is not None}
-        contexts.append(GenerationContext(g, story, done, stops, known))
+        contexts.append(GenerationContext(g, log, done, stops, known))
     return contexts
 
 
 def _member_stops(
     g: Generation,
-    story: GenerationLog,
+    log: GenerationLog,
     done: Mapping[str, CommitActivity],
     following: Generation | None,
     workers: WorkerLog,
@@ -229,23 +237,23 @@ def _member_stops(
     members = {}
     for member_id, member in previous.final_members.items():
         if member_id not in g.members:
-            members[member_id] = _absent(departure(member, story), done[member_id], g, workers)
+            members[member_id] = _absent(departure(member, log), done[member_id], g, workers)
         elif g.is_piecemeal:
             members[member_id] = MemberStop(_revoked(member_id, g, following, workers))
         else:
-            members[member_id] = MemberStop(_stayed(member_id, done[member_id], story, g))
+            members[member_id] = MemberStop(_stayed(member_id, done[member_id], log, g))
     return members
 
 
 def _unasked(g: Generation) -> Stop | None:
-    """The worker had lost sight of the coordinator, and came back without what it gave up."""
+    """Return the stop of resources that a worker gave up unasked: it lost its coordinator and rejoined without them."""
     if g.previous is None or g.mode != RebalanceMode.INCREMENTAL:
         return None
     return Stop.within(g.previous.synced_at, g.joined_at, g.joined_at, Evidence.INFERRED)
 
 
 def _absent(gone: MemberDeparture, done: CommitActivity, g: Generation, workers: WorkerLog) -> MemberStop:
-    """The stop of a member that is not in this generation."""
+    """Return the stop of a member that is not in this generation."""
     assert g.previous is not None
     began = workers.logged_at(gone.member.member_id, g.previous, EventKind.WORKER_STOPPING)
     stop = _departed(gone, done, g) if began is None else _halted(began, gone, g)
@@ -256,7 +264,10 @@ def _absent(gone: MemberDeparture, done: CommitActivity, g: Generation, workers:
 
 
 def _revoked(member_id: str, g: Generation, following: Generation | None, workers: WorkerLog) -> Stop:
-    """A member learns with its assignment what it has to give up, and rejoins when it has."""
+    """Return the stop of a resource that a member must revoke.
+
+    The member learns of the revocation with its assignment, and rejoins after it.
+    """
     logged_at = workers.logged_at(member_id, g, EventKind.WORKER_STOPPED)
     if logged_at is not None:
         return Stop.within(g.synced_at, logged_at, (g.synced_at + logged_at) // 2, Evidence.OBSERVED)
@@ -266,48 +277,54 @@ def _revoked(member_id: str, g: Generation, following: Generation | None, worker
     return Stop.within(g.synced_at, latest, g.synced_at, Evidence.OBSERVED)
 
 
-def _stayed(member_id: str, done: CommitActivity, story: GenerationLog, g: Generation) -> Stop:
-    """An eager member that came back: it gave everything up after it learnt of the rebalance and before it rejoined."""
-    start = story.first_preparing
+def _stayed(member_id: str, done: CommitActivity, log: GenerationLog, g: Generation) -> Stop:
+    """Return the stop of an eager member that rejoined.
+
+    It gave up everything after it learned of the rebalance and before it rejoined.
+    """
+    start = log.first_preparing
     if start is None:
-        estimate = (done.surely + g.joined_at) // 2 if done.stopped is None else done.stopped
-        return Stop.within(done.surely, g.joined_at, estimate, _grade(done))
+        estimate = (done.working_at + g.joined_at) // 2 if done.stopped is None else done.stopped
+        return Stop.within(done.working_at, g.joined_at, estimate, _grade(done))
     if member_id == start["member_id"]:
-        # It gave up before it asked to join again.
+        # The member gave up its resources before it asked to rejoin.
         estimate = start.at if done.stopped is None else min(done.stopped, start.until)
-        return Stop.within(done.surely, start.until, estimate, _grade(done))
+        return Stop.within(done.working_at, start.until, estimate, _grade(done))
     if done.last is None or done.last < start.at:
         earliest = max(start.at, done.last or done.since)
         return Stop.within(earliest, g.joined_at, (earliest + g.joined_at) // 2, Evidence.INFERRED)
-    return Stop.within(max(start.at, done.surely), g.joined_at, done.stopped or done.last, _grade(done))
+    return Stop.within(max(start.at, done.working_at), g.joined_at, done.stopped or done.last, _grade(done))
 
 
 def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Stop:
-    """A member that is not in the next generation: it left, was expelled, died, or (no line) any of these."""
+    """Return the stop of a member that is not in the next generation: it left, was removed or died."""
     line, last = gone.line, done.last
     if gone.was_poll_timeout(done):
         assert line is not None
         limit = line.until - gone.member.rebalance_timeout_ms if gone.is_poll_timeout else line.until
         guess = line.at - gone.member.rebalance_timeout_ms
         guess = guess if done.stopped is None else min(guess, done.stopped)
-        return Stop.within(done.surely, limit, guess, Evidence.INFERRED)
+        return Stop.within(done.working_at, limit, guess, Evidence.INFERRED)
     if line is not None and line.kind == EventKind.SESSION_EXPIRED:
         return _expired(gone.member, line, done)
     until = g.joined_at if line is None else line.until
     if last is None:
         return Stop.within(done.since, until, until, Evidence.INFERRED)
     if line is None and until - last >= gone.member.session_timeout_ms:
-        return Stop.within(done.surely, until, last + _interval(done) // 2, Evidence.INFERRED)
-    return Stop.within(done.surely, until, done.stopped or last, _grade(done))
+        return Stop.within(done.working_at, until, last + _interval(done) // 2, Evidence.INFERRED)
+    return Stop.within(done.working_at, until, done.stopped or last, _grade(done))
 
 
 def _expired(member: Member, line: Event, done: CommitActivity) -> Stop:
-    """The session began anew at the last heartbeat or commit, so that is stated; death came before the next one."""
+    """Return the stop of a member whose session expired.
+
+    The session began at the last heartbeat or commit, so that time is known. The member died before the next one.
+    """
     alive = line.at - member.session_timeout_ms
     silence = max(HEARTBEAT_MS, member.session_timeout_ms // 3)
     if done.last is None:
         return Stop.within(max(alive, done.since), line.until, alive + silence // 2, Evidence.INFERRED)
-    earliest = max(alive - ROUND_MS, done.surely)
+    earliest = max(alive - ROUND_MS, done.working_at)
     guess = max(alive, done.last + _interval(done) // 2)
     return Stop.within(
         earliest, min(line.until, line.until - member.session_timeout_ms + silence), guess, Evidence.INFERRED
@@ -315,18 +332,18 @@ def _expired(member: Member, line: Event, done: CommitActivity) -> Stop:
 
 
 def _halted(began: int, gone: MemberDeparture, g: Generation) -> Stop:
-    """A Connect worker that logged when it began to stop all it ran, and left when it had."""
+    """Return the stop of a Connect worker that logged the begin of its shutdown and left after it."""
     until = g.joined_at if gone.line is None else gone.line.until
     return Stop.within(min(began, until), until, began, Evidence.OBSERVED)
 
 
 def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Stop:
-    """A static member whose new process came: the old one stopped after its last work, politely or not."""
+    """Return the stop of a replaced static member. It stopped after its last work, with or without a clean shutdown."""
     at = change.record.at if change.record.at is not None else g.synced_at
     done = work_by_member(g, commits, change.record.position)[change.old]
     if done.last is None:
         return Stop.within(done.since, at, (done.since + at) // 2, Evidence.INFERRED)
-    return Stop.within(done.surely, at, done.stopped or done.last, _grade(done))
+    return Stop.within(done.working_at, at, done.stopped or done.last, _grade(done))
 
 
 def _interval(done: CommitActivity) -> int:
@@ -334,4 +351,4 @@ def _interval(done: CommitActivity) -> int:
 
 
 def _grade(done: CommitActivity) -> Evidence:
-    return Evidence.INFERRED if done.stopped is None or done.dawdled else Evidence.BOUNDED
+    return Evidence.INFERRED if done.stopped is None or done.has_late_commit else Evidence.BOUNDED

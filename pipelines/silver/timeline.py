@@ -1,4 +1,4 @@
-"""What one group's rows are built up in, phase after phase."""
+"""The state that is passed from phase to phase while one group's rows are computed."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from schemas.rows import SilverOfGroup
 
 @dataclass(slots=True, kw_only=True)
 class Timeline:
-    """Rows so far, and what a phase hands on to the next: who has what, and where numbers and members stand.
+    """The rows so far, and the state that a phase passes to the next one: owners, numbers and members.
 
-    `base` is where the history goes on, `base_at` the time up to which rows stand. `number` is None while nothing has a
-    number; `members` are those of the last generation or epoch while it lives.
+    `base` is the point from which the history resumes; rows up to `base_at` stay unchanged. `number` is None until a
+    number is known. `members` are those of the last generation or epoch of the current incarnation.
     """
 
     history: History

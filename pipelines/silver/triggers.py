@@ -1,4 +1,4 @@
-"""Why a rebalance began: the coordinator's own reason where the log has it, else what two records in a row allow."""
+"""The cause of a rebalance: the reason in the coordinator's log, or else a conclusion from two consecutive records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pipelines.silver.stops import HEARTBEAT_MS, CommitActivity, MemberDeparture
 from schemas.states import Evidence, RebalanceMode, Trigger
 
 CLOCKS_MS = 100
-"""A member waits by its own clock, from a moment that the coordinator's clock does not tell exactly."""
+"""Tolerance in milliseconds for a scheduled rejoin. A member measures its delay with its own clock, from a start that
+the coordinator's clock does not show exactly.
+"""
 
 REJOINED = (Trigger.LEADER_REJOINED, Trigger.UNKNOWN)
 
@@ -24,20 +26,20 @@ class Cause:
     client_reason: str | None = None
 
 
-def cause(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
-    """`done` is what each member of the generation before committed in it."""
-    start = story.preparing
+def cause(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
+    """Return the cause; `done` has the commits of the previous generation's members in that generation."""
+    start = log.preparing
     if start is not None and start["trigger"] is not None:
-        return _stated(g, story, done, Trigger(start["trigger"]))
-    return _inferred(g, story, done)
+        return _stated(g, log, done, Trigger(start["trigger"]))
+    return _inferred(g, log, done)
 
 
-def _stated(g: Generation, story: GenerationLog, done: dict[str, CommitActivity], trigger: Trigger) -> Cause:
-    start = story.preparing
+def _stated(g: Generation, log: GenerationLog, done: dict[str, CommitActivity], trigger: Trigger) -> Cause:
+    start = log.preparing
     assert start is not None
     member_id, client_reason, evidence = start["member_id"], start["client_reason"], Evidence.OBSERVED
     if trigger == Trigger.MEMBER_LEFT:
-        left = _first_left(g, story, start["member_ids"] or ([member_id] if member_id else []))
+        left = _first_left(g, log, start["member_ids"] or ([member_id] if member_id else []))
         if left is not None:
             member_id = left.member.member_id
             client_reason = client_reason or (left.line["client_reason"] if left.line else None)
@@ -48,7 +50,7 @@ def _stated(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]
     elif trigger == Trigger.MEMBER_JOINED and (g.previous is None or g.previous.is_empty):
         trigger = Trigger.FIRST_MEMBER
     elif trigger in REJOINED and client_reason is None:
-        # librdkafka gives no reason: what the records show decides, and says so.
+        # librdkafka gives no reason, so the records decide, and the evidence is `inferred`.
         refined = _rejoined(g, start.until) or (Trigger.METADATA_CHANGED if trigger == Trigger.UNKNOWN else None)
         if refined is not None:
             trigger, evidence = refined, Evidence.INFERRED
@@ -57,15 +59,15 @@ def _stated(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]
     )
 
 
-def _first_left(g: Generation, story: GenerationLog, named: list[str]) -> MemberDeparture | None:
+def _first_left(g: Generation, log: GenerationLog, named: list[str]) -> MemberDeparture | None:
     before = g.previous.final_members if g.previous else {}
-    return next((departure(before[m], story) for m in named if m in before), None)
+    return next((departure(before[m], log) for m in named if m in before), None)
 
 
 def _rejoined(g: Generation, began: int) -> Trigger | None:
-    """The same members came together again: after giving partitions up, for another subscription, or as agreed.
+    """Return why the same members rejoined: after revocations, with another subscription, or as scheduled.
 
-    `began`: the rebalance had begun by then.
+    `began` is a time by which the rebalance had begun.
     """
     previous = g.previous
     if previous is None:
@@ -81,7 +83,7 @@ def _rejoined(g: Generation, began: int) -> Trigger | None:
 
 
 def _workers_rejoined(g: Generation, previous: Generation, began: int) -> Trigger | None:
-    """Connect: the delay for lost work is over, a second step, or another configuration of connectors and tasks."""
+    """Return why Connect workers rejoined: the delay for lost work ended, a second step, or a new configuration."""
     if previous.waiting and began >= previous.synced_at + previous.delay_ms - CLOCKS_MS:
         return Trigger.CONNECT_DELAY_EXPIRED
     backed_off = previous.delay_ms > 0 and not previous.waiting
@@ -93,21 +95,21 @@ def _workers_rejoined(g: Generation, previous: Generation, began: int) -> Trigge
 
 
 def _streams_rejoined(previous: Generation, began: int) -> Trigger | None:
-    """Streams: the leader told some members when to join again: at once (0), or to see whether tasks have warmed up."""
-    told = [m.tasks.next_rebalance_at for m in previous.final_members.values() if m.tasks is not None]
-    agreed = [at for at in told if at is not None]
-    if 0 in agreed:
+    """Return why Streams members rejoined: the leader had told some of them to do so at once (0) or at a given time."""
+    times = [m.tasks.next_rebalance_at for m in previous.final_members.values() if m.tasks is not None]
+    scheduled = [at for at in times if at is not None]
+    if 0 in scheduled:
         return Trigger.COOPERATIVE_FOLLOWUP
-    return Trigger.PROBING if agreed and began >= min(agreed) - CLOCKS_MS else None
+    return Trigger.PROBING if scheduled and began >= min(scheduled) - CLOCKS_MS else None
 
 
 def _gave_up(g: Generation) -> bool:
-    """A member came with a partition that nobody has now (KIP-429's first step)."""
+    """Return whether a member joined with a partition that has no owner now (first step of KIP-429)."""
     owned = {resource for m in g.members.values() for resource in m.owned or ()}
     return bool(owned - g.owners.keys())
 
 
-def _inferred(g: Generation, story: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
+def _inferred(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]) -> Cause:
     previous = g.previous
     if previous is None or previous.is_empty:
         is_first = g.is_first or previous is not None
@@ -124,15 +126,18 @@ def _inferred(g: Generation, story: GenerationLog, done: dict[str, CommitActivit
             member_id=next(iter(joined)) if len(joined) == 1 else None,
         )
     if left:
-        return _one_left(g, story, sorted(left), done)
+        return _one_left(g, log, sorted(left), done)
     return Cause(trigger=_rejoined(g, g.joined_at) or Trigger.UNKNOWN, evidence=Evidence.INFERRED)
 
 
-def _one_left(g: Generation, story: GenerationLog, left: list[str], done: dict[str, CommitActivity]) -> Cause:
-    """A commit begins the session anew, so a member that committed within its session timeout cannot have expired."""
+def _one_left(g: Generation, log: GenerationLog, left: list[str], done: dict[str, CommitActivity]) -> Cause:
+    """Return the cause of a departure.
+
+    A commit renews the session, so a member that committed within its session timeout cannot have expired.
+    """
     assert g.previous is not None
     before = g.previous.final_members
-    lines = [departure(before[m], story).line for m in left]
+    lines = [departure(before[m], log).line for m in left]
     stated = next((e for e in lines if e is not None and e["trigger"]), None)
     if stated is not None:
         return Cause(trigger=Trigger(stated["trigger"]), evidence=Evidence.INFERRED, member_id=stated["member_id"])
@@ -141,7 +146,7 @@ def _one_left(g: Generation, story: GenerationLog, left: list[str], done: dict[s
     trigger = Trigger.MEMBER_LEFT if len(fresh) == len(left) else Trigger.UNKNOWN
     if only and not fresh and (w := done.get(only)) and w.last:
         silent = g.joined_at - w.last
-        # As long a silence may also be a poll that took too long: then the topic alone does not tell.
+        # A silence of this length may also be a slow poll. The commits alone do not distinguish the two.
         too_short_to_poll = silent < before[only].rebalance_timeout_ms - HEARTBEAT_MS
         if silent < before[only].session_timeout_ms * 3 // 2 and too_short_to_poll:
             trigger = Trigger.SESSION_EXPIRED

@@ -1,7 +1,7 @@
-"""What Connect workers' own logs add: when work ran that the group had handed out, and when it stopped.
+"""Log lines of Connect workers: when assigned work started, and when it stopped.
 
-A worker's lines name its group and its `client.id`, which several workers may share; only "Successfully synced group"
-names the member. So the lines after it, of the same source and client, are that member's in that generation.
+A worker's lines contain its group and its `client.id`, which several workers may share. Only "Successfully synced
+group" contains the member id. So later lines of the same source and client belong to that member in that generation.
 """
 
 from __future__ import annotations
@@ -14,19 +14,21 @@ from pipelines.silver.history import Event
 from schemas.coordinator_log import EventKind
 
 NEAR_MS = 1_000
-"""A worker whose clock is further from the coordinator's than this, or that was told so late, is not listened to."""
+"""Maximum milliseconds between a worker's line about an assignment and the record of that assignment. If the line is
+later or the clocks differ by more, the lines are ignored.
+"""
 
 
 @dataclass(slots=True)
 class _Round:
-    """The lines of one member from the assignment of one generation to the next."""
+    """The lines of one member between the assignments of two consecutive generations."""
 
     synced: Event
     lines: dict[EventKind, Event]
 
 
 class WorkerLog:
-    """The workers' lines of one group, asked by member and generation."""
+    """The workers' lines of one group, searchable by member and generation."""
 
     def __init__(self, lines: list[Event]) -> None:
         streams: dict[tuple[str, str], list[Event]] = defaultdict(list)
@@ -40,8 +42,8 @@ class WorkerLog:
     def logged_at(self, member_id: str, g: Generation, kind: EventKind) -> int | None:
         """Return when a worker logged a line after it had synced `g`, in milliseconds; None if that is not known.
 
-        `WORKER_STARTED`: by then it had started what `g` gave it. `WORKER_STOPPED`: by then it had stopped what `g`
-        took from it. `WORKER_STOPPING`: then it began to stop all it ran, before it leaves.
+        `WORKER_STARTED`: it had started the resources that `g` assigned. `WORKER_STOPPED`: it had stopped the resources
+        that `g` revoked. `WORKER_STOPPING`: it began to stop everything, before it leaves.
         """
         found = self._rounds.get((member_id, g.number))
         if found is None or not g.synced_at - NEAR_MS <= found.synced.at <= g.synced_at + NEAR_MS:
@@ -51,7 +53,7 @@ class WorkerLog:
 
 
 def _is_shared(lines: list[Event]) -> bool:
-    """Two members came out of one generation: workers of one name through one topic cannot be told apart."""
+    """Return whether the lines come from two workers with one name on one source. They cannot be distinguished."""
     members: dict[int, str] = {}
     synced = (line for line in lines if line.kind == EventKind.WORKER_SYNCED)
     return any(members.setdefault(line["generation_id"], line["member_id"]) != line["member_id"] for line in synced)

@@ -146,7 +146,7 @@ def test_what_was_announced_twice_is_one_row_in_whatever_order() -> None:
 def test_the_command_refuses_what_would_not_be_understood() -> None:
     with pytest.raises(UserError, match="has no text"):
         envelope(" ", kind="deploy", at=None, group=None, by=None)
-    with pytest.raises(UserError, match=r"--at '12:01' is no time: write it with its zone"):
+    with pytest.raises(UserError, match=r"--at '12:01' is not a valid time: write it with its zone"):
         envelope("v2", kind="deploy", at="12:01", group=None, by=None)
     found = mark(envelope("v2", kind="maintenance", at="2026-11-21T12:01:40Z", group="g", by="me"), None)
     assert Mark(AT, MarkKind.MAINTENANCE, "v2", "g", "me") == found

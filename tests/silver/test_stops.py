@@ -20,23 +20,23 @@ def segment(*commits: tuple[int, int]) -> CommitSegment:
 
 def test_a_commit_with_progress_proves_work_until_the_one_before_it():
     done = work_of([segment((1_000, 10), (2_000, 20), (2_400, 24))], since=0)
-    assert (2_000, 2_400) == (done.surely, done.stopped)
+    assert (2_000, 2_400) == (done.working_at, done.stopped)
 
 
 def test_a_client_that_commits_during_its_callback_and_again_on_closing_was_surely_at_work_only_before_both():
     """librdkafka: stopped at 2,100, its timer commits at 3,000, closing commits the same again at 3,100."""
     done = work_of([segment((1_000, 100), (2_000, 200), (3_000, 210), (3_100, 210))], since=0)
-    assert (2_000, 2_100) == (done.surely, done.stopped)
-    assert done.dawdled
+    assert (2_000, 2_100) == (done.working_at, done.stopped)
+    assert done.has_late_commit
 
 
 def test_partitions_without_traffic_do_not_hide_the_repetition():
     idle, busy = ((1_000, 5), (3_100, 5)), ((1_000, 100), (2_000, 200), (3_000, 210), (3_100, 210))
     done = work_of([segment(*idle), segment(*busy)], since=0)
-    assert (2_000, 2_100) == (done.surely, done.stopped)
+    assert (2_000, 2_100) == (done.working_at, done.stopped)
 
 
 def test_a_client_without_traffic_that_commits_all_the_same_is_at_work_with_every_commit():
     """Java commits its positions by the clock, progress or not."""
     done = work_of([segment((1_000, 7), (6_000, 7), (11_000, 7), (12_000, 7))], since=0)
-    assert (11_000, 12_000) == (done.surely, done.last)
+    assert (11_000, 12_000) == (done.working_at, done.last)

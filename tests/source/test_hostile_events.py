@@ -147,7 +147,7 @@ MARK = b'{"kind":"mark","text":"deploy","at":1790000000000}'
     ("message", "headers", "detail"),
     [
         (good(1, broker=3).encode(), [("shipper", b"b3")], None),
-        (good(1, broker=2).encode(), [("shipper", b"b3")], "header shipper=b3 may not speak for broker 2"),
+        (good(1, broker=2).encode(), [("shipper", b"b3")], "header shipper=b3 may not send lines of broker 2"),
         (good(1, broker=3).encode(), [("shipper", b"ci")], "header shipper=ci may not send coordinator messages"),
         (MARK, [("shipper", b"ci")], None),
         (MARK, [("shipper", b"b3")], "header shipper=b3 may not send mark messages"),
@@ -244,7 +244,7 @@ def test_ingest_reads_a_topic_of_each_principal_and_believes_each_only_for_its_b
     assert 1 == len(events.rows(ADMIN_OBSERVATIONS, "kind"))
     assert sorted(
         [
-            (first, f"topic {first} may not speak for broker 2"),
+            (first, f"topic {first} may not send lines of broker 2"),
             (second, "no source in the settings sends such messages"),
             (marks, f"topic {marks} may not send coordinator messages"),
         ]
@@ -257,5 +257,5 @@ def test_of_a_message_that_is_too_large_the_quarantine_keeps_the_beginning():
     span = Span(partition=0, log_epoch=0, from_offset=5, to_offset=6)
     (row,) = READING(records, {0: span})[QUARANTINE.name].to_pylist()
     assert (b"k" * 65_536, b"v" * 65_536) == (row["raw_key"], row["raw_value"])
-    assert "a message of 9,000,000 bytes" in row["detail"]
+    assert "the message has 9,000,000 bytes" in row["detail"]
     assert "the first 65,536 bytes of the value are kept" in row["detail"]

@@ -1,1 +1,1 @@
-"""Groups whose coordinator assigns: consumer (KIP-848), streams (KIP-1071) and share (KIP-932) groups."""
+"""Groups with assignments by their coordinator: consumer (KIP-848), streams (KIP-1071) and share (KIP-932) groups."""

@@ -1,4 +1,4 @@
-"""The timeline's glyphs of a modern group."""
+"""Markers on the timeline of a group whose coordinator assigns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KINDS = {
 EXITS = {
     Trigger.MEMBER_LEFT: GroupEventKind.LEFT,
     Trigger.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
-    # A consumer's rebalance timeout is its max.poll.interval.ms (KIP-62).
+    # The rebalance timeout of a consumer is its max.poll.interval.ms (KIP-62).
     Trigger.POLL_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
     Trigger.REJOIN_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
     Trigger.SYNC_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
@@ -39,17 +39,17 @@ def epoch_events(course: EpochHistory, exits: Exits) -> Iterator[GroupEventOfGro
         if happening.what == What.GONE and seat is not None:
             yield _gone(happening, exits.get((position, seat.member_id)))
         elif happening.is_by_then:
-            yield _row(happening, GroupEventKind.JOINED, Evidence.BOUNDED, "by then")
+            yield _row(happening, GroupEventKind.JOINED, Evidence.BOUNDED, "had joined by this time")
         elif happening.what in KINDS:
             yield _row(happening, KINDS[happening.what], Evidence.OBSERVED, _detail(happening))
 
 
 def _gone(happening: Happening, found: Exit | None) -> GroupEventOfGroup:
     if found is None or (found.line is None and found.trigger == Trigger.UNKNOWN):
-        detail = "gone by then; whether it left or was expelled is not recorded"
+        detail = "gone by this time; it is not recorded whether it left or was removed"
         return _row(happening, GroupEventKind.LEFT, Evidence.INFERRED, detail)
     kind = EXITS.get(found.trigger, GroupEventKind.FENCED)
-    detail = (found.line["client_reason"] or found.line["reason"]) if found.line else "as its commits suggest"
+    detail = (found.line["client_reason"] or found.line["reason"]) if found.line else "inferred from its commits"
     if found.line is not None and found.evidence == Evidence.INFERRED:
         detail = "left after being silent for its whole max.poll.interval.ms; the client gave no reason"
     return _row(happening, kind, found.evidence, detail)
@@ -61,7 +61,7 @@ def _detail(happening: Happening) -> str | None:
         case What.JOINED if seat is not None and seat.is_classic:
             return "with the classic protocol"
         case What.PAUSED:
-            return "static member, away for now: what it has is kept for it"
+            return "static member, left temporarily: it keeps its assignment"
         case What.RETURNED if before is not None:
             return f"replaced {before.member_id}"
         case What.CHANGED if seat is not None and before is not None:

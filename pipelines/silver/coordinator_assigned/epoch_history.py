@@ -1,4 +1,4 @@
-"""One pass over the records of a phase: epochs, members, hand-overs and the group's state (`ConsumerGroup.java`)."""
+"""One pass over a phase's records: epochs, members, hand-overs and the group's state (`ConsumerGroup.java`)."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ from pipelines.silver.timeline import Timeline
 def epoch_history(
     phase: Phase, names: TopicNames, timeline: Timeline, survivors: frozenset[str], known: Snapshot | None
 ) -> tuple[EpochHistory, list[QuiescentPoint]]:
-    """What the phase's records tell, and when the group was at rest.
+    """Read the records of a phase and return its history and its quiescent points.
 
-    `survivors` are the members that go over to the classic protocol with the group. `known` is what is kept of what
-    came before.
+    `survivors` are the members that move to the classic protocol with the group. `known` is the stored state from which
+    the history resumes, or None.
     """
-    walk, rests = EpochReader(phase, names, timeline), list[QuiescentPoint]()
+    reader, points = EpochReader(phase, names, timeline), list[QuiescentPoint]()
     if known is not None:
-        walk.go_on(known, base_epoch(known))
+        reader.go_on(known, base_epoch(known))
     for batch in _batches(phase.records):
-        walk.begin_write(batch)
-        if (rest := quiescent_point(walk)) is not None:
-            rests.append(rest)
+        reader.begin_write(batch)
+        if (point := quiescent_point(reader)) is not None:
+            points.append(point)
         for record in batch:
-            if (reader := READERS.get(record.kind.removeprefix(walk.prefix))) is not None:
-                reader(walk, record)
-        if walk.is_conversion:
-            membership.conversion(walk, batch[-1], survivors)
-        elif any(record.kind == f"{walk.prefix}MemberMetadata" for record in batch):
-            membership.without_new_epoch(walk, batch[-1])
-        walk.end_write()
-    course = walk.course
+            if (read := READERS.get(record.kind.removeprefix(reader.prefix))) is not None:
+                read(reader, record)
+        if reader.is_conversion:
+            membership.conversion(reader, batch[-1], survivors)
+        elif any(record.kind == f"{reader.prefix}MemberMetadata" for record in batch):
+            membership.without_new_epoch(reader, batch[-1])
+        reader.end_write()
+    course = reader.course
     if course.epochs:
-        course.epochs[-1].matched = walk.matched
-    course.members, course.is_alive = dict(walk.stand.seats), walk.is_alive
-    return course, rests
+        course.epochs[-1].matched = reader.matched
+    course.members, course.is_alive = dict(reader.stand.seats), reader.is_alive
+    return course, points
 
 
-def _regex(walk: EpochReader, record: Record) -> None:
+def _regex(reader: EpochReader, record: Record) -> None:
     if record.value is not None:
-        walk.matched = {**walk.matched, record.expression or "": frozenset(record.value["topics"])}
-        walk.happen(What.REGEX, record)
+        reader.matched = {**reader.matched, record.expression or "": frozenset(record.value["topics"])}
+        reader.happen(What.REGEX, record)
 
 
-def _topics(walk: EpochReader, record: Record) -> None:
-    if record.value is not None and walk.stand.number is not None:
-        walk.happen(What.METADATA, record)
+def _topics(reader: EpochReader, record: Record) -> None:
+    if record.value is not None and reader.stand.number is not None:
+        reader.happen(What.METADATA, record)
 
 
-def _topology(walk: EpochReader, record: Record) -> None:
-    walk.stand.topology = record.value["epoch"] if record.value is not None else None
+def _topology(reader: EpochReader, record: Record) -> None:
+    reader.stand.topology = record.value["epoch"] if record.value is not None else None
 
 
 READERS = {
@@ -71,11 +71,11 @@ READERS = {
     "PartitionMetadata": _topics,
     "Topology": _topology,
 }
-"""By the kind of a record, without its protocol's prefix."""
+"""The reader of each record kind; kinds are without the prefix of their protocol."""
 
 
 def _batches(records: list[Record]) -> Iterator[list[Record]]:
-    """Records of one write: all have one timestamp. One without a timestamp stands alone."""
+    """Yield the records of each write. They have one timestamp; a record without a timestamp is a write of its own."""
     for key, batch in groupby(records, key=lambda r: (r.at is None and r.position, r.at)):
         del key
         yield list(batch)

@@ -1,4 +1,4 @@
-"""What the readers of a modern group's records share: what was found so far, and where the group stands."""
+"""The state that the readers of a phase's records share: the results so far and the group's current state."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from schemas.states import GroupProtocol, GroupState
 
 
 class EpochReader:
-    """One pass over the records of a phase, in order; those of one write come as `batch`.
+    """One pass over the records of a phase, in order; `batch` contains the records of one write.
 
-    `fresh` and `leaving` are what this write tells so far, `matched` the topics that each regular expression stands
-    for. `inherits`: the members are of a group that went over from the classic protocol, and no epoch came since.
+    `fresh` and `leaving` are the results of this write so far. `matched` has the topics that each regular expression
+    matches. `inherits`: the members come from a conversion of a classic group, and no epoch has followed yet.
     """
 
     def __init__(self, phase: Phase, names: TopicNames, timeline: Timeline) -> None:
@@ -37,11 +37,11 @@ class EpochReader:
         self.is_alive, self.inherits = timeline.is_alive, phase.is_taken_over
         self.matched: dict[str, frozenset[str]] = {}
         self.at: int | None = None
-        """Of the latest write."""
+        """Time of the latest write, in milliseconds."""
         self.begin_write([])
 
     def go_on(self, known: Snapshot, base: Epoch) -> None:
-        """From where the group was at rest, in the epoch `base`."""
+        """Resume from a quiescent point in the epoch `base`."""
         self.stand, self.matched, self.at = known.stand.at_rest(), dict(known.matched), known.at
         self.is_alive, self.inherits = True, False
         self.course.epochs.append(base)
@@ -55,7 +55,7 @@ class EpochReader:
         self.matched_before = self.matched
 
     def end_write(self) -> None:
-        """Gives what happened without a new epoch the number that the group has."""
+        """Assign events without a new epoch to the group's current epoch, and update the group's state."""
         for happening in self.fresh:
             happening.number = self.stand.number if happening.number is None else happening.number
         record = self.batch[-1]
@@ -71,7 +71,7 @@ class EpochReader:
 
     @property
     def is_conversion(self) -> bool:
-        """This write hands the group over to the classic protocol, with tombstones for all it had."""
+        """Whether this write converts the group to the classic protocol and deletes all its records."""
         return self.phase.is_handed_on and self.batch[-1] is self.phase.records[-1]
 
     def begin_incarnation(self, record: Record) -> None:
@@ -98,7 +98,7 @@ class EpochReader:
         self, record: Record, how: How, seat: EpochMember, resources: frozenset[Resource], number: int | None = None
     ) -> Revoked | None:
         if self.phase.protocol == GroupProtocol.SHARE:
-            resources = NOTHING  # nobody owns what a share group hands out
+            resources = NOTHING  # resources of a share group have no owner
         if not resources and how != How.GONE:
             return None
         taken = Revoked(

@@ -31,7 +31,7 @@ TYPES = {
 def epoch_row(
     epoch: Epoch, protocol: GroupProtocol, why: Cause, lines: EpochLines, moved: int | None
 ) -> GenerationOfGroup:
-    """Return the row of `generations`; the bump is stated by its record, so it is the start as well."""
+    """Return the row of `generations`. The record of the bump has the exact time, so it is the start as well."""
     at, completed = epoch.joined_at, epoch.completed_at
     length = None if completed is None else completed - at
     slowest, waited = _slowest(epoch)
@@ -76,7 +76,7 @@ def epoch_row(
         "not_costed": None,
         "resources_not_costed": None,
         "missing_partitions": None,
-        # Each epoch is a record: a number that is missing was compacted away.
+        # Each epoch has a record, so the record of a missing number was compacted.
         "skipped_generations": 0 if _follows(epoch) else None,
         "is_empty": epoch.is_empty,
         "evidence": Evidence.OBSERVED,
@@ -95,7 +95,9 @@ def outcome(epoch: Epoch) -> GenerationOutcome:
 
 
 def assignor(seats: Iterable[EpochMember]) -> str | None:
-    """What most members ask for; None where none does and the broker's default holds."""
+    """Return the assignor that most members request, or None if no member requests one and the broker's default
+    applies.
+    """
     asked = Counter(s.assignor for s in seats if s.assignor)
     return min(asked, key=lambda name: (-asked[name], name)) if asked else None
 
@@ -114,12 +116,12 @@ def _follows(epoch: Epoch) -> bool:
 
 
 def _count(epoch: Epoch) -> int:
-    """A share group hands the same partition to several."""
+    """Return the count of assigned resources. A share group assigns the same partition to several members."""
     return len({r for given in (epoch.target or {}).values() for r in given.active})
 
 
 def _slowest(epoch: Epoch) -> tuple[str | None, int | None]:
-    """Whose reconciliation came last, and how long after the others'."""
+    """Return the member that reconciled last, and the milliseconds between it and the member before it."""
     reached = sorted(((at, m) for m, at in epoch.reconciled.items()), reverse=True)
     if epoch.completed_at is None or len(reached) < 2 or reached[0][0] == reached[1][0]:
         return None, None
@@ -127,7 +129,7 @@ def _slowest(epoch: Epoch) -> tuple[str | None, int | None]:
 
 
 def member_rows(epoch: Epoch, until: int | None) -> list[GenerationMemberOfGroup]:
-    """Rows of `generation_members`."""
+    """Return rows of `generation_members`."""
     return [_member_row(epoch, seat, until) for _, seat in sorted(epoch.seats.items())]
 
 
@@ -163,7 +165,10 @@ def _member_row(epoch: Epoch, seat: EpochMember, until: int | None) -> Generatio
 
 
 def moved(epoch: Epoch, last_owner: dict[Resource, str]) -> int | None:
-    """Resources whose target owner differs from the last one; None without a target. Updates `last_owner`."""
+    """Return the count of resources with another target owner than before, or None without a target.
+
+    It also updates `last_owner`.
+    """
     if epoch.target is None:
         return 0 if epoch.is_empty else None
     owners = epoch.owners
@@ -173,7 +178,7 @@ def moved(epoch: Epoch, last_owner: dict[Resource, str]) -> int | None:
 
 
 def rename(last_owner: dict[Resource, str], returned: Happening) -> None:
-    """A static member's new process goes on with what the old one had."""
+    """Pass the resources of a static member's old process to its new process."""
     if returned.before is None or returned.seat is None:
         return
     for resource, owner in last_owner.items():
@@ -182,7 +187,7 @@ def rename(last_owner: dict[Resource, str], returned: Happening) -> None:
 
 
 class EpochLines:
-    """Lines of bumps by epoch."""
+    """The log lines about bumps, by epoch."""
 
     def __init__(self, events: list[Event]) -> None:
         self._bumps: dict[int, list[Event]] = {}

@@ -1,4 +1,4 @@
-"""Why an epoch was bumped: the records written with it say so, the coordinator's lines tell how a member went."""
+"""The cause of an epoch bump, from records of the same write; log lines show how a member departed."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ DIFFERENCES = (
     (What.REGEX, Trigger.SUBSCRIPTION_CHANGED),
     (What.METADATA, Trigger.METADATA_CHANGED),
 )
-"""What the coordinator writes together with a bump, the first that applies."""
+"""Changes that the coordinator writes together with a bump. The first match is the cause."""
 
 
 def epoch_cause(epoch: Epoch, exits: Exits) -> Cause:
-    """`exits` say why each member that went was gone."""
+    """Return the cause; `exits` has the reason for each departed member."""
     by_kind: dict[What, list[Happening]] = {}
     for happening in epoch.why:
         by_kind.setdefault(happening.what, []).append(happening)
@@ -39,7 +39,7 @@ def epoch_cause(epoch: Epoch, exits: Exits) -> Cause:
 
 
 def _is_first(epoch: Epoch) -> bool:
-    """The group was new or empty before."""
+    """Return whether the group was new or empty before."""
     return bool(epoch.seats) and (epoch.previous is None or epoch.previous.is_empty)
 
 

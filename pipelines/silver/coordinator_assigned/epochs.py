@@ -1,7 +1,7 @@
-"""What the records of one phase of a modern group say, as dataclasses: epochs, members, and who was given what.
+"""The content of one phase as dataclasses: epochs, members, and assignments.
 
-KIP-848 types 3 to 8 and 16, KIP-932 types 10 to 14 and KIP-1071 types 17 to 23 follow one pattern
-(`GroupMetadataManager.java`): a heartbeat writes, with one timestamp, [member] → [group epoch] → [target assignment] →
+KIP-848 types 3 to 8 and 16, KIP-932 types 10 to 14 and KIP-1071 types 17 to 23 have one pattern
+(`GroupMetadataManager.java`). A heartbeat writes with one timestamp: [member] → [group epoch] → [target assignment] →
 [current assignment of the member].
 """
 
@@ -18,14 +18,15 @@ PAUSED_EPOCH = -2
 """`ConsumerGroupHeartbeatRequest.LEAVE_GROUP_STATIC_MEMBER_EPOCH`: a static member left for now and keeps its work."""
 
 FIRST_EPOCHS = (1, 2)
-"""The first epoch that a new group persists: 1 up to 4.2 (streams groups from 4.2: 2), 2 from 4.3."""
+"""Possible numbers of the first epoch that a new group stores: 1 before 4.3 (streams groups: before 4.2), otherwise 2.
+"""
 
 NOTHING: frozenset[Resource] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochMember:
-    """One member as its metadata record states it; `session_timeout_ms` only where it speaks the classic protocol."""
+    """One member in its metadata record. `session_timeout_ms` is set only for a member with the classic protocol."""
 
     member_id: str
     group_instance_id: str | None
@@ -42,7 +43,7 @@ class EpochMember:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetAssignment:
-    """A target assignment; standby and warm-up tasks are Streams'."""
+    """The target assignment of one member. Only Streams members have standby and warm-up tasks."""
 
     active: frozenset[Resource] = NOTHING
     standby: frozenset[Resource] = NOTHING
@@ -51,7 +52,7 @@ class TargetAssignment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentAssignment:
-    """Where a member stands: its epoch, what it has, and what it was told to give up."""
+    """The current assignment of one member: its epoch, its resources, and the resources that it must give up."""
 
     epoch: int
     is_done: bool
@@ -60,7 +61,7 @@ class CurrentAssignment:
 
 
 class What(StrEnum):
-    """What happened to a member, or to what the group consumes."""
+    """The types of changes: of a member, of the consumed topics, or of the group."""
 
     JOINED = "joined"
     GONE = "gone"
@@ -78,9 +79,10 @@ class What(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Happening:
-    """`number` is the epoch it led to, or in which it happened; `seat` is as of then, `before` what it replaced.
+    """One change. `number` is the epoch that it caused or in which it occurred.
 
-    `is_by_then`: the history begins later than it happened.
+    `seat` is the member after the change, `before` the member that it replaced. `is_by_then`: the change occurred
+    before the known history.
     """
 
     what: What
@@ -94,11 +96,12 @@ class Happening:
 
 @dataclass(slots=True, kw_only=True)
 class Epoch:
-    """One group epoch. `is_repeated` marks the record that repeats a converted generation's number: no row of its own.
+    """One group epoch. `is_repeated` marks the record that repeats a converted generation's number and has no row.
 
-    `seats` are the members by id while the epoch was the newest, static replacements among them; `began` and `ended`
-    say when an id came or went within it, `stood` the epoch each came from. `matched` are the topics that regular
-    expressions stood for at its end. `is_base`: a history goes on after it, its own rows stand.
+    `seats` are the members by id while the epoch was the newest, including static replacements. `began` and `ended` are
+    the times at which an id was added or removed within the epoch. `owned` has the members' assignments at the bump.
+    `matched` has the topics that regular expressions matched at its end. `is_base`: the history resumes after it, and
+    its rows stay unchanged.
     """
 
     record: Record
@@ -135,22 +138,22 @@ class Epoch:
 
     @property
     def final(self) -> dict[str, EpochMember]:
-        """Members at its end."""
+        """Return the members at the end of the epoch."""
         return {m: seat for m, seat in self.seats.items() if m not in self.ended}
 
     def complete(self, record: Record) -> None:
-        """At this record, if all members have reached it and none had to before."""
+        """Mark the epoch as completed at this record if all members have reached it and it was not completed before."""
         if self.target is not None and not self.waiting and self.completed_at is None:
             self.completed_at = record.at or self.joined_at
 
     @property
     def owners(self) -> dict[Resource, str]:
-        """Resource → the member that the target assignment gives it to."""
+        """Return resource → the member that owns it in the target assignment."""
         return {r: m for m, given in (self.target or {}).items() for r in given.active}
 
 
 class How(StrEnum):
-    """How a member came to be without a resource."""
+    """How a member lost a resource."""
 
     REVOKED = "revoked"
     GONE = "gone"
@@ -161,9 +164,10 @@ class How(StrEnum):
 
 @dataclass(slots=True, kw_only=True)
 class Revoked:
-    """`until` is the record by which the member had surely given up what it was told to revoke; None while it has not.
+    """A member's loss of resources.
 
-    `is_expelled`: it was gone before it had done so.
+    `until` is the record by which the member had certainly given up the revoked resources. It is None until there is
+    one. `is_expelled` means that the member was removed before it gave them up.
     """
 
     record: Record
@@ -178,7 +182,7 @@ class Revoked:
 
 @dataclass(slots=True, kw_only=True)
 class Assigned:
-    """A current assignment hands resources to a member."""
+    """An assignment of resources to a member by its current assignment."""
 
     record: Record
     incarnation: int
@@ -189,14 +193,14 @@ class Assigned:
 
 @dataclass(slots=True, kw_only=True)
 class Emptied:
-    """The last member went."""
+    """The departure of the last member."""
 
     record: Record
 
 
 @dataclass(slots=True, kw_only=True)
 class Begun:
-    """The id starts anew: nobody has anything."""
+    """The start of a new incarnation, in which no resource has an owner."""
 
     record: Record
     incarnation: int
@@ -207,7 +211,7 @@ Move = Revoked | Assigned | Emptied | Begun
 
 @dataclass(slots=True, kw_only=True)
 class EpochHistory:
-    """One phase from its first record to its last."""
+    """The history of one phase from its first record to its last."""
 
     epochs: list[Epoch] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Why a member of a modern group is gone: the coordinator's line, else what its commits allow."""
+"""The reason for a member's departure: the coordinator's log line, or else a conclusion from the member's commits."""
 
 from __future__ import annotations
 
@@ -15,14 +15,19 @@ from schemas.states import Evidence, Trigger
 LEAVING = (EventKind.MEMBER_LEFT, EventKind.LEFT)
 DEPARTING = (*LEAVING, EventKind.MEMBER_FENCED, EventKind.REMOVED_NOT_REJOINED, EventKind.REMOVED_NOT_SYNCED)
 SHORTEST_SESSION_MS = 5_000
-"""Nobody sets group.consumer.session.timeout.ms (45 s) below a heartbeat interval, whose least default is 5 s."""
+"""Shortest silence in milliseconds that counts as an expired session. A useful group.consumer.session.timeout.ms (45 s
+by default) is not below the heartbeat interval, whose smallest default is 5 s.
+"""
 ON_CLOSE_MS = 500
-"""A client commits on close and leaves at once."""
+"""A client that commits on close leaves within this many milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exit:
-    """`line` is None where only the tombstone tells; `trigger` is UNKNOWN where nothing does."""
+    """The departure.
+
+    `line` is None if only the tombstone shows it; `trigger` is UNKNOWN if nothing shows the reason.
+    """
 
     trigger: Trigger
     evidence: Evidence
@@ -30,12 +35,12 @@ class Exit:
 
     @property
     def is_lost(self) -> bool:
-        """It expired, was expelled, or left because its poll took too long."""
+        """Whether the member expired, was removed, or left because its poll took too long."""
         return self.trigger not in (Trigger.MEMBER_LEFT, Trigger.UNKNOWN)
 
 
 class MemberLines:
-    """The lines of one group by the member they name."""
+    """The log lines of one group, by the member that they name."""
 
     def __init__(self, events: list[Event]) -> None:
         self._by_member: dict[str, list[Event]] = defaultdict(list)
@@ -44,13 +49,13 @@ class MemberLines:
                 self._by_member[event["member_id"]].append(event)
 
     def departure(self, member_id: str, at: int) -> Event | None:
-        """The line of this very departure; the same id may have come and gone before."""
+        """Return the line of the departure at this time. The same id may have departed before."""
         near = [e for e in self._by_member.get(member_id, ()) if e.at - NEAR_MS <= at <= e.until + NEAR_MS]
         return min(near, key=lambda e: abs(e.at - at), default=None)
 
 
 def exit_of(seat: EpochMember, at: int, done: CommitActivity, line: Event | None) -> Exit:
-    """`at` is when the coordinator removed it."""
+    """Return the reason for a departure; `at` is the time at which the coordinator removed the member."""
     silent = None if done.last is None else at - (done.stopped or done.last)
     slow = seat.rebalance_timeout_ms
     was_slow = silent is not None and slow is not None and silent >= slow - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
@@ -61,13 +66,16 @@ def exit_of(seat: EpochMember, at: int, done: CommitActivity, line: Event | None
             return Exit(trigger=Trigger.POLL_TIMEOUT, evidence=Evidence.INFERRED, line=line)
         return Exit(trigger=Trigger.MEMBER_LEFT, evidence=Evidence.OBSERVED, line=line)
     if line is not None:
-        stated = Trigger(line["trigger"]) if line["trigger"] else Trigger.UNKNOWN
-        return Exit(trigger=stated, evidence=Evidence.OBSERVED, line=line)
+        trigger = Trigger(line["trigger"]) if line["trigger"] else Trigger.UNKNOWN
+        return Exit(trigger=trigger, evidence=Evidence.OBSERVED, line=line)
     return Exit(trigger=_by_silence(silent, done, was_slow=was_slow), evidence=Evidence.INFERRED)
 
 
 def _by_silence(silent: int | None, done: CommitActivity, *, was_slow: bool) -> Trigger:
-    """A silence as long as a poll may take tells nothing; a short one none of an expiry."""
+    """Return the reason from the silence before the departure.
+
+    A silence as long as a poll may take has no clear reason, and a short one cannot be an expiry.
+    """
     if silent is None or was_slow:
         return Trigger.UNKNOWN
     interval = 0 if done.before is None or done.last is None else done.last - done.before

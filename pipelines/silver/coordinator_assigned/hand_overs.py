@@ -1,7 +1,8 @@
-"""Stop-the-world windows of modern groups: from a revocation, departure or static absence until somebody has it again.
+"""Stalls of groups whose coordinator assigns: from a revocation, departure or static absence to the next owner.
 
-The bounds are the records' own: what is revoked stops between the record that tells the member so and the one that
-shows it gone, what is handed out starts with the record that does so (`CurrentAssignmentBuilder.java`).
+The records themselves are the bounds. A revoked resource stops between the record that requests the revocation and the
+record without the resource. An assigned resource starts with the record that assigns it
+(`CurrentAssignmentBuilder.java`).
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from pipelines.silver.stops import APPEND_MS, CommitActivity, Stop, work_of
 from schemas.states import Evidence, StallCause, Trigger
 
 AT_ONCE_MS = 50
-"""A commit on close and the request that leaves the group follow each other within this."""
+"""Maximum milliseconds between a commit on close and the request that leaves the group."""
 
 Exits = dict[tuple[Position, str], Exit]
 
 
 def hand_overs(
-    moves: list[Move], rests: list[QuiescentPoint], ownership: Ownership, lines: MemberLines, end: Position
+    moves: list[Move], points: list[QuiescentPoint], ownership: Ownership, lines: MemberLines, end: Position
 ) -> Exits:
-    """Adds the windows of one phase, which ends before `end`; returns why each member that went was gone.
+    """Add the stalls of one phase, which ends before `end`, and return the reason for each departure.
 
-    Tells `rests` who had what.
+    It also stores the current owners in each of the quiescent points.
     """
     exits: Exits = {}
-    later = iter(rests)
-    rest = next(later, None)
+    later = iter(points)
+    point = next(later, None)
     for move, until in zip(moves, _ends(moves, end), strict=True):
-        while rest is not None and rest.position <= move.record.position:
-            _hold(rest, ownership)
-            rest = next(later, None)
+        while point is not None and point.position <= move.record.position:
+            _store_owners(point, ownership)
+            point = next(later, None)
         match move:
             case Begun():
                 ownership.begin(move.incarnation)
@@ -46,27 +47,32 @@ def hand_overs(
                 found = _take(ownership, move, lines)
                 if found is not None:
                     exits[move.record.position, move.seat.member_id] = found
-    for each in filter(None, (rest, *later)):
-        _hold(each, ownership)
+    for each in filter(None, (point, *later)):
+        _store_owners(each, ownership)
     return exits
 
 
-def _hold(rest: QuiescentPoint, ownership: Ownership) -> None:
-    """Nothing stands still, and no commit to come is the first one after a stop."""
-    ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, rest)]
+def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
+    """Store the owners in a quiescent point, unless a stall is open or may still get its first commit."""
+    ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, point)]
     if not ownership.open and not ownership.resumed:
-        rest.held = dict(ownership.held)
+        point.held = dict(ownership.held)
 
 
-def _may_await(stall: Stall, rest: QuiescentPoint) -> bool:
-    """The time for a first commit is not over, and there is none of before the rest's end."""
+def _may_await(stall: Stall, point: QuiescentPoint) -> bool:
+    """Return whether a stall may still get its first commit: the time limit is not over, and none came before the
+    point.
+    """
     first, since = stall.first_commit, stall.resumed_earliest
-    is_over = since is None or since + FIRST_COMMIT_MS < rest.next_at
-    return not is_over and (first is None or first.position >= rest.position)
+    is_over = since is None or since + FIRST_COMMIT_MS < point.next_at
+    return not is_over and (first is None or first.position >= point.position)
 
 
 def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
-    """Of each Got, by resource: where it was taken or given elsewhere next."""
+    """Return one dict per move.
+
+    For `Assigned` it maps each resource to the position of its next revocation or assignment.
+    """
     following: dict[Resource, Position] = {}
     out: list[dict[Resource, Position]] = []
     for move in reversed(moves):
@@ -87,7 +93,7 @@ def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:
             continue
         if held is not None:
             done = _work(o, [resource], move.record.position, at)
-            stop = Stop.within(done.surely, at, at, Evidence.INFERRED)
+            stop = Stop.within(done.working_at, at, at, Evidence.INFERRED)
             o.stop(resource, stop, StallCause.MOVED, move.record.position, move.incarnation, move.number)
         got[resource] = move.member_id
         first = o.commits.first(resource, move.record.position, ends[resource])
@@ -120,7 +126,7 @@ def _work(o: Ownership, mine: list[Resource], before: Position, at: int) -> Comm
 
 
 def _relabel(o: Ownership, owner: str, gone: Exit) -> None:
-    """A static member that was away and did not come back in time: the group waited for it in vain."""
+    """Change the cause of the stalls of an absent static member that did not return in time."""
     if gone.trigger == Trigger.MEMBER_LEFT:
         return
     for stall in o.open.values():
@@ -135,7 +141,7 @@ def _stop(move: Revoked, done: CommitActivity, gone: Exit | None) -> tuple[Stop,
             return _revoked(move, done, at)
         case How.REPLACED:
             last = done.stopped if done.last is not None else (done.since + at) // 2
-            return Stop.within(done.surely, at, last or at, Evidence.INFERRED), StallCause.STATIC_RESTART
+            return Stop.within(done.working_at, at, last or at, Evidence.INFERRED), StallCause.STATIC_RESTART
         case How.PAUSED:
             return _politely(done, at), StallCause.STATIC_RESTART
         case How.REJOINED:
@@ -146,28 +152,31 @@ def _stop(move: Revoked, done: CommitActivity, gone: Exit | None) -> tuple[Stop,
     guess = at if done.last is None else min(at, done.last + interval // 2)
     is_lost = gone is not None and gone.is_lost
     return (
-        Stop.within(done.surely, at, guess, Evidence.INFERRED),
+        Stop.within(done.working_at, at, guess, Evidence.INFERRED),
         StallCause.MEMBER_LOST if is_lost else StallCause.MOVED,
     )
 
 
 def _revoked(move: Revoked, done: CommitActivity, at: int) -> tuple[Stop, StallCause]:
     if move.is_expelled:
-        # It never answered: it may have been stuck since before it was told.
+        # The member never responded. It may have been stuck since before the request.
         until = move.until.at if move.until is not None and move.until.at is not None else at
         guess = done.stopped if done.last is not None else at
-        return Stop.within(min(done.surely, at), until, guess or at, Evidence.INFERRED), StallCause.MEMBER_LOST
+        return Stop.within(min(done.working_at, at), until, guess or at, Evidence.INFERRED), StallCause.MEMBER_LOST
     if move.until is None or move.until.at is None:
         longest = move.seat.rebalance_timeout_ms or 0
         return Stop.within(at, at + longest, at, Evidence.BOUNDED), StallCause.MOVED
-    # A client that commits automatically does so on revocation, when it has stopped; some while their callbacks run.
-    guess = done.last if done.last is not None and done.last >= at and not done.dawdled else done.stopped or at
+    # A client with automatic commits commits on revocation after it stopped. Some commit during their callbacks.
+    guess = done.last if done.last is not None and done.last >= at and not done.has_late_commit else done.stopped or at
     return Stop.within(at, move.until.at, guess, Evidence.OBSERVED), StallCause.MOVED
 
 
 def _politely(done: CommitActivity, at: int) -> Stop:
-    """A client that leaves, or joins again, stops, commits if it does so automatically, and says so at once."""
+    """Return the stop of a client that left or rejoined.
+
+    Such a client stops, commits if it commits automatically, and sends its request immediately.
+    """
     guess = at
-    if done.stopped is not None and (done.dawdled or at - done.stopped <= AT_ONCE_MS):
+    if done.stopped is not None and (done.has_late_commit or at - done.stopped <= AT_ONCE_MS):
         guess = done.stopped
-    return Stop.within(done.surely, at, guess, Evidence.BOUNDED)
+    return Stop.within(done.working_at, at, guess, Evidence.BOUNDED)

@@ -1,4 +1,4 @@
-"""Where a rebuild of a consumer group may go on: a group that was at rest, and what is kept of it (`snapshot`)."""
+"""Points from which a rebuild of a consumer group may resume, because the group was quiescent (see `snapshot`)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from schemas.states import GroupProtocol, GroupState, RebalanceMode
 
 @dataclass(slots=True, kw_only=True)
 class QuiescentPoint:
-    """The group was at rest before the write that begins at `position` and began the epoch at `next`.
+    """A time at which the group was quiescent: before the write that begins at `position`.
 
-    The fields are those of `snapshot.Snapshot`. `held`, who had what then, is None while it is not known and where
-    something stood still.
+    The record at `next`, in the same write, begins an epoch. The fields are those of `snapshot.Snapshot`. `held` has
+    the owners at that time. It is None until they are known, and stays None if a stall was open.
     """
 
     position: Position
@@ -36,81 +36,84 @@ class QuiescentPoint:
     held: dict[Resource, Held] | None = None
 
 
-def quiescent_point(walk: EpochReader) -> QuiescentPoint | None:
-    """Before a write that begins an epoch: all members had reached the one before, and for a while."""
-    newest, stand, batch = walk.newest, walk.stand, walk.batch
+def quiescent_point(reader: EpochReader) -> QuiescentPoint | None:
+    """Return the quiescent point before a write, or None.
+
+    The write must begin an epoch. All members must have reached the previous epoch more than `quiet_ms` before.
+    """
+    newest, stand, batch = reader.newest, reader.stand, reader.batch
     at = batch[0].at
     if (
         newest is None
         or newest.completed_at is None
         or at is None
-        or walk.at is None
-        or at - newest.completed_at <= walk.timeline.quiet_ms
-        or walk.phase.protocol != GroupProtocol.CONSUMER
-        or walk.course.state != GroupState.STABLE
+        or reader.at is None
+        or at - newest.completed_at <= reader.timeline.quiet_ms
+        or reader.phase.protocol != GroupProtocol.CONSUMER
+        or reader.course.state != GroupState.STABLE
         or any(stand.owed.values())
         or stand.revoking
     ):
         return None
-    kind = f"{walk.prefix}Metadata"
+    kind = f"{reader.prefix}Metadata"
     begun = next((r for r in batch if r.kind == kind and r.value and r.value["epoch"] != stand.number), None)
     if begun is None:
         return None
-    names = walk.names.before(batch[0].position)
-    if walk.names.asked - names.keys():
+    names = reader.names.before(batch[0].position)
+    if reader.names.asked - names.keys():
         return None
     return QuiescentPoint(
         position=batch[0].position,
         next=begun.position,
-        at=walk.at,
+        at=reader.at,
         next_at=at,
         epoch=newest,
-        since=walk.course.state_since,
+        since=reader.course.state_since,
         stand=stand.at_rest(),
         names=names,
-        matched=walk.matched,
+        matched=reader.matched,
     )
 
 
-def resume_point(rest: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> ResumePoint:
-    """`last_owner` says to whom each resource was assigned last."""
+def resume_point(point: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> ResumePoint:
+    """Return the resume point of a quiescent point; `last_owner` has the last assigned owner of each resource."""
     return ResumePoint(
-        position=rest.position,
-        at=rest.at,
+        position=point.position,
+        at=point.at,
         mode=RebalanceMode.INCREMENTAL,
-        state=partial(_state, rest, commits, dict(last_owner)),
+        state=partial(_state, point, commits, dict(last_owner)),
     )
 
 
-def _state(rest: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> str:
-    epoch, held = rest.epoch, rest.held or {}
+def _state(point: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> str:
+    epoch, held = point.epoch, point.held or {}
     assert epoch.completed_at is not None
     return to_json(
         Snapshot(
-            position=rest.position,
-            at=rest.at,
+            position=point.position,
+            at=point.at,
             incarnation=epoch.incarnation,
             joined_at=epoch.joined_at,
             synced_at=epoch.synced_at,
             completed_at=epoch.completed_at,
-            since=rest.since,
-            stand=rest.stand,
-            names=rest.names,
-            matched=rest.matched,
+            since=point.since,
+            stand=point.stand,
+            names=point.names,
+            matched=point.matched,
             held=held,
             last_owner=last_owner,
-            points=points_of(commits, held, rest.position),
+            points=points_of(commits, held, point.position),
         )
     )
 
 
 def before(position: Position) -> Position:
-    """Anything that comes earlier."""
+    """Return the position directly before a position."""
     return position[0], position[1] - 1
 
 
 def resume(timeline: Timeline, known: Snapshot) -> None:
-    """Who had what, and who had it last, as it was then."""
+    """Restore the owners of the stored state."""
     timeline.base_at = known.at
     timeline.last_owner.update(known.last_owner)
     timeline.ownership.begin(known.incarnation)
@@ -119,7 +122,7 @@ def resume(timeline: Timeline, known: Snapshot) -> None:
 
 
 def base_epoch(known: Snapshot) -> Epoch:
-    """The epoch that stood then, as far as the next one asks for it."""
+    """Return the epoch of the stored state, with the fields that the next epoch needs."""
     return Epoch(
         record=Record(position=known.position, partition=0, at=known.joined_at, kind="", member_id=None, value=None),
         incarnation=known.incarnation,

@@ -1,4 +1,4 @@
-"""Values of modern group records → `epochs`' dataclasses, alike for the three kinds of groups."""
+"""Record values of the three kinds of groups to the dataclasses of `epochs`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from pipelines.silver.coordinator_assigned.epochs import NOTHING, CurrentAssignm
 from pipelines.silver.history import Record, Resource
 
 Named = Callable[[Iterable[Mapping[str, Any]]], frozenset[Resource]]
-"""Topic partitions → resources (`TopicNames.resources`)."""
+"""A function from topic partitions to resources (`TopicNames.resources`)."""
 
 STABLE = {"ConsumerGroup": 0, "ShareGroup": 0, "StreamsGroup": 1}
-"""`consumer.MemberState`, share groups' only state and `streams.MemberState`: the number of STABLE."""
+"""The number of STABLE in `consumer.MemberState` and `streams.MemberState`.
+
+A share group's members have no other state.
+"""
 
 
 def seat(record: Record, value: Mapping[str, Any]) -> EpochMember:
@@ -29,7 +32,7 @@ def seat(record: Record, value: Mapping[str, Any]) -> EpochMember:
         regex=value.get("subscribedTopicRegex") or None,
         assignor=value.get("serverAssignor"),
         is_classic=classic is not None,
-        # A cooperative client lists what it keeps whenever it joins again (KIP-429), and the record follows.
+        # A cooperative client lists the partitions it keeps whenever it rejoins (KIP-429), and the record has them.
         owns_on_rejoin=any(isinstance(blob, dict) and blob.get("ownedPartitions") for blob in blobs),
     )
 
@@ -56,5 +59,5 @@ def current(prefix: str, value: Mapping[str, Any], named: Named) -> CurrentAssig
     )
 
 
-def tasks(stated: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
-    return frozenset((t["subtopologyId"], index) for t in stated for index in t["partitions"]) or NOTHING
+def tasks(listed: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
+    return frozenset((t["subtopologyId"], index) for t in listed for index in t["partitions"]) or NOTHING

@@ -1,6 +1,6 @@
-"""Members of a modern group on their way to its epoch: what each has, gives up and gets.
+"""Reader for current assignments: the resources that each member has, gives up and gets on its way to the epoch.
 
-As in `CurrentAssignmentBuilder.java`: who owns too much gives it up first, and moves on once it has.
+As in `CurrentAssignmentBuilder.java`, a member with too many resources first gives them up and then advances.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pipelines.silver.history import Record
 from schemas.states import GroupProtocol
 
 
-def current(walk: EpochReader, record: Record) -> None:
-    stand, member_id = walk.stand, record.member_id or ""
+def current(reader: EpochReader, record: Record) -> None:
+    stand, member_id = reader.stand, record.member_id or ""
     seat = stand.seats.get(member_id)
     if record.value is None or seat is None:
         return  # the member's own tombstone follows
-    now = reading.current(walk.prefix, record.value, walk.names.resources)
+    now = reading.current(reader.prefix, record.value, reader.names.resources)
     was = stand.currents.get(member_id)
     stand.currents[member_id] = now
     had = was.assigned if was else NOTHING
@@ -35,44 +35,44 @@ def current(walk: EpochReader, record: Record) -> None:
         else:
             taken.until = record
     if now.epoch == PAUSED_EPOCH:
-        walk.happen(What.PAUSED, record, seat=seat)
-        walk.take(record, How.PAUSED, seat, had | now.assigned)
+        reader.happen(What.PAUSED, record, seat=seat)
+        reader.take(record, How.PAUSED, seat, had | now.assigned)
     else:
-        _hand_over(walk, record, seat, was, now)
-    _reach(walk, member_id, now, record)
+        _hand_over(reader, record, seat, was, now)
+    _reach(reader, member_id, now, record)
 
 
 def _hand_over(
-    walk: EpochReader, record: Record, seat: EpochMember, was: CurrentAssignment | None, now: CurrentAssignment
+    reader: EpochReader, record: Record, seat: EpochMember, was: CurrentAssignment | None, now: CurrentAssignment
 ) -> None:
     had = was.assigned if was else NOTHING
     pending = now.pending - (was.pending if was else NOTHING)
-    revoked_for = walk.stand.assigned_epoch or now.epoch
-    if pending and (taken := walk.take(record, How.REVOKED, seat, pending, revoked_for)):
-        walk.stand.revoking.setdefault(seat.member_id, []).append(taken)
+    revoked_for = reader.stand.assigned_epoch or now.epoch
+    if pending and (taken := reader.take(record, How.REVOKED, seat, pending, revoked_for)):
+        reader.stand.revoking.setdefault(seat.member_id, []).append(taken)
     lost = had - now.assigned - now.pending
     is_eager = seat.is_classic and not seat.owns_on_rejoin
     rejoined = is_eager and was is not None and now.epoch > was.epoch
-    # An eager client of the classic protocol gives up everything before it joins again, and then gets it back.
-    if taken := walk.take(record, How.REJOINED, seat, had if rejoined else lost, now.epoch):
+    # An eager classic client gives up all its resources before it rejoins, and then gets them again.
+    if taken := reader.take(record, How.REJOINED, seat, had if rejoined else lost, now.epoch):
         taken.until = record
     got = now.assigned if rejoined or (was and was.epoch == PAUSED_EPOCH) else now.assigned - had
-    if got and walk.phase.protocol != GroupProtocol.SHARE:
-        walk.course.moves.append(
+    if got and reader.phase.protocol != GroupProtocol.SHARE:
+        reader.course.moves.append(
             Assigned(
                 record=record,
-                incarnation=walk.course.incarnation,
-                # A static member's new process is shown at epoch 0 first.
-                number=now.epoch or walk.stand.number or 0,
+                incarnation=reader.course.incarnation,
+                # The new process of a static member first has epoch 0.
+                number=now.epoch or reader.stand.number or 0,
                 member_id=seat.member_id,
                 resources=got,
             )
         )
 
 
-def _reach(walk: EpochReader, member_id: str, now: CurrentAssignment, record: Record) -> None:
-    """The member is at its epoch, and so at every one before."""
-    stand, number = walk.stand, walk.stand.assigned_epoch
+def _reach(reader: EpochReader, member_id: str, now: CurrentAssignment, record: Record) -> None:
+    """Record that the member has reached its epoch, and thereby every earlier one."""
+    stand, number = reader.stand, reader.stand.assigned_epoch
     if number is not None and now.is_done and now.epoch >= number:
         stand.behind.discard(member_id)
     else:
@@ -84,7 +84,7 @@ def _reach(walk: EpochReader, member_id: str, now: CurrentAssignment, record: Re
     for epoch in owed:
         if epoch.number <= now.epoch and record.at is not None:
             epoch.reconciled[member_id] = record.at
-    newest = walk.newest
+    newest = reader.newest
     if newest is not None and now.epoch >= newest.number:
         newest.waiting.discard(member_id)
         newest.complete(record)

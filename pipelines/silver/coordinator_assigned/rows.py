@@ -1,4 +1,4 @@
-"""The rows of one phase of a modern group."""
+"""The rows of one phase of a group whose coordinator assigns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from schemas.states import Evidence, GroupProtocol
 
 
 def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> None:
-    """Adds the phase's rows."""
+    """Add the phase's rows to the timeline."""
     events = phase.history.events
     end = following.records[0].position if following is not None else END
     known = from_json(timeline.base.state) if timeline.base is not None and timeline.base.state is not None else None
@@ -49,7 +49,7 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
         timeline.ownership.commits = timeline.history.commits
     timeline.out["group_events"] += epoch_events(course, exits)
     timeline.out["group_events"] += lifecycle_lines(events, _incarnations(course))
-    lines, rests = EpochLines(events), {rest.next: rest for rest in _to_go_on_from(at_rest, timeline)}
+    lines, points = EpochLines(events), {point.next: point for point in _to_go_on_from(at_rest, timeline)}
     returned = [h for h in course.happenings if h.what == What.RETURNED]
     ends_at = phase.records[-1].at if phase.is_handed_on else None
     for epoch, after in zip_longest(course.epochs, course.epochs[1:]):
@@ -57,8 +57,8 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
             rename(timeline.last_owner, returned.pop(0))
         if epoch.is_base:
             continue
-        if (rest := rests.get(epoch.position)) is not None:
-            timeline.bases[epoch.position] = resume_point(rest, timeline.ownership.commits, timeline.last_owner)
+        if (point := points.get(epoch.position)) is not None:
+            timeline.bases[epoch.position] = resume_point(point, timeline.ownership.commits, timeline.last_owner)
         if epoch.previous is None and not epoch.is_repeated:
             timeline.last_owner.clear()
         change = moved(epoch, timeline.last_owner)
@@ -72,16 +72,16 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
     _hand_on(timeline, course)
 
 
-def _to_go_on_from(rests: list[QuiescentPoint], timeline: Timeline) -> list[QuiescentPoint]:
-    """Those at which nothing stood still, and whose records are in the order of their times."""
-    if not rests:
+def _to_go_on_from(points: list[QuiescentPoint], timeline: Timeline) -> list[QuiescentPoint]:
+    """Return the points without an open stall at which the timestamps ascend (`episodes.in_time_order`)."""
+    if not points:
         return []
     is_in_time = in_time_order(timeline.history.records)
-    return [rest for rest in rests if rest.held is not None and is_in_time(before(rest.position))]
+    return [point for point in points if point.held is not None and is_in_time(before(point.position))]
 
 
 def _survivors(phase: Phase, following: Phase | None) -> frozenset[str]:
-    """Members that go over to the classic protocol with the group."""
+    """Return the members that move to the classic protocol with the group."""
     if following is None or not phase.is_handed_on:
         return frozenset()
     first = next((r for r in following.records if r.value is not None), None)
@@ -117,7 +117,7 @@ def _living(course: EpochHistory) -> Epoch | None:
 
 
 def _opened(course: EpochHistory) -> int | None:
-    """The bump of the first epoch since the group was whole."""
+    """Return the time of the first bump after the last completed epoch, or None."""
     opened = None
     for epoch in reversed(course.epochs):
         if epoch.completed_at is not None or epoch.is_repeated or epoch.incarnation != course.incarnation:

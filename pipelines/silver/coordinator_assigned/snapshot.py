@@ -1,7 +1,7 @@
-"""Where a group of the consumer protocol stood at rest, as JSON: a rebuild goes on from it without the records before.
+"""The state of a quiescent consumer-protocol group as JSON. A rebuild resumes from it without earlier records.
 
-A generation of the classic protocol states all of its members in one record. Here a member's metadata may be months
-older than the epoch, so what the coordinator would have loaded is kept with the episode that followed.
+A classic generation has all of its members in one record. In this protocol, a member's metadata may be months older
+than the epoch. So the state that the coordinator would have loaded is stored with the next episode.
 """
 
 from __future__ import annotations
@@ -21,13 +21,12 @@ Resources = dict[str, list[int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The state before the record at `position`, the first of the write that began the next epoch.
+    """The state before the record at `position`, which is the first of the write that began the next epoch.
 
-    `at` is the time of the last record before it; `joined_at`, `synced_at` and `completed_at` are those of the epoch in
-    which the group stood, and `since` is when it became stable. `names` are the names of topic ids that records and
-    commits before `position` state, `matched` the topics that regular expressions stand for. `last_owner` says to whom
-    each resource was assigned last, `points` holds the commits of each resource since its owner got it, those that
-    `history.Segment` needs.
+    `at` is the time of the last record before it. `joined_at`, `synced_at` and `completed_at` are those of the current
+    epoch, and `since` is when the group became stable. `names` are the names of topic ids in records and commits before
+    `position`. `matched` has the topics that regular expressions match. `last_owner` has the last assigned owner of
+    each resource. `points` has the commits of each resource since its owner got it that `history.CommitSegment` needs.
     """
 
     position: Position
@@ -46,7 +45,7 @@ class Snapshot:
 
 
 def points_of(commits: CommitHistory, held: Mapping[Resource, Held], before: Position) -> dict[Resource, list[Point]]:
-    """Of each resource the commits since its owner got it that `Commits.segment` tells of."""
+    """Return by resource the commits since its owner got it, as far as `CommitHistory.segment` needs them."""
     found = {resource: commits.segment(resource, each.position, before) for resource, each in held.items()}
     return {
         resource: sorted({point for point in segment if point is not None})
@@ -56,16 +55,16 @@ def points_of(commits: CommitHistory, held: Mapping[Resource, Held], before: Pos
 
 
 def to_json(of: Snapshot) -> str:
-    """The same text for the same state."""
+    """Return the snapshot as JSON. Equal states have equal text."""
     now = of.stand
-    stated = {
+    fields = {
         name: getattr(of, name)
         for name in (
             "position", "at", "incarnation", "joined_at", "synced_at", "completed_at", "since", "names",
         )
     }  # fmt: skip
     return json.dumps(
-        stated
+        fields
         | {
             "number": now.number,
             "metadata_hash": now.metadata_hash,
@@ -89,48 +88,48 @@ def to_json(of: Snapshot) -> str:
 
 
 def from_json(text: str) -> Snapshot:
-    """What `to_json` wrote."""
-    stated: dict[str, Any] = json.loads(text)
-    number = stated["number"]
+    """Return the snapshot that `to_json` wrote."""
+    fields: dict[str, Any] = json.loads(text)
+    number = fields["number"]
     stand = Stand(
         number=number,
         assigned_epoch=number,
-        metadata_hash=stated["metadata_hash"],
-        seats={m: EpochMember(**seat | {"topics": frozenset(seat["topics"])}) for m, seat in stated["seats"].items()},
-        targets={m: TargetAssignment(active=_resources(given)) for m, given in stated["targets"].items()},
-        target_ids=stated["target_ids"],
+        metadata_hash=fields["metadata_hash"],
+        seats={m: EpochMember(**seat | {"topics": frozenset(seat["topics"])}) for m, seat in fields["seats"].items()},
+        targets={m: TargetAssignment(active=_resources(given)) for m, given in fields["targets"].items()},
+        target_ids=fields["target_ids"],
         currents={
             m: CurrentAssignment(
                 epoch=epoch, is_done=is_done, assigned=_resources(assigned), pending=_resources(pending)
             )
-            for m, (epoch, is_done, assigned, pending) in stated["currents"].items()
+            for m, (epoch, is_done, assigned, pending) in fields["currents"].items()
         },
     )
     return Snapshot(
-        position=_position(stated["position"]),
-        at=stated["at"],
-        incarnation=stated["incarnation"],
-        joined_at=stated["joined_at"],
-        synced_at=stated["synced_at"],
-        completed_at=stated["completed_at"],
-        since=stated["since"],
+        position=_position(fields["position"]),
+        at=fields["at"],
+        incarnation=fields["incarnation"],
+        joined_at=fields["joined_at"],
+        synced_at=fields["synced_at"],
+        completed_at=fields["completed_at"],
+        since=fields["since"],
         stand=stand,
-        names=stated["names"],
-        matched={expression: frozenset(topics) for expression, topics in stated["matched"].items()},
+        names=fields["names"],
+        matched={expression: frozenset(topics) for expression, topics in fields["matched"].items()},
         held={
             (name, index): Held(owner=owner, position=_position(position), at=at)
-            for name, index, owner, position, at, _ in stated["held"]
+            for name, index, owner, position, at, _ in fields["held"]
         },
-        last_owner={(name, index): owner for name, index, owner in stated["last_owner"]},
+        last_owner={(name, index): owner for name, index, owner in fields["last_owner"]},
         points={
             (name, index): [Point(_position(position), at, committed) for position, at, committed in points]
-            for name, index, *_, points in stated["held"]
+            for name, index, *_, points in fields["held"]
         },
     )
 
 
-def _position(stated: Sequence[int]) -> Position:
-    log_epoch, offset = stated
+def _position(fields: Sequence[int]) -> Position:
+    log_epoch, offset = fields
     return log_epoch, offset
 
 
@@ -141,5 +140,5 @@ def _by_topic(resources: Iterable[Resource]) -> Resources:
     return out
 
 
-def _resources(stated: Resources) -> frozenset[Resource]:
-    return frozenset((name, index) for name, indexes in stated.items() for index in indexes)
+def _resources(fields: Resources) -> frozenset[Resource]:
+    return frozenset((name, index) for name, indexes in fields.items() for index in indexes)

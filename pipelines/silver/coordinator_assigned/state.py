@@ -1,4 +1,6 @@
-"""The state of a modern group as a function of its records (`ConsumerGroup.maybeUpdateGroupState` and its kin)."""
+"""The state of a group whose coordinator assigns, as a function of its records (`ConsumerGroup.maybeUpdateGroupState`
+and the methods of the other group types).
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,12 @@ from schemas.states import GroupProtocol, GroupState
 
 @dataclass(slots=True, kw_only=True)
 class Stand:
-    """Where a group stands, as its coordinator has it in memory: what was written last of each member, by member id.
+    """The state of a group as in its coordinator's memory: the last values of each member, by member id.
 
-    `number` is its newest epoch, `assigned_epoch` the one its target assignment is for, which names the topics in
-    `target_ids`. `behind` are the members that are not there yet, `owed` the epochs that a member has not reached, and
-    `revoking` what it was told to give up. The topology's epoch and the one that was validated are Streams'; 4.1 does
-    not write the latter.
+    `number` is the newest epoch. `assigned_epoch` is the epoch of the target assignment, which contains the topics in
+    `target_ids`. `behind` are the members that have not reached it, `owed` the epochs that a member has not reached,
+    and `revoking` the resources that it must give up. `topology` and `validated` are the epochs of the topology and of
+    the last validated one, for Streams only; 4.1 does not write the latter.
     """
 
     seats: dict[str, EpochMember] = field(default_factory=dict)
@@ -38,11 +40,11 @@ class Stand:
     validated: int | None = None
 
     def cleared(self) -> Stand:
-        """Of a group that is gone, whose number may be given again."""
+        """Return the state after the group was deleted; its number may be used again."""
         return Stand(number=self.number)
 
     def at_rest(self) -> Stand:
-        """As it is now; nobody owes or gives up anything."""
+        """Return a copy without pending epochs and revocations."""
         return replace(
             self,
             seats=dict(self.seats),
@@ -67,7 +69,7 @@ class Stand:
 
     @property
     def _is_ready(self) -> bool:
-        """The topology is validated; tasks are handed out of a valid one only."""
+        """Whether the topology is validated. Tasks are assigned only from a valid topology."""
         if self.validated is None:
             return any(given.active for given in self.targets.values())
         return self.validated == self.topology

@@ -8,7 +8,7 @@ from pipelines.silver.history import CommitHistory, Record
 
 
 def tasks_commits(commits: CommitHistory, records: Iterable[Record]) -> CommitHistory:
-    """Commits by (subtopology, partition): those of the first source topic by name that the group commits for."""
+    """Return commits by (subtopology, partition): those of its first source topic, by name, that has commits."""
     topics: dict[str, list[str]] = {}
     for record in records:
         if record.kind == "StreamsGroupTopology" and record.value is not None:

@@ -1,9 +1,9 @@
-"""Names of the topics that KIP-848 and share groups know by id alone.
+"""Names of the topics whose ids KIP-848 and share groups use.
 
-Stated by the group itself: `ConsumerGroupPartitionMetadata` (up to 4.0), `ShareGroupStatePartitionMetadata`, and the
-commits of brokers from 4.1 on; or by the cluster's metadata, where a poll saw it. Otherwise by elimination: an id in a
-target assignment is one of the topics to which its owner subscribes, and no two ids of one target assignment are the
-same topic.
+Sources of a name are the group's records `ConsumerGroupPartitionMetadata` (up to 4.0) and
+`ShareGroupStatePartitionMetadata`, commits of brokers since 4.1, and polls of the cluster's metadata. Without these,
+names follow by elimination: an id in a target assignment is one of the topics that its owner subscribes to, and no two
+ids of one target assignment are the same topic.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BEFORE: Position = (-1, -1)
 
 
 class NamedTopics(NamedTuple):
-    """A statement of a topic's name, and where it is."""
+    """A topic id with its name, and the position at which they appear."""
 
     position: Position
     topic_id: str
@@ -28,21 +28,24 @@ class NamedTopics(NamedTuple):
 
 
 class TopicNames:
-    """Topic id → name, the id itself where nothing tells the name. `asked` are the ids that were.
+    """Topic id → name, or the id itself if the name is unknown. `asked` contains the ids that were looked up.
 
-    Commits count up to `end`, where the group left the protocol: later ones rebuild nothing (`restarts.committing`).
+    Commits count up to `end`, where the group left the protocol, because later ones cause no rebuild
+    (`resume_points.committing`).
     """
 
     def __init__(self, history: History, end: Position, known: Snapshot | None) -> None:
         self.asked: set[str] = set()
         self._records, self._known = history.records, known
-        told = [NamedTopics(position, i, name) for i, (position, name) in history.commits.topic_names(end).items()]
-        told += _stated(history.records)
+        statements = [
+            NamedTopics(position, i, name) for i, (position, name) in history.commits.topic_names(end).items()
+        ]
+        statements += _stated(history.records)
         if known is not None:
-            told += [NamedTopics(BEFORE, i, name) for i, name in known.names.items()]
-        self._told = sorted(told)
+            statements += [NamedTopics(BEFORE, i, name) for i, name in known.names.items()]
+        self._statements = sorted(statements)
         self._names = dict(history.topic_names)
-        self._names.update((each.topic_id, each.name) for each in self._told)
+        self._names.update((each.topic_id, each.name) for each in self._statements)
         for _ in _eliminations(self._records, self._names, (), known):
             pass
 
@@ -50,19 +53,22 @@ class TopicNames:
         self.asked.add(topic_id)
         return self._names.get(topic_id, topic_id)
 
-    def resources(self, stated: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
-        """Topic partitions as a record lists them."""
-        return frozenset((self[t["topicId"]], index) for t in stated for index in t["partitions"])
+    def resources(self, listed: Iterable[Mapping[str, Any]]) -> frozenset[Resource]:
+        """Return topic partitions of a record as resources."""
+        return frozenset((self[t["topicId"]], index) for t in listed for index in t["partitions"])
 
     def before(self, position: Position) -> dict[str, str]:
-        """What the history before a position tells by itself, whatever polls and later records know."""
+        """Return the names that follow from the history before a position alone, without polls and later records."""
         return {i: named.name for i, named in self._since.items() if named.position < position}
 
     @cached_property
     def _since(self) -> dict[str, NamedTopics]:
-        """By topic id the first that names it, each told or found out when it is. Groups that never rest do not ask."""
+        """Topic id → the first record or elimination that names it.
+
+        It is computed only if a quiescent point needs it.
+        """
         found: dict[str, NamedTopics] = {}
-        for each in _eliminations(self._records, {}, self._told, self._known):
+        for each in _eliminations(self._records, {}, self._statements, self._known):
             found.setdefault(each.topic_id, each)
         return found
 
@@ -76,9 +82,12 @@ def _stated(records: Iterable[Record]) -> Iterator[NamedTopics]:
 
 
 def _eliminations(
-    records: Iterable[Record], names: dict[str, str], told: Iterable[NamedTopics], known: Snapshot | None
+    records: Iterable[Record], names: dict[str, str], statements: Iterable[NamedTopics], known: Snapshot | None
 ) -> Iterator[NamedTopics]:
-    """Adds to `names` what is told, when it is, and every id for which one topic is left; yields what it adds."""
+    """Add names to `names` in the order of the records, and yield each one.
+
+    A name is added when a statement contains it, or when only one topic is left for its id.
+    """
     subscribed: dict[str, frozenset[str]] = {}
     regexes: dict[str, tuple[str, ...]] = {}
     matched: dict[str, frozenset[str]] = {}
@@ -89,13 +98,13 @@ def _eliminations(
         matched = dict(known.matched)
         targets = {member: frozenset(ids) for member, ids in known.stand.target_ids.items()}
     handed_out = set().union(*targets.values())
-    statements = iter(told)
-    following = next(statements, None)
+    pending = iter(statements)
+    following = next(pending, None)
     for record in records:
         while following is not None and following.position <= record.position:
             names[following.topic_id] = following.name
             yield following
-            following = next(statements, None)
+            following = next(pending, None)
         member, value = record.member_id or "", record.value or {}
         if "subscribedTopicNames" in value:
             subscribed[member] = frozenset(value["subscribedTopicNames"])
@@ -105,7 +114,7 @@ def _eliminations(
         elif record.kind.endswith("TargetAssignmentMember"):
             targets[member] = frozenset(t["topicId"] for t in value.get("topicPartitions", ()))
             handed_out |= targets[member]
-        # Large groups state a target for each of thousands of members, epoch by epoch.
+        # Large groups write a target for each of thousands of members in every epoch.
         elif record.kind.endswith("TargetAssignmentMetadata") and value and handed_out - names.keys():
             choices = _choices(subscribed, regexes, matched, targets)
             for topic_id, name in _eliminated(choices, names):
@@ -119,7 +128,7 @@ def _choices(
     matched: Mapping[str, frozenset[str]],
     targets: Mapping[str, frozenset[str]],
 ) -> dict[str, frozenset[str]]:
-    """Every id that is handed out to members of which it is known what they consume, and the topics it can be."""
+    """Return the possible topics of each assigned id, if the subscriptions of its owners are known."""
     choices: dict[str, frozenset[str]] = {}
     for owner, ids in targets.items():
         if owner in subscribed and all(r in matched for r in regexes[owner]):
@@ -130,7 +139,7 @@ def _choices(
 
 
 def _eliminated(choices: Mapping[str, frozenset[str]], names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Every id for which one topic is left."""
+    """Yield every id for which only one topic is left, with that topic."""
     known = {topic_id: names[topic_id] for topic_id in choices if topic_id in names}
     while True:
         taken = set(known.values())
