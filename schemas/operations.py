@@ -16,7 +16,7 @@ JOB_RUNS = Table(
     layer="operations",
     key=("job", "run_id", "told_at"),
     cluster_by=(),
-    comment="Status reports of each run of a job: at its start, during it and at its end. The newest row of a run counts.",
+    comment="Status reports of each run of a job, from its start to its end. The newest row of a run counts.",
     columns=columns("""
         job             | STRING    | Command, such as ingest; the parts of up have rows of their own
         run_id          | STRING    | Id of the run
