@@ -1,1 +1,1 @@
-"""Facts: record layouts, log patterns, tables and vocabularies. No behaviour, no engine."""
+"""Facts: record layouts, log line patterns, tables and vocabularies. This package has no behaviour and no engine."""

@@ -1,4 +1,4 @@
-"""Bronze: what was read, append only. See `schemas.tables` for the notation."""
+"""Bronze tables: the data as read, append only. `schemas.tables` explains the notation."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ COORDINATOR_RECORDS = Table(
     layer="bronze",
     key=("cluster", "log_epoch", "source_partition", "source_offset"),
     cluster_by=("cluster", "group_id", "record_at"),
-    comment="Every non-commit record of __consumer_offsets, decoded.",
+    comment="Every record of __consumer_offsets that is not an offset commit, decoded.",
     columns=columns("""
         cluster          | STRING    | Name the operator gave this Kafka cluster
-        log_epoch        | INT       | Life of the source topic: +1 each time it was recreated or truncated below our position
+        log_epoch        | INT       | Incarnation of the source topic: +1 each time the topic is recreated or truncated below the read position
         source_partition | INT       | Partition of __consumer_offsets
         source_offset    | BIGINT    | Offset in that partition
         group_id         | STRING    | Group the record belongs to
-        record_at        | TIMESTAMP | Timestamp of the record (coordinator's clock); NULL where the record has none
+        record_at        | TIMESTAMP | Timestamp of the record (coordinator's clock); NULL if the record has none
         record_kind      | STRING    | Kafka's name of the record type, e.g. GroupMetadata, ConsumerGroupMemberMetadata
-        key_version      | INT       | The int16 in front of the key: the record type
-        value_version    | INT       | The int16 in front of the value; NULL for a tombstone
-        member_id        | STRING    | Member the record belongs to, where its key names one
-        is_tombstone     | BOOLEAN   | The value is null
-        body             | STRING    | Decoded key and value as one JSON object, field names as in Kafka's message schemas
-        raw_key          | BINARY    | Key as stored
-        raw_value        | BINARY    | Value as stored; NULL for a tombstone
+        key_version      | INT       | The int16 at the start of the key: the record type
+        value_version    | INT       | The int16 at the start of the value; NULL for a tombstone
+        member_id        | STRING    | Member the record belongs to; NULL if the key names no member
+        is_tombstone     | BOOLEAN   | Whether the value is null
+        body             | STRING    | Decoded key and value as one JSON object, with the field names of Kafka's message schemas
+        raw_key          | BINARY    | Key, as stored in Kafka
+        raw_value        | BINARY    | Value, as stored in Kafka; NULL for a tombstone
     """),
 )
 
@@ -33,30 +33,30 @@ OFFSET_COMMITS = Table(
     layer="bronze",
     key=("cluster", "log_epoch", "source_partition", "first_offset", "group_id", "topic", "partition"),
     cluster_by=("cluster", "group_id", "last_commit_at"),
-    comment="Runs of consecutive commits of one (group, topic, partition), cut at every group record of the same group and at a time bucket.",
+    comment="Runs of consecutive commits of one (group, topic, partition). Every group record of the same group ends a run, and so does the end of a time bucket.",
     columns=columns("""
         cluster                      | STRING    | Name the operator gave this Kafka cluster
-        log_epoch                    | INT       | Life of the source topic
+        log_epoch                    | INT       | Incarnation of the source topic
         source_partition             | INT       | Partition of __consumer_offsets
         first_offset                 | BIGINT    | Log offset of the run's first record
         group_id                     | STRING    | Committing group
-        topic                        | STRING    | Topic committed for; its id as text where only the id is known
+        topic                        | STRING    | Topic of the commit; the topic id as text if only the id is known
         partition                    | INT       | Partition of that topic
-        is_tombstone                 | BOOLEAN   | The offset was deleted or expired; such a row is never folded
-        third_last_offset            | BIGINT    | Log offset of the last record but two; NULL unless the last two commit the same offset
-        before_last_offset           | BIGINT    | Log offset of the last record but one; NULL for a run of one
+        is_tombstone                 | BOOLEAN   | The offset was deleted or expired; such a row holds exactly one record
+        third_last_offset            | BIGINT    | Log offset of the run's third-last record; NULL unless the last two records commit the same offset
+        before_last_offset           | BIGINT    | Log offset of the run's second-last record; NULL for a run of one record
         last_offset                  | BIGINT    | Log offset of the run's last record
         first_commit_at              | TIMESTAMP | Timestamp of the run's first record
-        third_last_commit_at         | TIMESTAMP | Timestamp of the last record but two; NULL unless the last two commit the same offset
-        before_last_commit_at        | TIMESTAMP | Timestamp of the last record but one; NULL for a run of one
+        third_last_commit_at         | TIMESTAMP | Timestamp of the third-last record; NULL unless the last two records commit the same offset
+        before_last_commit_at        | TIMESTAMP | Timestamp of the second-last record; NULL for a run of one record
         last_commit_at               | TIMESTAMP | Timestamp of the run's last record
         first_committed_offset       | BIGINT    | Offset committed by the first record
-        third_last_committed_offset  | BIGINT    | Offset committed by the last record but two; NULL unless the last two commit the same offset
-        before_last_committed_offset | BIGINT    | Offset committed by the last record but one
+        third_last_committed_offset  | BIGINT    | Offset committed by the third-last record; NULL unless the last two records commit the same offset
+        before_last_committed_offset | BIGINT    | Offset committed by the second-last record; NULL for a run of one record
         last_committed_offset        | BIGINT    | Offset committed by the last record
-        leader_epoch                 | INT       | Leader epoch in the last record; -1 where it states none
-        topic_id                     | STRING    | Id of the topic, the same in all records of the run; NULL where they state none (value versions up to 3)
-        commits                      | BIGINT    | Records in the run
+        leader_epoch                 | INT       | Leader epoch in the last record; -1 if the record has none
+        topic_id                     | STRING    | Topic id, the same in all records of the run; NULL if the records have none (value versions up to 3)
+        commits                      | BIGINT    | Number of records in the run
     """),
 )
 
@@ -65,42 +65,42 @@ COORDINATOR_EVENTS = Table(
     layer="bronze",
     key=("cluster", "source_id", "line_no"),
     cluster_by=("cluster", "group_id", "event_at"),
-    comment="Parsed lines of group coordinators and Connect workers, and of controllers on partitions' replicas.",
+    comment="Parsed log lines: of group coordinators, of Connect workers, and of controllers and brokers about the replicas of partitions.",
     columns=columns("""
         cluster             | STRING    | Name the operator gave this Kafka cluster
-        source_id           | STRING    | File name, or topic-partition the line came through
-        line_no             | BIGINT    | Line number (from 1) in that file, or offset in that partition
-        event_at            | TIMESTAMP | Time printed in the line
+        source_id           | STRING    | File name, or topic-partition from which the line was read
+        line_no             | BIGINT    | Line number in that file, from 1; or offset in that partition
+        event_at            | TIMESTAMP | Timestamp printed in the line
         event_precision_ms  | INT       | The event happened within [event_at, event_at + event_precision_ms)
-        event_kind          | STRING    | What the line says: see schemas.coordinator_log.EventKind and schemas.controller_log
-        broker_id           | INT       | Broker that printed it, where known
-        source_partition    | INT       | Partition of __consumer_offsets named in the line, where one is
+        event_kind          | STRING    | Kind of event: see schemas.coordinator_log.EventKind and schemas.controller_log
+        broker_id           | INT       | Broker that printed the line; NULL if unknown
+        source_partition    | INT       | Partition of __consumer_offsets named in the line; NULL if none
         group_id            | STRING    | Group the line is about; NULL for lines about a partition
-        generation_id       | INT       | Generation or epoch the line names
-        member_id           | STRING    | Member the line names (the one that caused it)
+        generation_id       | INT       | Generation or epoch named in the line
+        member_id           | STRING    | Member named in the line (the member that caused the event)
         client_id           | STRING    | client.id of the Connect worker that printed the line
-        group_instance_id   | STRING    | Its group.instance.id
+        group_instance_id   | STRING    | group.instance.id of the member named in the line
         replaced_member_id  | STRING    | Member id that a static member's new process replaced
         leader_member_id    | STRING    | Leader named in the line
-        member_ids          | ARRAY<STRING> | All members named, where the line names several
-        member_count        | INT       | Members the line counts
-        static_member_count | INT       | Static members the line counts
-        trigger             | STRING    | Trigger that the reason states (schemas.states.Trigger); NULL for lines without a reason
+        member_ids          | ARRAY<STRING> | All members named in the line, if there are several
+        member_count        | INT       | Number of members, as printed in the line
+        static_member_count | INT       | Number of static members, as printed in the line
+        trigger             | STRING    | Trigger given by the reason (schemas.states.Trigger); NULL for lines without a reason
         reason              | STRING    | Server's reason text
-        client_reason       | STRING    | Client's reason text (KIP-800); NULL where not provided
-        duration_ms         | BIGINT    | Duration the line states
-        topic               | STRING    | Topic of the partition that a controller's or state-change line is about
+        client_reason       | STRING    | Client's reason text (KIP-800); NULL if not provided
+        duration_ms         | BIGINT    | Duration printed in the line
+        topic               | STRING    | Topic of the partition, for lines about a partition's replicas
         partition           | INT       | That partition
-        topic_id            | STRING    | Id of that topic, where the line names it
-        partition_epoch     | INT       | Epoch of the partition's state that the line tells: +1 with each change
-        replicas            | ARRAY<INT> | All replicas after the change, those being added and removed included; NULL where the line does not say
-        replicas_before     | ARRAY<INT> | All replicas before the change, where the line says
-        adding              | ARRAY<INT> | Replicas being added; NULL where the line does not say
-        removing            | ARRAY<INT> | Replicas being removed; NULL where the line does not say
-        isr                 | ARRAY<INT> | In-sync replicas, where the line says
-        leader              | INT       | Leader, where the line says
-        raw                 | STRING    | The line
-        source_binding      | STRING    | Record header or topic by which the settings bind the line's source; NULL where they bind none
+        topic_id            | STRING    | Topic id; NULL if the line does not contain it
+        partition_epoch     | INT       | Epoch of the partition's state in the line: +1 with each change
+        replicas            | ARRAY<INT> | All replicas after the change, including those being added and removed; NULL if the line does not contain them
+        replicas_before     | ARRAY<INT> | All replicas before the change; NULL if the line does not contain them
+        adding              | ARRAY<INT> | Replicas being added; NULL if the line does not contain them
+        removing            | ARRAY<INT> | Replicas being removed; NULL if the line does not contain them
+        isr                 | ARRAY<INT> | In-sync replicas; NULL if the line does not contain them
+        leader              | INT       | Leader; NULL if the line does not contain it
+        raw                 | STRING    | The whole line
+        source_binding      | STRING    | Record header or topic that identifies the line's source according to the settings; NULL if the settings have no such rule
     """),
 )
 
@@ -109,13 +109,13 @@ ADMIN_OBSERVATIONS = Table(
     layer="bronze",
     key=("cluster", "observed_at", "source", "kind", "subject"),
     cluster_by=("cluster", "kind", "observed_at"),
-    comment="What the admin poll saw.",
+    comment="Admin API responses that `poll` stored.",
     columns=columns("""
         cluster     | STRING    | Name the operator gave this Kafka cluster
-        observed_at | TIMESTAMP | When the answer arrived
-        source      | STRING    | Client that asked
+        observed_at | TIMESTAMP | When the response arrived
+        source      | STRING    | Client that sent the request
         kind        | STRING    | group_list, group, topic, reassignments, log_dirs, error, ...
-        subject     | STRING    | Group, topic or call it is about
+        subject     | STRING    | Group, topic or call that the observation is about
         body        | STRING    | The observation as JSON
     """),
 )
@@ -125,18 +125,18 @@ QUARANTINE = Table(
     layer="bronze",
     key=("cluster", "source", "log_epoch", "source_partition", "source_offset"),
     cluster_by=("cluster", "source", "record_at"),
-    comment="Everything that could not be read.",
+    comment="Every input that could not be read.",
     columns=columns("""
         cluster          | STRING    | Name the operator gave this Kafka cluster
         source           | STRING    | __consumer_offsets, the events topic, or a file name
-        log_epoch        | INT       | Life of the source topic; 0 for files
+        log_epoch        | INT       | Incarnation of the source topic; 0 for files
         source_partition | INT       | Partition; -1 for files
         source_offset    | BIGINT    | Offset; line number for files
-        record_at        | TIMESTAMP | Timestamp of the record, where it has one
-        reason           | STRING    | Why: schemas.states.QuarantineReason
-        detail           | STRING    | What exactly, in words
-        raw_key          | BINARY    | Key as stored
-        raw_value        | BINARY    | Value as stored
+        record_at        | TIMESTAMP | Timestamp of the record; NULL if it has none
+        reason           | STRING    | Reason: schemas.states.QuarantineReason
+        detail           | STRING    | Exact error, in words
+        raw_key          | BINARY    | Key, as stored in Kafka
+        raw_value        | BINARY    | Value, as stored in Kafka
     """),
 )
 
@@ -145,21 +145,21 @@ COVERAGE = Table(
     layer="bronze",
     key=("cluster", "source", "source_partition", "log_epoch", "from_offset"),
     cluster_by=("cluster", "source"),
-    comment="Spans read and spans missed, per source partition.",
+    comment="Offset ranges that were read or missed, per source partition.",
     columns=columns("""
         cluster          | STRING    | Name the operator gave this Kafka cluster
         source           | STRING    | __consumer_offsets, the events topic, or a file name
         source_partition | INT       | Partition; -1 for files
-        log_epoch        | INT       | Life of the source topic
-        from_offset      | BIGINT    | First offset of the span
-        to_offset        | BIGINT    | One past its last offset
-        is_gap           | BOOLEAN   | The span was not read
-        gap_reason       | STRING    | Why not, in words; NULL for a span that was read
-        from_at          | TIMESTAMP | Time of the first record read in the span
-        to_at            | TIMESTAMP | Time of the last record read in the span
-        records          | BIGINT    | Records read
-        skipped          | BIGINT    | Read and of no interest (log lines that are no lifecycle lines)
-        quarantined      | BIGINT    | Read and quarantined
+        log_epoch        | INT       | Incarnation of the source topic
+        from_offset      | BIGINT    | First offset of the range
+        to_offset        | BIGINT    | Last offset of the range + 1
+        is_gap           | BOOLEAN   | Whether the range was missed
+        gap_reason       | STRING    | Why the range was missed, in words; NULL for a range that was read
+        from_at          | TIMESTAMP | Time of the first record read in the range
+        to_at            | TIMESTAMP | Time of the last record read in the range
+        records          | BIGINT    | Number of records read
+        skipped          | BIGINT    | Records read and ignored (log lines that are not lifecycle lines)
+        quarantined      | BIGINT    | Records read and quarantined
     """),
 )
 

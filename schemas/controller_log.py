@@ -1,15 +1,15 @@
-"""What controllers and brokers log about the replicas of a partition: each wording, the versions, the class.
+"""Log lines of controllers and brokers about the replicas of a partition: each wording, with its versions and class.
 
-Read in Kafka's `ReplicationControlManager.java` (KRaft controllers, from 3.0), `KafkaController.scala` (ZooKeeper
-controllers, 2.4 to 3.9) and `Partition.scala` (`state.change.logger` of every broker), branches 2.4 to 3.9 and logs of
-4.3.1. The first two are in controller.log, the third in state-change.log of the default configuration.
+Sources, in branches 2.4 to 3.9 of Kafka and in logs of 4.3.1: `ReplicationControlManager.java` (KRaft controllers,
+since 3.0), `KafkaController.scala` (ZooKeeper controllers, 2.4 to 3.9) and `Partition.scala` (`state.change.logger` of
+every broker). In the default configuration, the first two write to controller.log, the third to state-change.log.
 
-Notation of a wording: Kafka's message with `{name}` where an argument stands, without the prefix that names the
-process. `{topic}` holds what Kafka allows in a topic's name, `{list}` broker ids, `{fields}` a record as Java prints
-it, `{_}` anything. Columns are `coordinator_events`'.
+A wording is Kafka's message with a placeholder `{name}` for each argument, without the prefix that names the process.
+`{topic}` is a valid topic name, `{list}` a list of broker ids, `{fields}` a record as Java prints it, `{_}` any text.
+Other names are columns of `coordinator_events`.
 """
 
-# ruff: noqa: E501  (one wording a line reads as the table it is)
+# ruff: noqa: E501  (a table is easier to read with one wording per line)
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from enum import StrEnum
 
 
 class ControllerEventKind(StrEnum):
-    """What a line says happened."""
+    """The kind of event that a line logs."""
 
     PARTITION_CREATED = "partition_created"
     ASSIGNMENT_CHANGED = "assignment_changed"
@@ -32,19 +32,19 @@ CONTROLLER_LOGGERS = {
     "kafka.controller.KafkaController": "KafkaController",
     "state.change.logger": "logger",
 }
-"""Logger to what `%c{1}` prints of it."""
+"""Logger name → its short form, as `%c{1}` prints it."""
 
 PREFIXES = {
     "ReplicationControlManager": r"\[(?:QuorumController id=|Controller )(?P<broker_id>\d{1,9})\] ",
     "KafkaController": r"\[Controller id=(?P<broker_id>\d{1,9})\] ",
     "logger": r"\[Broker id=(?P<broker_id>\d{1,9})\] ",
 }
-"""How each begins its messages: with the id of its process."""
+"""Prefix of each logger's messages, with the id of the controller or broker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerWording:
-    """`logger` is what `%c{1}` prints, `text` the message without its prefix."""
+    """One wording: `logger` is the short name that `%c{1}` prints, `text` the message without its prefix."""
 
     kind: ControllerEventKind
     logger: str
@@ -54,7 +54,7 @@ class ControllerWording:
 
 
 def _wordings(table: str) -> tuple[ControllerWording, ...]:
-    """One wording a line: `kind | logger | since-until | text`."""
+    """Return the wordings in a text with one per line: `kind | logger | since-until | text`."""
     return tuple(_wording(*line.strip().split(" | ", 3)) for line in table.strip().splitlines())
 
 

@@ -1,16 +1,19 @@
-"""The lifecycle lines of group coordinators and Connect workers: each wording, the versions that print it, the class that prints it.
+"""The lifecycle log lines of group coordinators and Connect workers: each wording, with its Kafka versions and class.
 
-Read in Kafka's `GroupCoordinator.scala`, `GroupMetadataManager.scala`, `GroupMetadata.scala` (the coordinator up to
-3.9) and `GroupMetadataManager.java`, `ClassicGroup.java`, `GroupCoordinatorShard.java`, `OffsetMetadataManager.java`,
-`CoordinatorRuntime.java` (from 3.6, the default from 4.0), branches 2.7 to 3.9 and release 4.3.1. Kafka Connect's
-workers tell their side in `DistributedHerder.java`, `WorkerCoordinator.java` and `AbstractCoordinator.java`.
+Sources, in branches 2.7 to 3.9 and release 4.3.1 of Kafka:
 
-Notation of a wording: Kafka's message with `{column}` of `coordinator_events` where an argument stands. `{state}` is a
-state's name, `{_}` any text, `{_n}` a number and `{_w}` a word that no column keeps. `kind/trigger` says what the line
-alone states as the cause (`schemas.states.Trigger`). In `since-until` an open end means that 4.3 prints it.
+- the Scala coordinator (until 3.9): `GroupCoordinator.scala`, `GroupMetadataManager.scala`, `GroupMetadata.scala`;
+- the Java coordinator (since 3.6, default since 4.0): `GroupMetadataManager.java`, `ClassicGroup.java`,
+  `GroupCoordinatorShard.java`, `OffsetMetadataManager.java`, `CoordinatorRuntime.java`;
+- Connect workers: `DistributedHerder.java`, `WorkerCoordinator.java`, `AbstractCoordinator.java`.
+
+A wording is Kafka's message with a placeholder for each argument. `{column}` is stored in that column of
+`coordinator_events`. `{state}` is a state's name, `{_}` any text, `{_n}` a number and `{_w}` a word; these are not
+stored. In `kind/trigger`, the trigger (`schemas.states.Trigger`) is the cause according to this line alone.
+`since-until` are the first and the last Kafka version that print the line; without `until`, 4.3 prints it.
 """
 
-# ruff: noqa: E501  (one wording a line reads as the table it is)
+# ruff: noqa: E501  (a table is easier to read with one wording per line)
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,7 +23,7 @@ from schemas.states import Trigger
 
 
 class EventKind(StrEnum):
-    """What a line says happened."""
+    """The kind of event that a line logs."""
 
     PREPARING = "preparing"
     STABILIZED = "stabilized"
@@ -82,7 +85,7 @@ WORDS = frozenset({"state", "_w"})
 OLD_LOGGERS = {
     f"kafka.coordinator.group.{name}": name for name in ("GroupCoordinator", "GroupMetadataManager", "GroupMetadata")
 }
-"""Logger to class of the Scala coordinator."""
+"""Logger name → class of the Scala coordinator."""
 
 NEW_LOGGERS = {
     f"org.apache.kafka.coordinator.{path}": path.rpartition(".")[2]
@@ -96,20 +99,20 @@ NEW_LOGGERS = {
         "common.runtime.CoordinatorRuntime",
     )
 }
-"""Logger to class of the Java coordinator; `generic` is 3.6 only, the runtime moved to `common` in 4.0."""
+"""Logger name → class of the Java coordinator. Only 3.6 has `generic`; the runtime moved to `common` in 4.0."""
 
 WORKER_LOGGERS = {
     f"org.apache.kafka.connect.runtime.distributed.{name}": name for name in ("DistributedHerder", "WorkerCoordinator")
 }
-"""Logger to class of a Connect worker."""
+"""Logger name → class of a Connect worker."""
 
 WORKER_PREFIX = "[Worker clientId={client_id}, groupId={group_id}] "
-"""`LogContext` of a worker's herder and coordinator."""
+"""The `LogContext` that a worker's herder and coordinator print before each message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """`logger` is the class that prints it, `text` its message without the coordinator's or worker's prefix."""
+    """One wording: `logger` is the class that prints it, `text` its message without the process's prefix."""
 
     kind: EventKind
     trigger: Trigger | None
@@ -120,7 +123,7 @@ class Wording:
 
 
 def _wordings(table: str) -> tuple[Wording, ...]:
-    """One wording a line: `kind[/trigger] | class | since-until | text`."""
+    """Return the wordings in a text with one per line: `kind[/trigger] | class | since-until | text`."""
     return tuple(_wording(*line.strip().split(" | ", 3)) for line in table.strip().splitlines())
 
 
@@ -294,6 +297,6 @@ worker_stopped                       | DistributedHerder     | 2.3-    | Finishe
 worker_stopping                      | DistributedHerder     | 2.3-    | Stopping connectors and tasks that are still assigned to this worker.
 worker_unreachable                   | WorkerCoordinator     | 2.3-    | Broker coordinator was unreachable for {duration_ms}ms. Revoking previous assignment {_} to avoid running tasks while not being a member the group
 """)
-"""`WorkerCoordinator` prints what its superclass `AbstractCoordinator` logs."""
+"""Messages of the superclass `AbstractCoordinator` appear under the logger of `WorkerCoordinator`."""
 
 WORKER_KINDS = frozenset(wording.kind for wording in WORKER_WORDINGS)

@@ -1,7 +1,8 @@
-"""Why a rebalance starts, in the coordinator's and the clients' own words.
+"""The reasons for a rebalance that coordinators and clients log, and the trigger for each.
 
-Server reasons: `GroupCoordinator.scala` 2.7-3.9, `GroupMetadataManager.java` from 3.6. Client reasons (KIP-800):
-`AbstractCoordinator`, `ConsumerCoordinator`, `StreamThread`. Notation as in `schemas.coordinator_log`.
+Sources of server reasons: `GroupCoordinator.scala` 2.7-3.9, `GroupMetadataManager.java` since 3.6. Sources of client
+reasons (KIP-800): `AbstractCoordinator`, `ConsumerCoordinator`, `StreamThread`. `schemas.coordinator_log` explains the
+notation.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from __future__ import annotations
 from schemas.states import Trigger
 
 CLIENT_REASON = "; client reason: "
-"""Stands between the server's and the client's reason from 3.2 on; the client's is free text."""
+"""Separates the server's reason from the client's reason, since 3.2. The client's reason is free text."""
 
 NOT_PROVIDED = "not provided"
-"""`JoinGroupRequest.DEFAULT_REASON`: an older client, or librdkafka."""
+"""`JoinGroupRequest.DEFAULT_REASON`: the reason logged for older clients and librdkafka, which send none."""
 
 SERVER_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("Adding new member {member_id} with group instance id {group_instance_id}", Trigger.MEMBER_JOINED),
     ("Member {member_id} is joining group during {state}", Trigger.MEMBER_JOINED),
     ("Member {member_id} joining group during {state}", Trigger.MEMBER_JOINED),
-    # It came back with other metadata (topics, owned partitions): only the client knows why.
+    # The member rejoined with different metadata (topics, owned partitions). The server does not know why.
     ("Updating metadata for member {member_id} during {state}", Trigger.UNKNOWN),
     ("Leader {member_id} re-joining group during {state}", Trigger.LEADER_REJOINED),
     ("leader {member_id} re-joining group during {state}", Trigger.LEADER_REJOINED),
@@ -50,8 +51,8 @@ SERVER_REASONS: tuple[tuple[str, Trigger], ...] = (
         Trigger.DOWNGRADE,
     ),
 )
-"""What follows "reason: " in a Preparing line; the first that fits holds. A group over its capacity after loading has
-no trigger of its own."""
+"""Texts after "reason: " in a Preparing line; the first match counts. A group over its capacity after loading has no
+trigger of its own."""
 
 FENCING_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("the member session expired", Trigger.SESSION_EXPIRED),
@@ -62,24 +63,24 @@ FENCING_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("it failed to revoke partitions within {duration_ms}ms", Trigger.REJOIN_TIMEOUT),
     ("it failed to transition from epoch {generation_id} within {duration_ms}ms", Trigger.REJOIN_TIMEOUT),
 )
-"""What follows "because " in a KIP-848 fencing line."""
+"""Texts after "because " in a KIP-848 fencing line."""
 
 REJOIN_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("need to revoke partitions and re-join", Trigger.COOPERATIVE_FOLLOWUP),
     ("cached metadata has changed", Trigger.METADATA_CHANGED),
     ("subscription has changed", Trigger.SUBSCRIPTION_CHANGED),
     ("received assignment does not match the current subscription", Trigger.SUBSCRIPTION_CHANGED),
-    # Kafka Streams: 0 is "at once", so that tasks given up in the first step can go to their new owners.
+    # Kafka Streams: 0 means "at once", so that tasks released in the first step can go to their new owners.
     ("triggered followup rebalance scheduled for 0", Trigger.COOPERATIVE_FOLLOWUP),
     ("triggered followup rebalance scheduled for ", Trigger.PROBING),
     ("rebalance enforced by user", Trigger.ENFORCED),
     ("Active tasks corrupted", Trigger.ENFORCED),
     ("Shutdown requested", Trigger.ENFORCED),
 )
-"""How a client's reason begins when a known member joins again, and what it then was."""
+"""Beginning of the client's reason when a known member rejoins, and the trigger for it."""
 
 LEAVE_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("consumer poll timeout has expired", Trigger.POLL_TIMEOUT),
     ("worker poll timeout has expired", Trigger.POLL_TIMEOUT),
 )
-"""The same when a member leaves."""
+"""Beginning of the client's reason when a member leaves, and the trigger for it."""

@@ -1,18 +1,19 @@
-"""How deeply JSON from outside may be nested: Python reads deeper text than it can write again or walk by recursion."""
+"""Limit for the nesting of untrusted JSON: Python parses deeper JSON than it can serialize or walk recursively."""
 
 from __future__ import annotations
 
 from typing import Any
 
 DEEPEST_JSON = 32
-"""Levels of lists and objects. OTLP, the deepest format that is known, has less than twelve; Kafka's answers five."""
+"""Levels of lists and objects. OTLP, the deepest known format, has less than twelve levels; Kafka's responses have
+five."""
 
 DEEPEST_REQUEST = 24
-"""The same for a request to the pages, which only they make."""
+"""Levels in a request to the pages. Only the pages themselves send such requests."""
 
 
 def is_too_deep(value: Any, most: int = DEEPEST_JSON) -> bool:
-    """Return whether a value that JSON gave has more than `most` levels; level by level, without recursion."""
+    """Return whether a parsed JSON value has more than `most` levels. The check is iterative, not recursive."""
     level = [value]
     for _ in range(most):
         level = [

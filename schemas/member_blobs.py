@@ -1,10 +1,10 @@
-"""What a classic member's subscription and assignment bytes hold, by the group's protocol type.
+"""Layouts of a classic member's subscription and assignment bytes, by the group's protocol type.
 
 Sources: `ConsumerProtocolSubscription.json` and `…Assignment.json`; Connect's `ConnectProtocol` and
 `IncrementalCooperativeConnectProtocol`; `StickyAssignor` and `CooperativeStickyAssignor`; Kafka Streams'
 `SubscriptionInfoData.json` and `AssignmentInfo`; Schema Registry's `SchemaRegistryIdentity` and
-`SchemaRegistryProtocol`. None is flexible. A later version only appends fields, so a version newer than these is read
-as the newest known one.
+`SchemaRegistryProtocol`. None of these formats is flexible (KIP-482). A new version only appends fields, so an unknown
+newer version is read like the newest known one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from schemas.records import Type, maybe, struct
 
 
 class BlobField(NamedTuple):
-    """A field of versions `since` to `until`, in the order of the bytes."""
+    """A field that versions `since` to `until` have. Fields are listed in the order of the bytes."""
 
     name: str
     type: Type
@@ -28,28 +28,29 @@ TOPIC_PARTITIONS = [struct(("topic", "string"), ("partitions", ["int32"]))]
 SUBSCRIPTION = (
     BlobField("topics", ["string"]),
     BlobField("userData", maybe("bytes")),
-    # Some clients wrote version 1 without this.
+    # Some clients wrote version 1 without this field.
     BlobField("ownedPartitions", TOPIC_PARTITIONS, since=1),
     BlobField("generationId", "int32", since=2),
     BlobField("rackId", maybe("string"), since=3),
 )
-"""After an int16 version. `generationId` is the generation the member came from, -1 for none."""
+"""Follows an int16 version. `generationId` is the generation that the member came from, -1 if none."""
 
 ASSIGNMENT = (
     BlobField("partitions", TOPIC_PARTITIONS),
     BlobField("userData", maybe("bytes")),
 )
-"""After an int16 version. No bytes at all: the leader left this member out."""
+"""Follows an int16 version. If there are no bytes at all, the leader did not include this member."""
 
 CONNECT_TASKS = [struct(("connector", "string"), ("tasks", ["int32"]))]
-"""Task -1 is the connector itself."""
+"""Task number -1 stands for the connector itself."""
 
 CONNECT_SUBSCRIPTION = (
     BlobField("url", "string"),
     BlobField("configOffset", "int64"),
     BlobField("allocation", maybe("bytes"), since=1),
 )
-"""After an int16 version. `allocation` is a whole assignment blob: what the worker runs now."""
+"""Follows an int16 version. `allocation` is a complete assignment blob: the connectors and tasks that the worker runs
+now."""
 
 CONNECT_ASSIGNMENT = (
     BlobField("error", "int16"),
@@ -60,22 +61,24 @@ CONNECT_ASSIGNMENT = (
     BlobField("revoked", maybe(CONNECT_TASKS), since=1),
     BlobField("delay", "int32", since=1),
 )
-"""After an int16 version. From version 1 on `assignment` is only what is newly given; `delay` is in milliseconds."""
+"""Follows an int16 version. Since version 1, `assignment` contains only newly assigned connectors and tasks. `delay` is
+in milliseconds."""
 
 REGISTRY_IDENTITY = ("version", "host", "port", "master_eligibility", "scheme", "leader")
 REGISTRY_ASSIGNMENT = ("version", "error", "master", "master_identity")
-"""Schema Registry writes JSON objects with these names, and no version in front."""
+"""Fields of the JSON objects that Schema Registry writes. No version precedes them."""
 
 STICKY_USER_DATA = (
     BlobField("previousAssignment", TOPIC_PARTITIONS),
     BlobField("generation", "int32", since=1),
 )
-"""No version in front: the generation (version 1) is there or the bytes end before it."""
+"""No version precedes these fields. If the bytes end before `generation`, it is version 0, otherwise version 1."""
 
 COOPERATIVE_STICKY_USER_DATA = (BlobField("generation", "int32"),)
 
 STREAMS_NEWEST = 11
-"""Newest version of Streams' user data; it is an int32 in front of both kinds."""
+"""Newest known version of Streams' user data. The version is an int32 before both the subscription and the
+assignment."""
 
 _TASK = (("topicGroupId", "int32"), ("partition", "int32"))
 _NAMED_TASK = (*_TASK, ("namedTopology", "utf16"))
@@ -96,7 +99,8 @@ STREAMS_SUBSCRIPTION = (
     BlobField("errorCode", "int32", since=9),
     BlobField("clientTags", [struct(("key", "bytes"), ("value", "bytes"))], since=11),
 )
-"""An offset sum of -2: the task runs here as active; else how far its standby or dormant state is restored."""
+"""An offset sum of -2 means that the task is active here. Any other value is the position up to which the task's
+standby or dormant state is restored."""
 
 STREAMS_ASSIGNMENT = (
     BlobField("commonlySupportedVersion", "int32", since=3),
@@ -105,11 +109,11 @@ STREAMS_ASSIGNMENT = (
     BlobField("standbyTasks", [struct(*_TASK, _STANDBY)], until=9),
     BlobField("standbyTasks", [struct(*_NAMED_TASK, _STANDBY)], since=10),
 )
-"""Active tasks are in the order of the sorted partitions. After these come the partitions of every host, not read."""
+"""Active tasks are in the order of the sorted partitions. The partitions of every host follow; they are not read."""
 
 STREAMS_ASSIGNMENT_END = (
     BlobField("errorCode", "int32", since=4),
     BlobField("nextRebalanceMs", "int64", since=7),
 )
-"""The last bytes. `errorCode`: 1 source topics missing, 2 version probing, 3 assignment failed, 4 shutdown requested;
-`nextRebalanceMs`: time of the next probing rebalance, the greatest int64 for none."""
+"""The last bytes of an assignment. `errorCode`: 1 source topics missing, 2 version probing, 3 assignment failed, 4
+shutdown requested. `nextRebalanceMs`: time of the next probing rebalance; the greatest int64 if there is none."""

@@ -1,13 +1,13 @@
-"""Every record type of `__consumer_offsets`: the key's int16 type, its fields, and each value version's layouts.
+"""Every record type of `__consumer_offsets`: the key's int16 type, the key's fields, and each value version's layouts.
 
-Source: Apache Kafka's `group-coordinator/src/main/resources/common/message/*.json`, tags 2.7 to 4.3 and what
-comes after it (type 24, tags 2 and 3 of type 17). Names are Kafka's.
+Source: Apache Kafka's `group-coordinator/src/main/resources/common/message/*.json`, git tags 2.7 to 4.3, and from later
+commits type 24 and tagged fields 2 and 3 of type 17. Field names are Kafka's.
 
 A layout is a `Struct` of (name, type) pairs in the order of the bytes. A type is a primitive's name, `[type]` for an
-array, a `Struct`, or `maybe(type)` where null is allowed. `tags` are the known tagged fields of a flexible version; a
-tagged field whose tag is not written is absent, its default is Kafka's business.
-Where one version number was written with different bytes, its layouts stand newest first: the right one is the first
-that uses up every byte.
+array, a `Struct`, or `maybe(type)` if null is allowed. `tags` are the known tagged fields of a flexible version. If a
+record does not contain a tag, the decoded value does not contain the field either, not even as Kafka's default value.
+Some version numbers were written with different bytes. Their layouts are listed newest first, and the first layout that
+consumes every byte is the correct one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Type = Any
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Fields in the order of the bytes; `tags` by tag number."""
+    """Fields in the order of the bytes, and tagged fields by tag number."""
 
     fields: tuple[tuple[str, Type], ...]
     tags: Mapping[int, tuple[str, Type]] = field(default_factory=dict)
@@ -31,16 +31,18 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Maybe:
-    """Null is allowed."""
+    """A type that allows null."""
 
     type: Type
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One value version: `layouts` newest first, then those of `early_access` releases (3.6, 3.7), with other fields.
+    """One value version.
 
-    `flexible` (KIP-482) decides how lengths are written, and ends each struct with a tag buffer.
+    `layouts` are listed newest first. `early_access` holds the layouts of early-access releases (3.6, 3.7), which have
+    other fields; they are tried last. In a `flexible` version (KIP-482), lengths are encoded differently and each
+    struct ends with a tag buffer.
     """
 
     layouts: tuple[Struct, ...]
@@ -58,11 +60,12 @@ class Kind:
 
 
 def struct(*fields: tuple[str, Type], **tags: tuple[str, Type]) -> Struct:
-    """`tag0=("name", type)` states tag 0."""
-    return Struct(fields, {int(name.removeprefix("tag")): stated for name, stated in tags.items()})
+    """Return a `Struct`; the argument `tag0=("name", type)` defines the tagged field 0."""
+    return Struct(fields, {int(name.removeprefix("tag")): field for name, field in tags.items()})
 
 
 def maybe(kind: Type) -> Maybe:
+    """Return the type, with null allowed."""
     return Maybe(kind)
 
 
@@ -124,7 +127,7 @@ GROUP_METADATA_VERSIONS = {
     1: _classic(*_HEAD, _members(*_MEMBER_1)),
     2: _classic(*_HEAD, *_SINCE, _members(*_MEMBER_1)),
     3: _classic(*_HEAD, *_SINCE, _members(*_MEMBER_3)),
-    # Nobody writes version 4; it exists so that brokers since KIP-915 can read a future one.
+    # No release writes version 4. It exists so that brokers since KIP-915 can read a future version.
     4: Version((struct(*_HEAD, *_SINCE, _members(*_MEMBER_3)),)),
 }
 
@@ -193,7 +196,7 @@ _SUBTOPOLOGY = struct(
 )
 
 EARLY_ACCESS = {9: "ShareGroupPartitionMetadata", 18: "StreamsGroupPartitionMetadata"}
-"""Types of early-access releases that no later one kept: their bytes are not decoded."""
+"""Record types that only early-access releases wrote. Their bytes are not decoded."""
 
 KINDS: dict[int, Kind] = {
     0: Kind("LegacyOffsetCommit", COMMIT_KEY, COMMIT_VERSIONS),
@@ -253,7 +256,7 @@ KINDS: dict[int, Kind] = {
         GROUP_MEMBER,
         _only(struct(("rackId", maybe("string")), *_CLIENT, ("subscribedTopicNames", ["string"]))),
     ),
-    # 4.1 added metadataHash with no version bump.
+    # 4.1 added metadataHash without a new version number.
     11: Kind(
         "ShareGroupMetadata",
         GROUP,
@@ -266,7 +269,7 @@ KINDS: dict[int, Kind] = {
         GROUP_MEMBER,
         _only(struct(*_EPOCHS, ("state", "int8"), ("assignedPartitions", [_TOPIC_PARTITIONS]))),
     ),
-    # 4.1 added initializingTopics in first place with no version bump.
+    # 4.1 added initializingTopics as the first field without a new version number.
     15: Kind(
         "ShareGroupStatePartitionMetadata",
         GROUP,

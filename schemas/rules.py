@@ -1,7 +1,7 @@
-"""What the rows of silver and gold promise, as a list of rules that a machine can check.
+"""Rules that all rows of silver and gold keep, in a form that a program can check.
 
-Most rules follow from the tables' definitions: keys, vocabularies, numbers that count or measure something. The others
-are written here, each with what is wrong where it is broken. NULL breaks no rule but those of presence.
+Most rules are derived from the tables' definitions: keys, vocabularies, numbers that count or measure something. The
+others are written here, each with a sentence that describes the error. NULL breaks only rules about presence.
 """
 
 from __future__ import annotations
@@ -33,12 +33,16 @@ CHECKED = (*SILVER, *REASSIGNMENT_TABLES, *GOLD)
 
 
 class RuleKind(StrEnum):
-    """What a rule's `columns` are, in this order.
+    """The kind of a rule, which defines the meaning of the rule's `columns`, in this order.
 
-    `UNIQUE`: together they differ in every row. `PRESENT`, `ABSENT`: one column, not NULL or NULL. `ONE_OF`, `EACH_OF`:
-    a column, or a column of lists, of values that are `known`. `RANGE`: a number between `low` and `high`. `ORDER`:
-    the first is at most the second. `SPAN`: a number of milliseconds, from when, until when. `COUNT`: a number, and the
-    list that has so many elements. `REFERENCE`: together they are those of a row of `other`.
+    - `UNIQUE`: columns that together differ in every row.
+    - `PRESENT`, `ABSENT`: one column that is not NULL, or is NULL.
+    - `ONE_OF`, `EACH_OF`: a column, or a column of lists, with values from `known` only.
+    - `RANGE`: a number between `low` and `high`.
+    - `ORDER`: two columns, the first at most the second.
+    - `SPAN`: a length in milliseconds, its start and its end.
+    - `COUNT`: a number and a list with that many elements.
+    - `REFERENCE`: columns whose values together occur in a row of the table `other`.
     """
 
     UNIQUE = "unique"
@@ -55,7 +59,7 @@ class RuleKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """Rows that a rule is about: those whose `column` is one `among` these; with none named, those that have any."""
+    """The rows that a rule applies to: `column` has a value in `among` or, if `among` is empty, is not NULL."""
 
     column: str
     among: tuple[str | bool, ...] = ()
@@ -63,7 +67,7 @@ class When:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A promise of each row of `table`. `name` is unique there; `sentence` says what is wrong where it is broken."""
+    """A rule for each row of `table`. `name` is unique in the table. `sentence` describes the error if it is broken."""
 
     table: str
     name: str
@@ -83,32 +87,32 @@ STATED = re.compile(r"schemas\.states\.(\w+)")
 EVIDENCE = ("evidence", "trigger_evidence")
 COUNTED = ("INT", "BIGINT", "DOUBLE")
 LEAST: dict[str, float | None] = {
-    "index": -1,  # a connector itself
-    "previous_generation_id": -1,  # a member that comes new
-    "leader": -1,  # Kafka's number for "no leader"
+    "index": -1,  # -1 is a connector itself
+    "previous_generation_id": -1,  # -1 is a new member
+    "leader": -1,  # Kafka's value for "no leader"
     "rank": 1,
     "saving": None,
     "saving_measured": None,
     "saving_ratio": None,
-    "last_committed_offset": None,  # whatever a client committed
+    "last_committed_offset": None,  # clients may commit any number
     "first_committed_offset": None,
 }
-"""Numbers that may be less than 0, or must be more."""
+"""Lower limits other than 0, by column; None for no limit."""
 
 
 def _derived(table: Table) -> Iterator[Rule]:
-    """What the definition of a table promises."""
+    """Yield the rules that follow from the definition of a table."""
     key = ", ".join(table.key)
     yield Rule(
         table=table.name,
         name="key is unique",
         kind=RuleKind.UNIQUE,
         columns=table.key,
-        sentence=f"Two rows have the same {key}: what they tell is counted twice.",
+        sentence=f"Two rows have the same {key}: their content is counted twice.",
     )
     for column in table.columns:
         if column.name in table.key:
-            yield _present(table, column.name, f"A row has no {column.name}, so nobody can tell what it is about.")
+            yield _present(table, column.name, f"A row has no {column.name}, so its subject is unknown.")
         if values := _vocabulary(column.name, column.comment):
             yield Rule(
                 table=table.name,
@@ -116,11 +120,11 @@ def _derived(table: Table) -> Iterator[Rule]:
                 kind=RuleKind.ONE_OF,
                 columns=(column.name,),
                 known=values,
-                sentence=f"{column.name} has a value that pages, alerts and queries do not know.",
+                sentence=f"{column.name} has a value that is unknown to pages, alerts and queries.",
             )
         low = LEAST.get(column.name, 0)
         if column.type in COUNTED and low is not None:
-            yield _range(table, column.name, low, None, f"{column.name} is less than {low:g}, which nothing can be.")
+            yield _range(table, column.name, low, None, f"{column.name} is less than {low:g}, which is impossible.")
 
 
 def _vocabulary(name: str, comment: str) -> tuple[str, ...]:
@@ -159,7 +163,10 @@ def _range(table: Table, column: str, low: float | None, high: float | None, sen
 
 
 def _order(table: Table, *chain: str, sentence: str) -> Iterator[Rule]:
-    """Each column of the chain is at most each that follows: those in between may be NULL."""
+    """Yield a rule for each pair of columns in the chain: the first is at most the second.
+
+    All pairs are compared, not only neighbours, because a column in between may be NULL.
+    """
     for pair in combinations(chain, 2):
         yield Rule(table=table.name, name=" <= ".join(pair), kind=RuleKind.ORDER, columns=pair, sentence=sentence)
 
@@ -173,7 +180,7 @@ def _span(table: Table, length: str, begin: str, end: str) -> Rule:
 
 
 def _count(table: Table, number: str, elements: str) -> Rule:
-    sentence = f"{number} does not count what stands in {elements}."
+    sentence = f"{number} is not the number of elements in {elements}."
     columns = (number, elements)
     return Rule(
         table=table.name, name=f"{number} counts {elements}", kind=RuleKind.COUNT, columns=columns, sentence=sentence
@@ -181,7 +188,11 @@ def _count(table: Table, number: str, elements: str) -> Rule:
 
 
 def _reference(table: Table, other: Table, sentence: str, *columns: str, named: tuple[str, ...] = ()) -> Rule:
-    """`named`: the other table's columns where they are called otherwise. A group that no list has spoils no figure."""
+    """Return a rule that `columns` refer to a row of `other`.
+
+    `named` holds the names of the other table's columns if they differ. A missing row in `groups` is only a warning,
+    because it changes no figure.
+    """
     return Rule(
         table=table.name,
         name=f"{columns[-1]} is in {other.name}",
@@ -201,7 +212,7 @@ def _each_of(table: Table, column: str, values: tuple[str, ...]) -> Rule:
         kind=RuleKind.EACH_OF,
         columns=(column,),
         known=values,
-        sentence=f"{column} has an element that pages, alerts and queries do not know.",
+        sentence=f"{column} has an element that is unknown to pages, alerts and queries.",
     )
 
 
@@ -212,12 +223,12 @@ NOT_DONE = When(column="outcome", among=(GenerationOutcome.OVERTAKEN, Generation
 ENDED = When(column="state", among=(ReassignmentState.COMPLETED, ReassignmentState.CANCELLED))
 UNDER_WAY = When(column="state", among=(ReassignmentState.RUNNING, ReassignmentState.STALLED))
 LOST = ("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max")
-OUT_OF_BOUNDS = "An estimate lies outside its own bounds, so that one of them is wrong."
-TIMES_CROSSED = "A rebalance ends before it begins, or a phase of it does: its length and its cost are wrong."
+OUT_OF_BOUNDS = "An estimate lies outside its own bounds, so the estimate or a bound is wrong."
+TIMES_CROSSED = "A rebalance, or one of its phases, ends before it begins: its length and its cost are wrong."
 
 
 def _written() -> Iterator[Rule]:
-    """What the tables' definitions cannot say."""
+    """Yield the rules that do not follow from the tables' definitions."""
     yield from _of_generations()
     yield from _of_members()
     yield from _of_stalls()
@@ -232,31 +243,37 @@ def _of_generations() -> Iterator[Rule]:
     yield from _order(table, "prepared_at", "joined_at", "completed_at", sentence=TIMES_CROSSED)
     yield from _order(table, "joined_at", "synced_at", sentence=TIMES_CROSSED)
     yield from _order(table, "rebalance_ms_min", "rebalance_ms", "rebalance_ms_max", sentence=OUT_OF_BOUNDS)
-    yield from _order(table, "static_member_count", "member_count", sentence="More members are static than there are.")
     yield from _order(
-        table, "resources_moved", "resources_assigned", sentence="More resources moved than anybody was given."
+        table, "static_member_count", "member_count", sentence="There are more static members than members."
+    )
+    yield from _order(
+        table, "resources_moved", "resources_assigned", sentence="More resources moved than were assigned."
     )
     yield _span(table, "join_ms", "prepared_at", "joined_at")
     yield _span(table, "sync_ms", "joined_at", "synced_at")
     yield _span(table, "rebalance_ms", "prepared_at", "completed_at")
     for column in ("joined_at", "outcome", "group_type", "group_protocol", "trigger", "evidence", "member_count"):
-        yield _present(table, column, f"A generation has no {column}, which is known of each.")
+        yield _present(table, column, f"A generation has no {column}, although every generation has one.")
     for column in ("completed_at", "rebalance_ms_min", "rebalance_ms_max"):
-        yield _present(table, column, f"A rebalance has completed and has no {column}: sums leave it out.", DONE)
-    yield _absent(table, "completed_at", "A rebalance has an end though it never completed.", NOT_DONE)
-    yield _reference(table, GROUPS, "A generation's group is not listed, so no page leads to it.", *GROUP)
+        yield _present(table, column, f"A completed rebalance has no {column}: sums leave it out.", DONE)
+    yield _absent(table, "completed_at", "A rebalance that never completed has an end.", NOT_DONE)
+    yield _reference(table, GROUPS, "A generation's group is not in groups, so no page links to it.", *GROUP)
 
 
 def _of_members() -> Iterator[Rule]:
     table = GENERATION_MEMBERS
-    yield from _order(table, "valid_from_at", "valid_to_at", sentence="A member left a generation before it was in it.")
+    yield from _order(table, "valid_from_at", "valid_to_at", sentence="A member left a generation before entering it.")
     yield from _order(table, "rejoined_at_earliest", "rejoined_at_latest", sentence=OUT_OF_BOUNDS)
-    yield _present(table, "valid_from_at", "It is not known from when on a member held, so no time finds it.")
-    yield _reference(table, GENERATIONS, "Members stand in a generation that there is not.", *LIFE, "generation_id")
+    yield _present(table, "valid_from_at", "A member of a generation has no start time, so queries by time miss it.")
+    yield _reference(table, GENERATIONS, "A member belongs to a missing generation.", *LIFE, "generation_id")
 
 
 def _of_stalls() -> Iterator[Rule]:
-    """Compaction may take a generation that a stop names, and records between its commits: neither is promised."""
+    """Yield the rules of `stalls`.
+
+    Compaction may delete the generation that a stop refers to, and records between its commits. So no rule requires
+    that generation, or an order of the commits.
+    """
     table = STALLS
     yield from _order(table, "stopped_at_earliest", "stopped_at_latest", sentence=OUT_OF_BOUNDS)
     yield from _order(table, "resumed_at_earliest", "resumed_at_latest", sentence=OUT_OF_BOUNDS)
@@ -265,17 +282,17 @@ def _of_stalls() -> Iterator[Rule]:
     )
     yield from _order(table, "stopped_ms_min", "stopped_ms", "stopped_ms_max", sentence=OUT_OF_BOUNDS)
     for column in ("stopped_at_earliest", "stopped_at_latest", "cause", "evidence", "generation_id"):
-        yield _present(table, column, f"A stop has no {column}, which is known of each.")
+        yield _present(table, column, f"A stop has no {column}, although every stop has one.")
     resumed = When(column="resumed_at_latest")
     for column in ("stopped_ms_min", "stopped_ms", "stopped_ms_max", "resumed_at_earliest", "resumed_generation_id"):
-        yield _present(table, column, f"A stop has ended and has no {column}: sums leave it out.", resumed)
+        yield _present(table, column, f"A stop that ended has no {column}: sums leave it out.", resumed)
 
 
 def _of_groups() -> Iterator[Rule]:
-    yield _present(GROUP_EVENTS, "evidence", "It is not said how an event is known.")
-    yield _reference(GROUP_EVENTS, GROUPS, "An event's group is not listed, so no page leads to it.", *GROUP)
+    yield _present(GROUP_EVENTS, "evidence", "An event has no evidence.")
+    yield _reference(GROUP_EVENTS, GROUPS, "An event's group is not in groups, so no page links to it.", *GROUP)
     for column in ("state", "first_seen_at", "is_deleted", "evidence"):
-        yield _present(GROUPS, column, f"A group has no {column}, which is known of each.")
+        yield _present(GROUPS, column, f"A group has no {column}, although every group has one.")
     yield from _order(GROUPS, "first_seen_at", "last_record_at", sentence="A group's last record is before its first.")
     table = REBALANCES
     yield from _order(table, "started_at_earliest", "started_at_latest", "ended_at", sentence=TIMES_CROSSED)
@@ -286,7 +303,7 @@ def _of_groups() -> Iterator[Rule]:
     yield _each_of(table, "triggers", tuple(states.Trigger))
     for column in ("first_generation_id", "last_generation_id"):
         yield _reference(
-            table, GENERATIONS, "An episode has generations that there are not.", *LIFE, column,
+            table, GENERATIONS, "An episode refers to a missing generation.", *LIFE, column,
             named=(*LIFE, "generation_id"),
         )  # fmt: skip
 
@@ -298,15 +315,15 @@ def _of_reassignments() -> Iterator[Rule]:
     yield from _order(table, "started_at", "completed_at", sentence=ends_first)
     yield from _order(table, "completed_at_earliest", "completed_at", sentence=OUT_OF_BOUNDS)
     yield _each_of(table, "sources", ("poll", "broker_log", "controller_log"))
-    yield _present(table, "completed_at", "A reassignment has ended, and it is not said when.", ENDED)
-    yield _absent(table, "completed_at", "A reassignment is under way though it has an end.", UNDER_WAY)
+    yield _present(table, "completed_at", "A reassignment that ended has no end time.", ENDED)
+    yield _absent(table, "completed_at", "A reassignment in progress has an end time.", UNDER_WAY)
     stalled = When(column="state", among=(ReassignmentState.STALLED,))
-    yield _present(table, "stalled_since_at", "A reassignment is stalled, and it is not said since when.", stalled)
+    yield _present(table, "stalled_since_at", "A stalled reassignment has no time since which it is stalled.", stalled)
     for each in REASSIGNMENT_TABLES:
-        yield from _order(each, "bytes_done", "bytes_total", sentence="More bytes have arrived than there are.")
-        yield _range(each, "progress", 0, 1, "Progress is not between nothing and all.")
+        yield from _order(each, "bytes_done", "bytes_total", sentence="More bytes arrived than the total to copy.")
+        yield _range(each, "progress", 0, 1, "Progress is not between 0 and 1.")
     yield _reference(
-        REASSIGNMENT_SAMPLES, table, "A sample is of a partition that never moved.", "cluster", "topic", "partition"
+        REASSIGNMENT_SAMPLES, table, "A sample's partition has no reassignment.", "cluster", "topic", "partition"
     )
 
 
@@ -314,40 +331,38 @@ def _of_gold() -> Iterator[Rule]:
     health = GROUP_HEALTH
     yield from _order(health, *LOST, sentence=OUT_OF_BOUNDS)
     yield from _order(health, "rebalance_ms_p50", "rebalance_ms_p95", "rebalance_ms_max", sentence=OUT_OF_BOUNDS)
-    yield _range(health, "availability", 0, 1, "Availability is not between never and always.")
-    yield _range(health, "unstable_ms", 0, 3_600_000, "A group was unstable for longer than the hour has.")
+    yield _range(health, "availability", 0, 1, "Availability is not between 0 and 1.")
+    yield _range(health, "unstable_ms", 0, 3_600_000, "A group was unstable for more than an hour within one hour.")
     predicted = ("lost_predicted_low", "lost_predicted", "lost_predicted_high")
     yield from _order(ADVICE, *predicted, sentence=OUT_OF_BOUNDS)
     yield from _order(ADVICE, "window_start_at", "window_end_at", sentence="A window ends before it begins.")
     for column in ("is_recommended", "rank", "status"):
-        yield _present(ADVICE, column, f"An advice has no {column}, so nobody can rank it.")
+        yield _present(ADVICE, column, f"An advice has no {column}, so it cannot be ranked.")
     yield from _order(DIAGNOSES, "window_start_at", "as_of", sentence="A window ends before it begins.")
     yield from _order(DIAGNOSES, "first_at", "last_at", sentence="The last rebalance of a cause is before its first.")
-    yield _range(DIAGNOSES, "share", 0, 1, "A cause explains less than nothing or more than all.")
+    yield _range(DIAGNOSES, "share", 0, 1, "A cause's share is not between 0 and 1.")
     for table in (GROUP_HEALTH, ADVICE, DIAGNOSES):
-        yield _reference(table, GROUPS, f"A row of {table.name} is about a group that is not listed.", *GROUP)
+        yield _reference(table, GROUPS, f"A row of {table.name} is about a group that is not in groups.", *GROUP)
     yield from _of_storms()
     for column in ("severity", "raised_at"):
         yield _present(ALERTS, column, f"An alert has no {column}, so receivers cannot sort it.")
     yield from _order(ALERTS, "raised_at", "last_sent_at", sentence="An alert was sent before it was raised.")
-    yield _present(MARKS, "text", "A mark says nothing.")
+    yield _present(MARKS, "text", "A mark has no text.")
 
 
 def _of_storms() -> Iterator[Rule]:
     table = STORMS
-    yield from _order(table, "started_at", "detected_at", sentence="A storm was seen before it began.")
+    yield from _order(table, "started_at", "detected_at", sentence="A storm was detected before it began.")
     yield from _order(table, "started_at", "ended_at", sentence="A storm ends before it begins.")
     yield from _order(table, *LOST, sentence=OUT_OF_BOUNDS)
     yield from _order(
         table, "unexplained_rebalances", "rebalances", sentence="More rebalances are unexplained than there were."
     )
     yield _count(table, "groups", "group_ids")
-    yield _range(table, "score", 0, 1, "A cause accounts for less than nothing or more than all.")
-    yield _present(table, "is_open", "It is not said whether a storm goes on.")
-    yield _present(
-        table, "ended_at", "A storm is over, and it is not said when.", When(column="is_open", among=(False,))
-    )
-    yield _absent(table, "ended_at", "A storm has an end though it goes on.", When(column="is_open", among=(True,)))
+    yield _range(table, "score", 0, 1, "A cause's share is not between 0 and 1.")
+    yield _present(table, "is_open", "A storm is neither open nor closed.")
+    yield _present(table, "ended_at", "A closed storm has no end time.", When(column="is_open", among=(False,)))
+    yield _absent(table, "ended_at", "An open storm has an end time.", When(column="is_open", among=(True,)))
 
 
 def _all() -> Iterator[Rule]:
@@ -366,4 +381,5 @@ RULES = tuple(_all())
 
 
 def rules_of(table: str) -> tuple[Rule, ...]:
+    """Return the rules of the table with this name."""
     return tuple(rule for rule in RULES if rule.table == table)

@@ -1,6 +1,6 @@
-"""What a table is: names, Spark SQL types, key, clustering and the comment that every column carries.
+"""The definition of a table: names, Spark SQL types, key, clustering and a comment for every column.
 
-No engine is imported here: jobs turn a `Table` into a Delta table, workers into an Arrow schema, pages into a query.
+This module imports no engine. Jobs turn a `Table` into a Delta table, workers into an Arrow schema, pages into a query.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 SCHEMA_VERSION = 1
-"""Written into every table's properties; +1 with each change an older Regroup could not write."""
+"""Version stored in every table's properties: +1 with each change that an older Regroup could not write."""
 
 VERSION_PROPERTY = "regroup.schema_version"
 
@@ -20,14 +20,16 @@ RESOURCES = f"ARRAY<{RESOURCE}>"
 
 
 def schema_version(properties: Mapping[str, str]) -> int:
-    """The version of the schema that a table with these properties was last written with."""
+    """Return the schema version with which a table with these properties was last written."""
     return int(properties.get(VERSION_PROPERTY, SCHEMA_VERSION))
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`type` is Spark SQL. `is_present`: Regroup writes no NULL; Delta enforces that for key columns only, because it
-    cannot add the constraint to a table that exists.
+    """A column of a table.
+
+    `type` is a Spark SQL type. `is_present` means that Regroup never writes NULL. Delta enforces this for key columns
+    only, because it cannot add the constraint to an existing table.
     """
 
     name: str
@@ -38,8 +40,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """`key` is unique; `cluster_by` are the liquid clustering columns (at most four, all indexed for data skipping;
-    none: the table is small, and written without Spark). Only Databricks clusters.
+    """A Delta table.
+
+    `key` is unique. `cluster_by` holds at most four liquid clustering columns, all indexed for data skipping. If it is
+    empty, the table is small and written without Spark. Tables are clustered on Databricks only.
     """
 
     name: str
@@ -51,12 +55,12 @@ class Table:
 
     @property
     def ddl(self) -> str:
-        """The columns as Spark SQL, key columns NOT NULL."""
+        """Return the columns as Spark SQL; key columns are NOT NULL."""
         return ", ".join(f"`{c.name}` {c.type}{' NOT NULL' if c.name in self.key else ''}" for c in self.columns)
 
     @property
     def time(self) -> str | None:
-        """When what a row tells of happened: the instant that the table is clustered by."""
+        """Return the name of the event time column: the timestamp in `cluster_by`, or None if there is none."""
         kinds = {column.name: column.type for column in self.columns}
         return next((name for name in self.cluster_by if kinds[name] == "TIMESTAMP"), None)
 
@@ -66,7 +70,7 @@ class Table:
 
 
 def columns(text: str) -> tuple[Column, ...]:
-    """One column a line: `name | type | comment` or `name | type NOT NULL | comment`."""
+    """Return the columns in a text with one per line: `name | type | comment` or `name | type NOT NULL | comment`."""
     rows = (map(str.strip, line.split("|", 2)) for line in text.strip().splitlines() if line.strip())
     return tuple(
         Column(name, kind.removesuffix(PRESENT), comment, is_present=kind.endswith(PRESENT))

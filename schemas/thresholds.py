@@ -1,92 +1,100 @@
-"""What gold takes for soon, short, often or late: one value for one question, with the reason for each.
+"""Thresholds of the gold tables for soon, short, often and late: one value per question, with its reason.
 
-Diagnoses, advice, storms and health all read these, so that two tables never judge the same fact differently. Times are
-in milliseconds. `docs/decisions/006-one-judgment.md` says how the values were chosen where two were in use before.
+Diagnoses, advice, storms and health share these values, so that two tables never judge the same fact differently. Times
+are in milliseconds. `docs/decisions/006-one-judgment.md` explains the choice of values that used to differ.
 """
 
 from __future__ import annotations
 
 SECOND_MS, MINUTE_MS, HOUR_MS, DAY_MS = 1_000, 60_000, 3_600_000, 86_400_000
 
-# --- Members that come and go ----------------------------------------------------------------------------------------
+# --- Members that leave and return -----------------------------------------------------------------------------------
 
 DEFAULT_SESSION_MS = 45_000
-"""Session of a member whose own timeout is not known: the default of session.timeout.ms since Kafka 3.0 (KIP-735) and
-of group.consumer.session.timeout.ms (KIP-848), whose members have no timeout of their own in the records.
+"""Session timeout assumed for a member without a known one: the default of session.timeout.ms since Kafka 3.0 (KIP-735)
+and of group.consumer.session.timeout.ms (KIP-848). Records of KIP-848 members contain no session timeout.
 """
 
 SHORT_LIFE_MS = 10 * MINUTE_MS
-"""A membership is short up to here: Kubernetes resets the back-off of a container (CrashLoopBackOff) once it has run
-for ten minutes, so a process that lives longer is restarted as if it had never crashed.
+"""Longest membership that counts as short. Kubernetes resets the back-off of a container (CrashLoopBackOff) after it
+ran for ten minutes, so a process that lives longer is restarted as if it had never crashed.
 """
 
 RESTART_MS = HOUR_MS
-"""An instance that is away for longer was scaled in, and out again later: no restart takes an hour."""
+"""Longest absence that counts as a restart, because no restart takes an hour. An instance that is absent for longer was
+scaled in, and scaled out again later."""
 
 LOOP = 3
-"""So many departures of one instance within an hour make a loop: a deploy takes one, a rolled back deploy two."""
+"""Departures of one instance within an hour that count as a loop. A deploy causes one, a rolled back deploy two."""
 
 PAUSED_MS = 3_500
-"""A process that only paused hears at its next heartbeat, after 3 s by default, that it was dropped, and joins again at
-once; a new process has to start first. One return within this is taken for that of the same process: with 5 s, recorded
-processes that were killed and started again would be, too.
+"""A single return within this time counts as the return of the same process, after a pause. Such a process learns at
+its next heartbeat, after 3 s by default, that it was removed, and rejoins at once. A new process has to start first.
+With 5 s, some recorded processes that were killed and started again would count as paused, too.
 """
 
 PAUSED_LOOP_MS = 5_000
-"""The same for the median of several returns in a row, which one fast start does not decide: 3 s and two requests."""
+"""The same limit for the median of several returns in a row, which one fast start does not change: 3 s and two
+requests."""
 
 REPLACED_MS = 10 * MINUTE_MS
-"""A rolling update that starts the new process first is through with each pair by then."""
+"""A rolling update that starts the new process first has stopped the old one within this time."""
 
 POLL_SLACK_MS = 1_500
-"""A client checks its poll in steps of up to a heartbeat (librdkafka once a second, Java's heartbeat thread)."""
+"""Delay after which a client notices a late poll: up to one heartbeat (librdkafka checks once a second, Java in its
+heartbeat thread)."""
 
 OVERLAP_MS = 2 * MINUTE_MS
-"""A killed process may be followed by the next one for so long before the coordinator drops it: session timeouts of two
-minutes are the longest in use, of thirty the longest that brokers allow.
+"""Longest time that a killed process stays in the group after its successor joined. Session timeouts of two minutes are
+the longest in use; brokers allow up to thirty.
 """
 
 DEPLOYS_PER_HOUR = 4
-"""So many deploys within an hour are still planned by somebody."""
+"""Most deploys within an hour that still count as planned."""
 
 SCALED_MS = 5 * MINUTE_MS
-"""Autoscalers wait so long before they take away what they added (Kubernetes' stabilisation, KEDA's cooldown)."""
+"""Time that autoscalers wait before they remove an instance they added (Kubernetes' stabilization window, KEDA's
+cooldown)."""
 
 # --- Rebalances ------------------------------------------------------------------------------------------------------
 
 FAILOVER_MS = 30_000
-"""Members find a new coordinator and join again within a few request timeouts. Sessions begin anew when the group is
-loaded, so a member that does not find it expires a session later: a third is added for the join phase that follows.
+"""Members find a new coordinator and rejoin within a few request timeouts. Sessions restart when the group is loaded,
+so a member that does not find the coordinator expires one session timeout later. `failover_ms` adds a third of that for
+the join phase that follows.
 """
 
 CONVERGED = 2
-"""Cooperative rebalances settle within two follow-ups (KIP-429); more is no longer normal."""
+"""Cooperative rebalances converge within two follow-ups (KIP-429); more are not normal."""
 
 FLAPS = 3
-"""So many rejoins of unchanged members, one soon after another, are more than a group's ordinary life brings."""
+"""Consecutive rejoins of unchanged members that count as flapping; normal operation causes fewer."""
 
 FLAP_MS = 10 * MINUTE_MS
-"""Rejoins within this of each other are one run: twice metadata.max.age.ms, after which clients ask anew."""
+"""Rejoins within this time of each other belong to one run: twice metadata.max.age.ms, after which clients refresh
+their metadata."""
 
 SLOW_MS = 1_000
-"""Waiting for one member for less does not matter."""
+"""A shorter wait for one member is ignored."""
 
 VERY_SLOW_MS = 5_000
-"""A member learns of a rebalance within its heartbeat interval (3 s by default): this is more than being last."""
+"""A member that joins this much later than the others is slow. Members learn of a rebalance within their heartbeat
+interval (3 s by default), so a shorter delay may be chance."""
 
 SLOW_TIMES = 3
-"""Being the last member so often, out of several, is unlikely by chance."""
+"""Times that the same one of several members must join last; so many are unlikely by chance."""
 
 TOGETHER_MS = 3_000
-"""Departures within a heartbeat interval (3 s by default) of each other are one event."""
+"""Departures within a heartbeat interval (3 s by default) of each other count as one event."""
 
 PATTERN_MS = 10_000
-"""The coordinator resolves a new member's pattern (KIP-848) within this, beside the rebalance that admits it."""
+"""Time within which the coordinator resolves a new member's pattern (KIP-848), apart from the rebalance that admits
+the member."""
 
 SHORT_SESSION_MS = 10_000
-"""session.timeout.ms was 10 s by default before Kafka 3.0, and 45 s since (KIP-735)."""
+"""The default of session.timeout.ms before Kafka 3.0; since then it is 45 s (KIP-735)."""
 
 
 def failover_ms(session_timeout_ms: int) -> int:
-    """Return for how long after a group was loaded its rebalances follow from that, for members of this session."""
+    """Return how long after a group was loaded its rebalances count as caused by that, in milliseconds."""
     return max(FAILOVER_MS, session_timeout_ms * 4 // 3)

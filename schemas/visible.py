@@ -1,4 +1,4 @@
-"""How untrusted text is displayed: the characters that hide or reorder text, and the visible sign for each of them."""
+"""Display of untrusted text: characters that hide or reorder text are replaced with a visible sign."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import unicodedata
 from typing import Any, TextIO, cast
 
 HIDDEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Unicode categories of control, format (direction, zero width), surrogate and line separating characters."""
+"""Unicode categories of control, format (text direction, zero width), surrogate and line separator characters."""
 
 
 def visible_text(text: str, keep: str = "") -> str:
     """Return the text with a visible sign for each hidden character, except for those in `keep`."""
-    if text.isprintable():  # every hidden character is unprintable
+    if text.isprintable():  # a printable text contains no hidden character
         return text
     return "".join(c if c in keep else _sign(c) for c in text)
 
@@ -24,9 +24,10 @@ def _sign(character: str) -> str:
 
 
 class VisibleStream:
-    """A text stream that shows hidden characters instead of sending them to a terminal or a log file.
+    """A text stream that writes a visible sign for each hidden character, to protect terminals and log files.
 
-    Line ends and tabs pass. A character that the stream cannot encode is written as its escape sequence.
+    Line ends and tabs are written unchanged. A character that the stream cannot encode is written as its escape
+    sequence.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -47,5 +48,5 @@ class VisibleStream:
 
 
 def visible_stream(stream: TextIO) -> TextIO:
-    """Return the stream wrapped once, however often it is passed."""
+    """Return the stream as a `VisibleStream`; a stream that already is one is returned unchanged."""
     return stream if isinstance(stream, VisibleStream) else cast("TextIO", VisibleStream(stream))

@@ -1,16 +1,17 @@
-"""How durations, numbers and intervals are written, on pages, in alerts, in explanations and by commands."""
+"""Formats of durations, numbers and intervals on pages, in alerts, in explanations and in command output."""
 
 from __future__ import annotations
 
 EN_DASH, MINUS, ABOUT = "\N{EN DASH}", "\N{MINUS SIGN}", "\N{ALMOST EQUAL TO}"
 PARTS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
-"""Seconds of a unit, its name, and the same of the unit of the rest; two days are the least written as days."""
+"""Per unit: its seconds and its name, then the seconds and the name of the next smaller unit. Days are used from two
+days on."""
 
 SECONDS_UP_TO_MS, DAYS_FROM_S = 99_950, 172_800
 
 
 def duration(ms: float) -> str:
-    """Return milliseconds in the largest unit that fits and the next one, if the rest has any of it.
+    """Return milliseconds in the largest unit that fits, followed by the next smaller unit if that is not 0.
 
     >>> [duration(ms) for ms in (340, 12_400, 45_000, 312_000, 300_000, 7_500_000, 266_400_000)]
     ['340 ms', '12.4 s', '45 s', '5 min 12 s', '5 min', '2 h 5 min', '3 d 2 h']
@@ -28,7 +29,7 @@ def duration(ms: float) -> str:
 
 
 def amount(value: float) -> str:
-    """Return a number with a decimal below 100 and thousands separated above; a negative one has a real minus sign.
+    """Return a number with one decimal below 100 and thousands separators above; negative numbers get a real minus.
 
     >>> [amount(value) for value in (0, 0.04, 9, 99.96, 12_345.6)]
     ['0', '0.0', '9.0', '100', '12,346']
@@ -38,18 +39,18 @@ def amount(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Return `amount` with its sign, also of a positive number."""
+    """Return `amount` with a sign, also for positive numbers."""
     return f"+{amount(value)}" if value > 0 else amount(value)
 
 
 def between(low: float, high: float) -> str:
-    """Return two limits as numbers around an en dash, or one number if they are written the same."""
+    """Return two limits with an en dash between them, or one number if both are written alike."""
     first, last = amount(low), amount(high)
     return first if first == last else f"{first}{EN_DASH}{last}"
 
 
 def bounded(value: float, low: float, high: float) -> str:
-    """Return an estimate with its limits in parentheses, or the value alone if they are written as one number.
+    """Return an estimate with its limits in parentheses, or the value alone if both limits are written alike.
 
     >>> bounded(61, 58.2, 172).replace(EN_DASH, " to "), bounded(61, 61, 61)
     ('≈ 61.0 (58.2 to 172)', '61.0')
@@ -59,5 +60,5 @@ def bounded(value: float, low: float, high: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number of things: `1 rebalance`, `4 rebalances`."""
+    """Return a number with its noun: `1 rebalance`, `4 rebalances`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -1,4 +1,4 @@
-"""Gold from silver: pure functions of one group's silver rows (`health`, `advice`).
+"""Gold rows from silver rows, as pure functions.
 
-Instants are milliseconds since the epoch inside this package, rows are plain dictionaries by column name.
+Inside this package, timestamps are milliseconds since the epoch, and rows are dictionaries by column name.
 """

@@ -1,4 +1,4 @@
-"""The cause of each rebalance of a group, as its diagnosis gives it: for storms, which know no causes themselves."""
+"""The diagnosed cause of each rebalance of a group. Storms use it, because they do not determine causes themselves."""
 
 from __future__ import annotations
 
@@ -14,22 +14,24 @@ from schemas.states import DiagnosisCause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RebalanceCauses:
-    """By generation, and of static members that came back without a rebalance by the time at which they did.
+    """Causes by generation and, for static members that returned without a rebalance, by the time of their return.
 
-    A generation that never completed has the cause of the one that overtook it.
+    A generation that never completed has the cause of the generation that overtook it. Times are in milliseconds.
     """
 
     of_generation: Mapping[Number, DiagnosisCause]
     of_return: Mapping[int, DiagnosisCause]
 
     def cause(self, generation: Number | None, at: int) -> DiagnosisCause | None:
-        """Return the cause of a generation, or of what happened within one; None: it has no diagnosis."""
+        """Return the cause of a generation or, if that is None, of a return at `at`. None means: no diagnosis."""
         return self.of_return.get(at) if generation is None else self.of_generation.get(generation)
 
 
 def rebalance_causes(silver: Silver) -> RebalanceCauses:
-    """`silver`: generations, generation_members and group_events of one group, in any order; the first generation only
-    tells who was there.
+    """Return the causes for one group.
+
+    `silver` holds the group's generations, generation_members and group_events, in any order. The first generation only
+    shows which members were present.
     """
     rows = sorted(silver["generations"], key=number)
     known = context(silver)

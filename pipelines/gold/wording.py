@@ -1,4 +1,4 @@
-"""Figures as a diagnosis says them."""
+"""Formats of numbers and names in a diagnosis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schemas.written import count, duration
 
 NAMED = 3
 LONGEST = 60
-"""Client ids are strangers' text of any length."""
+"""Characters of a name. Client ids are untrusted text of any length."""
 
 
 def times(number: int) -> str:
@@ -20,21 +20,24 @@ def times(number: int) -> str:
 
 
 def with_counts(names: Iterable[str]) -> str:
-    """`orders-7 (6 times), orders-2 (once) and 4 others`, most often first."""
+    """Return `orders-7 (6 times), orders-2 (once) and 4 others`, most frequent first."""
     counted = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
     shown = [f"{_cut(name)} ({times(often)})" for name, often in counted[:NAMED]]
     if len(counted) > NAMED:
         shown.append(count(len(counted) - NAMED, "other"))
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "members that are not named"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "unnamed members"
 
 
 def median_duration(values: Sequence[float]) -> str:
-    """The median duration."""
+    """Return the median of durations (milliseconds), as text."""
     return duration(median(values))
 
 
 def period(instants: Sequence[int]) -> float | None:
-    """The median distance between them, where at least two distances agree to within a fifth of it."""
+    """Return the median interval between timestamps, or None if they are not regular.
+
+    They are regular if there are at least two intervals and more than half of them are within a fifth of the median.
+    """
     gaps = [b - a for a, b in pairwise(sorted(instants))]
     if len(gaps) < 2:
         return None
@@ -44,6 +47,7 @@ def period(instants: Sequence[int]) -> float | None:
 
 
 def upper(text: str) -> str:
+    """Return the text with its first letter in upper case."""
     return text[:1].upper() + text[1:]
 
 

@@ -47,12 +47,12 @@ def test_every_alert_has_a_rule():
 def test_a_storm_of_one_group_pages():
     assert [("KafkaRebalanceStorm", "orders", "page")] == found(storms=[storm()])
     (alert,) = verdict(storms=[storm()]).alerts
-    assert "Group orders storms: 12 rebalances, 9 of them unplanned" == alert.summary
+    assert "Group orders has a rebalance storm: 12 rebalances, 9 of them unplanned" == alert.summary
     for told in (
         "≈ 61.0 (58.2\N{EN DASH}66.1) resource-seconds",
         "session_expiry (score 0.80)",
         "bounded",
-        "Nothing stands out",
+        "No attribute distinguishes the affected",
     ):
         assert told in alert.description
 
@@ -73,7 +73,7 @@ def test_a_storm_after_which_the_cluster_is_silent_is_over():
 def test_differences_are_told_with_their_lift():
     differences = [{"attribute": "coordinator", "value": "3", "share": 0.9, "baseline": 0.1, "lift": 9.0}]
     (alert,) = verdict(storms=[storm(differences=differences)]).alerts
-    assert "coordinator 3 (9.0 times as often)" in alert.description
+    assert "coordinator 3 (9.0 times as often as the others)" in alert.description
 
 
 @pytest.mark.parametrize(("minutes", "is_stuck"), [(5, False), (7, True)])

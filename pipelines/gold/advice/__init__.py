@@ -1,4 +1,4 @@
-"""What a group should change: its churn replayed under other settings, and what each change would save.
+"""What a group should change: a replay of its churn under other settings, and the saving of each change.
 
-Why the group rebalances belongs to `pipelines.gold.diagnosis.diagnosis`.
+The reasons for its rebalances belong to `pipelines.gold.diagnosis.diagnosis`.
 """

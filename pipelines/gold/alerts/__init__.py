@@ -1,1 +1,1 @@
-"""When to wake somebody: rows, how far they are known, and the clock in; the alerts that hold out. No effects."""
+"""Alert rules, as pure functions: from rows, their freshness and the clock to the alerts that hold."""

@@ -1,4 +1,4 @@
-"""What an alert is, and what the rules are told."""
+"""An alert, and the input of the alert rules."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CLUSTER = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alert:
-    """A condition that holds. `started_ms` is of the data's time; foreign names in the texts are escaped. `storm_id` is
-    that of the storm it is about.
+    """A condition that holds. `started_ms` is in record time. Untrusted names in the texts are escaped. `storm_id` is
+    the id of the storm that the alert is about.
     """
 
     name: AlertName
@@ -35,7 +35,7 @@ class Alert:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertLimits:
-    """From when on something is worth an alert."""
+    """Thresholds of the alerts: milliseconds, and the availability target (0 to 1)."""
 
     stuck_ms: int
     stale_ms: int
@@ -44,12 +44,12 @@ class AlertLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """One cluster's rows that alerts hang on, instants in milliseconds.
+    """The rows of one cluster from which alerts are derived, with timestamps in milliseconds.
 
-    `storms` that are open; `rebalancing`: groups with an open rebalance; `flapping`: hours of `group_health` with
-    flapping members, and `departures`: how many `times` each `instance` of these groups went, by hour; `losses` by
-    group; `stalled` reassignments; `causes`: the newest first-ranked diagnosis by group; `raised`: (alert, subject) of
-    what is open.
+    `storms`: open storms. `rebalancing`: groups with an open rebalance. `flapping`: hours of `group_health` with
+    flapping members. `departures`: how many `times` each `instance` of these groups left, by hour. `losses`: by group.
+    `stalled`: reassignments. `causes`: the newest diagnosis of rank 1 by group. `raised`: (alert, subject) of open
+    alerts.
     """
 
     cluster: str

@@ -1,4 +1,4 @@
-"""How fast a group uses up what its availability target lets it lose: two windows each, as the SRE workbook has it."""
+"""Burn rates: how fast a group uses its error budget, with two windows per rate, as in Google's SRE workbook."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MINUTE_MS, HOUR_MS, DAY_MS = 60_000, 3_600_000, 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """Burning at `rate` times what 30 days allow, over the long window and still over the short one."""
+    """A threshold: the error budget burns at `rate` times the rate that uses it up in 30 days, in both windows."""
 
     rate: float
     long_ms: int
@@ -27,13 +27,13 @@ PAIRS = (
 )
 WINDOWS = tuple(sorted({ms for pair in PAIRS for ms in (pair.long_ms, pair.short_ms)}))
 KEEPS = 0.5
-"""An open alert holds on above this share of the rates, so that one that hovers around them is one alert."""
+"""An open alert holds above this share of its rate, so that a rate that fluctuates around it causes only one alert."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """Within one window: resource-milliseconds lost with their bounds, the first stop, and how many resources the group
-    had while it had any.
+    """The loss in one window: resource-milliseconds with bounds, the time of the first stop, and the number of resources
+    that the group had while it had any.
     """
 
     lost_ms: float
@@ -45,16 +45,16 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loss:
-    """What one group lost, by window. A window in which it lost nothing is missing."""
+    """The loss of one group by window (milliseconds). Windows without a loss are missing."""
 
     group_id: str
     windows: Mapping[int, Stopped]
 
     def burn(self, window_ms: int, availability: float) -> float:
-        """Lost, of what is owned when the group is there all the time, in units of what the target allows.
+        """Return the burn rate: the lost share of resource-time, divided by the share that the target allows to lose.
 
-        A group that was there for a part of the window is measured against all of it: else one that lives for a minute
-        would be judged by how it started.
+        The resource-time is that of the whole window, even if the group existed for only a part of it. Otherwise a
+        group that exists for a minute would be judged by its start.
         """
         stopped = self.windows.get(window_ms)
         if stopped is None or not stopped.resources:
@@ -63,12 +63,15 @@ class Loss:
 
 
 def least_loss_ms(availability: float) -> float:
-    """A group of one resource that loses less, in the longest window, burns by no pair; no group burns with less."""
+    """Return the least loss (resource-milliseconds) in the longest window with which any group can reach a threshold.
+
+    It is the loss of a group with one resource.
+    """
     return min(KEEPS * pair.rate * (1 - availability) * pair.long_ms for pair in PAIRS)
 
 
 def burning(loss: Loss, availability: float, *, is_raised: bool) -> Pair | None:
-    """The first pair of windows that both burn as fast; an alert that `is_raised` holds on at a lower rate."""
+    """Return the first pair whose rate both windows reach, or None. A raised alert holds at a lower rate (`KEEPS`)."""
     least = KEEPS if is_raised else 1.0
     for pair in PAIRS:
         if all(loss.burn(window, availability) >= least * pair.rate for window in (pair.long_ms, pair.short_ms)):

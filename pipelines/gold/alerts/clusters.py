@@ -1,4 +1,4 @@
-"""Alerts about storms, partitions on the move and Regroup's own sight."""
+"""Alerts about storms, stalled reassignments and missing data."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from schemas.written import amount, bounded, count, duration
 
 SOURCE = "__consumer_offsets"
 NAMED = 5
-"""Groups of a storm, and differences, named in a text."""
+"""Most groups of a storm, and most differences, named in a text."""
 
 
 def storm(facts: Facts, _: AlertLimits) -> list[Alert]:
-    """Open storms: one alert for each group, one for the whole fleet (that of the storm that hit most groups).
+    """Return alerts for open storms: one per group, and one for the fleet (the storm that affects most groups).
 
-    Rows tell of storms as far as records go; a cluster that has written none since has no storm.
+    Stored storms stay open at the end of the history. If the cluster has written no record since, there is no storm.
     """
     if facts.sight.silent_ms > CALM_MS:
         return []
@@ -37,14 +37,15 @@ def _fleet(facts: Facts, row: Row) -> Alert:
         facts,
         row,
         subject=CLUSTER,
-        summary=f"{count(row['groups'], 'group')} rebalance together: {_unexplained(row)}",
-        hit=f"Hit hardest: {names}{f' and {others} more' if others > 0 else ''}. ",
+        summary=f"{count(row['groups'], 'group')} rebalance at the same time: {_unexplained(row)}",
+        hit=f"Greatest loss: {names}{f' and {others} more' if others > 0 else ''}. ",
     )
 
 
 def _of_group(facts: Facts, row: Row) -> Alert:
     group = row["group_ids"][0]
-    return _storm(facts, row, subject=group, summary=f"Group {escaped(group)} storms: {_unexplained(row)}", hit="")
+    summary = f"Group {escaped(group)} has a rebalance storm: {_unexplained(row)}"
+    return _storm(facts, row, subject=group, summary=summary, hit="")
 
 
 def _storm(facts: Facts, row: Row, *, subject: str, summary: str, hit: str) -> Alert:
@@ -59,7 +60,7 @@ def _storm(facts: Facts, row: Row, *, subject: str, summary: str, hit: str) -> A
         started_ms=row["started_at"],
         summary=summary,
         description=(
-            f"Since {instant(row['started_at'])}, {lost} resource-seconds lost so far. {hit}Suspected cause: {why}. "
+            f"Since {instant(row['started_at'])}, {lost} resource-seconds were lost. {hit}Suspected cause: {why}. "
             f"{_different(row)} {without_links(row['explanation'] or '')} Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
@@ -73,14 +74,14 @@ def _unexplained(row: Row) -> str:
 
 def _different(row: Row) -> str:
     found = [
-        f"{d['attribute']} {escaped(d['value'])} ({amount(d['lift'])} times as often)"
+        f"{d['attribute']} {escaped(d['value'])} ({amount(d['lift'])} times as often as the others)"
         for d in (row["differences"] or ())[:NAMED]
     ]
-    return f"What those hit have in common: {', '.join(found)}." if found else "Nothing stands out in those hit."
+    return f"The affected share {', '.join(found)}." if found else "No attribute distinguishes the affected."
 
 
 def reassignment(facts: Facts, _: AlertLimits) -> list[Alert]:
-    """Partitions whose new replicas receive nothing."""
+    """Return alerts for partitions whose new replicas receive no data."""
     return [_stalled(facts, row) for row in facts.stalled]
 
 
@@ -95,21 +96,24 @@ def _stalled(facts: Facts, row: Row) -> Alert:
         subject=subject,
         severity=AlertSeverity.TICKET,
         started_ms=since,
-        summary=f"The reassignment of {escaped(subject)} stands still at {done} of its bytes",
+        summary=f"The reassignment of {escaped(subject)} has stalled at {done} of its bytes",
         description=(
-            f"No byte has arrived since {instant(since)}; it began by {instant(row['started_at'])}, replicas to add: "
-            f"{adding}. Suspected cause: a throttle, or a broker that does not fetch. Evidence: {row['evidence']}."
+            f"No byte has arrived since {instant(since)}. The reassignment began by {instant(row['started_at'])}. "
+            f"Replicas to add: {adding}. Suspected cause: a throttle, or a broker that does not fetch. "
+            f"Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
     )
 
 
 def stale(facts: Facts, limits: AlertLimits) -> list[Alert]:
-    """Regroup itself sees nothing any more. Where no broker answers it is a ticket: their absence pages elsewhere."""
+    """Return an alert if Regroup gets no data. If no broker responds, it is a ticket: other monitoring pages then."""
     sight = facts.sight
     if sight.blind_since_ms is None:
         return []
-    until = "never" if sight.known_until_ms is None else f"up to {instant(sight.known_until_ms)}"
+    known = (
+        "No history is known" if sight.known_until_ms is None else f"History ends at {instant(sight.known_until_ms)}"
+    )
     return [
         Alert(
             name=AlertName.REBALANCE_TELEMETRY_STALE,
@@ -117,11 +121,11 @@ def stale(facts: Facts, limits: AlertLimits) -> list[Alert]:
             subject=SOURCE,
             severity=AlertSeverity.TICKET if sight.is_broker_there is False else AlertSeverity.PAGE,
             started_ms=sight.blind_since_ms,
-            summary=f"Regroup has seen nothing of {escaped(facts.cluster)} for more than {duration(limits.stale_ms)}",
+            summary=f"Regroup has no new data of {escaped(facts.cluster)} for more than {duration(limits.stale_ms)}",
             description=(
-                f"Since {instant(sight.blind_since_ms)}: {without_links(sight.why)}. The history is known {until}; "
-                "until it goes on, no group of this cluster is known to be healthy and no other alert is raised or "
-                f"resolved. Evidence: {Evidence.OBSERVED}."
+                f"Since {instant(sight.blind_since_ms)}: {without_links(sight.why)}. {known}. Until new data arrives, "
+                "the health of this cluster's groups is unknown, and no other alert is raised or resolved. "
+                f"Evidence: {Evidence.OBSERVED}."
             ),
             evidence=Evidence.OBSERVED,
         )

@@ -1,7 +1,7 @@
-"""Foreign text made harmless for whoever receives an alert: chats, mail, terminals, tickets.
+"""Escaping of untrusted text in alerts, for receivers such as chats, mail, terminals and tickets.
 
-Group, client and topic names are strangers' text. A chat would call everybody for `<!channel>`, follow a Markdown link,
-a terminal obey an escape sequence.
+Group, client and topic names are untrusted. A chat would notify everybody for `<!channel>` or show a Markdown link, and
+a terminal would execute an escape sequence.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ import unicodedata
 from hashlib import sha256
 
 MARKUP = frozenset("<>[]`@")
-"""Mentions and links of Slack (`<!channel>`, `<@U1>`, `<url|text>`), Markdown's links and code, `@here`, HTML."""
+"""Characters of Slack's mentions and links (`<!channel>`, `<@U1>`, `<url|text>`), Markdown's links and code, `@here`
+and HTML."""
 
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 LINK = "://"
@@ -18,9 +19,9 @@ LONGEST = 512
 
 
 def escaped(name: str) -> str:
-    """The name with markup, control and direction characters and `%` percent-encoded, which can be undone.
+    """Return the name with markup, control and text direction characters and `%` percent-encoded; this is reversible.
 
-    One that is longer than `LONGEST` characters goes by its beginning and a hash, and does not come back.
+    A name longer than `LONGEST` characters becomes its beginning and a hash, which is not reversible.
     """
     if len(name) > LONGEST:
         name = f"{name[:64]}...{sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
@@ -28,13 +29,13 @@ def escaped(name: str) -> str:
 
 
 def without_links(sentence: str) -> str:
-    """A sentence that may hold foreign names: the same characters encoded, `%` left as it is."""
+    """Return a sentence that may contain untrusted names, with the same characters encoded except `%`."""
     return _encoded(sentence, MARKUP)
 
 
 def _encoded(text: str, markup: frozenset[str]) -> str:
     whole = "".join(_percent(c) if c in markup or unicodedata.category(c) in HIDDEN else c for c in text)
-    # Chats make a link of any address.
+    # Chats turn any URL into a link.
     return whole.replace(LINK, ":%2F%2F")
 
 

@@ -1,4 +1,4 @@
-"""How far a cluster's history is known: what is not seen is neither healthy nor broken."""
+"""Freshness of a cluster's history. Without data, a group is neither healthy nor broken, but unknown."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Ends = Mapping[int, tuple[int, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """What `coverage` says of `__consumer_offsets`: offsets read up to by partition, and the newest record's time.
+    """Reading progress of `__consumer_offsets`, from `coverage`. Times are in milliseconds.
 
-    `still_since_ms` is since when reading has not moved on, as far as anybody watched; None where nobody did.
-    `built_ms` is how far silver reaches where it lies behind bronze, and `built_still_since_ms` since when it does not
-    move on either.
+    `upto` is the next offset to read, by partition; `newest_ms` the time of the newest record. `still_since_ms` is the
+    time since which no progress was seen, None if progress was not observed. `built_ms` is the end of silver if silver
+    is behind bronze, and `built_still_since_ms` the time since which silver makes no progress.
     """
 
     upto: Mapping[int, int]
@@ -27,9 +27,9 @@ class Read:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What brokers answered at `at_ms` about the topic; `ends` None: they did not, and `error` says why.
+    """The brokers' response at `at_ms` about the topic.
 
-    `silent_since_ms`: since when they have not.
+    If `ends` is None, no broker responded: `error` is the reason, and `silent_since_ms` the time since which none did.
     """
 
     at_ms: int
@@ -40,11 +40,12 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Freshness:
-    """`known_until_ms`: everything up to then is in the tables. `is_fresh`: that is recent enough to conclude from.
+    """How current the tables are. Times are in milliseconds.
 
-    `silent_ms`: for how long, of what is known, the cluster has written nothing at all.
-    `blind_since_ms` and `why` where Regroup gets nothing although it should; `is_certain` False while it is too early
-    to tell. `is_broker_there` None where nobody asked.
+    `known_until_ms`: the tables are complete up to this time. `is_fresh`: this is recent enough to judge groups.
+    `silent_ms`: how long before that time the cluster last wrote a record. `blind_since_ms` and `why`: since when and
+    why Regroup gets no data, if it should. `is_certain` is False while it is too early to know that. `is_broker_there`
+    is None if brokers were not asked.
     """
 
     known_until_ms: int | None
@@ -58,11 +59,11 @@ class Freshness:
 
 
 def freshness(now_ms: int, stale_ms: int, read: Read, asked: Asked | None) -> Freshness:
-    """How far one cluster's history is known, and whether reading it has stopped for more than `stale_ms`."""
+    """Return how far a cluster's history is known, and whether reading has stopped for more than `stale_ms`."""
     unread = _unread(read.upto, asked.ends) if asked and asked.ends is not None else None
     known = read.newest_ms
     if asked and unread == 0:
-        # An idle cluster writes nothing, which is known as long as brokers say so.
+        # An idle cluster writes nothing. The history is complete as long as brokers confirm this.
         known = asked.at_ms if known is None else max(asked.at_ms, known)
     if read.built_ms is not None and known is not None:
         known = min(known, read.built_ms)
@@ -77,7 +78,7 @@ def freshness(now_ms: int, stale_ms: int, read: Read, asked: Asked | None) -> Fr
         is_broker_there=None if asked is None else asked.ends is not None,
         blind_since_ms=since if is_late else None,
         why=why if is_late else "",
-        # Until it has been watched for as long, a stop may be one or may be over.
+        # Until a stop was observed for `stale_ms`, it may be real or over already.
         is_certain=is_late or since is None or is_fresh,
     )
 
@@ -92,7 +93,7 @@ def _blind(read: Read, asked: Asked | None, unread: int | None) -> tuple[int | N
         return built, "records are read, but silver is not built from them"
     still = read.still_since_ms if read.still_since_ms is not None else read.newest_ms
     records = "records" if unread is None else f"{unread:,} records"
-    return still, f"{records} of __consumer_offsets wait, and nothing is read" if unread else "nothing new is read"
+    return still, f"{records} of __consumer_offsets are waiting and none is read" if unread else "no new record is read"
 
 
 def _unread(upto: Mapping[int, int], ends: Ends) -> int:

@@ -1,4 +1,4 @@
-"""Alerts about one group: stuck, flapping, burning."""
+"""Alerts about one group: stuck, flapping, availability burn."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from schemas.states import AlertName, AlertSeverity, Evidence
 from schemas.written import amount, bounded, count, duration
 
 NAMED = 3
-"""Instances named in a text."""
+"""Most instances named in a text."""
 
 
 def stuck(facts: Facts, limits: AlertLimits) -> list[Alert]:
-    """Groups whose rebalance was open for longer than the limit when the history ends."""
+    """Return alerts for groups whose rebalance has been open for longer than the limit at the end of the history."""
     until = facts.sight.known_until_ms or 0
     return [
         _stuck(facts, row, limits)
@@ -33,10 +33,10 @@ def _stuck(facts: Facts, row: Row, limits: AlertLimits) -> Alert:
         subject=group,
         severity=AlertSeverity.PAGE,
         started_ms=since,
-        summary=f"Group {escaped(group)} has not finished a rebalance for more than {duration(limits.stuck_ms)}",
+        summary=f"A rebalance of group {escaped(group)} has not completed for more than {duration(limits.stuck_ms)}",
         description=(
-            f"A rebalance began by {instant(since)} and has not completed; the group is in {row['state']} with "
-            f"{count(row['member_count'] or 0, 'member')}, its last generation is {row['generation_id']}. "
+            f"The rebalance began by {instant(since)}. The group is in state {row['state']} with "
+            f"{count(row['member_count'] or 0, 'member')}; its last generation is {row['generation_id']}. "
             f"{suspected(facts.causes.get(group))} Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
@@ -44,7 +44,7 @@ def _stuck(facts: Facts, row: Row, limits: AlertLimits) -> Alert:
 
 
 def flapping(facts: Facts, _: AlertLimits) -> list[Alert]:
-    """Groups in which an instance went again and again in the last full hour or the one that runs."""
+    """Return alerts for groups in which an instance left repeatedly in the last full hour or the current one."""
     hours: dict[str, list[Row]] = defaultdict(list)
     for row in facts.flapping:
         hours[row["group_id"]].append(row)
@@ -70,9 +70,9 @@ def _flapping(facts: Facts, group: str, rows: list[Row], departures: list[Row]) 
         subject=group,
         severity=AlertSeverity.TICKET,
         started_ms=since,
-        summary=f"{count(number, 'instance')} of group {escaped(group)} came and went at least 3 times in an hour",
+        summary=f"{count(number, 'instance')} of group {escaped(group)} left at least 3 times in an hour",
         description=(
-            f"In the hour from {instant(since)}: went most often: {who}. {suspected(facts.causes.get(group))} "
+            f"Departures since {instant(since)}, most frequent first: {who}. {suspected(facts.causes.get(group))} "
             f"Evidence: {grade}."
         ),
         evidence=grade,
@@ -80,7 +80,7 @@ def _flapping(facts: Facts, group: str, rows: list[Row], departures: list[Row]) 
 
 
 def burn(facts: Facts, limits: AlertLimits) -> list[Alert]:
-    """Groups that lose resource-time faster than their availability target allows."""
+    """Return alerts for groups that lose resource-time faster than their availability target allows."""
     found = []
     for loss in facts.losses:
         is_raised = (AlertName.AVAILABILITY_BURN, loss.group_id) in facts.raised
@@ -98,9 +98,9 @@ def burn(facts: Facts, limits: AlertLimits) -> list[Alert]:
                 started_ms=loss.windows[pair.short_ms].first_ms,
                 summary=f"Group {escaped(group)} lost {lost} resource-seconds in {duration(pair.long_ms)}",
                 description=(
-                    f"That is {rates[0]} times what an availability of {limits.availability:.3%} allows, and "
-                    f"{rates[1]} times in the last {duration(pair.short_ms)}, "
-                    f"of {amount(stopped.resources)} resources. "
+                    f"That is {rates[0]} times the loss that an availability of {limits.availability:.3%} allows "
+                    f"(in the last {duration(pair.short_ms)}: {rates[1]} times). The group has "
+                    f"{amount(stopped.resources)} resources. "
                     f"{suspected(facts.causes.get(group))} Evidence: {Evidence.BOUNDED}."
                 ),
                 evidence=Evidence.BOUNDED,

@@ -1,7 +1,7 @@
-"""Rows of `alerts`: raised, carried on, resolved, and to whom each still has to go. Instants in milliseconds.
+"""Rows of `alerts`: raising, updating and resolving alerts, and which receivers still need them.
 
-A row's `sent_to` are the receivers that took its last state (raised, raised to a page, resolved); whoever is missing
-there gets it again, whatever happened in between.
+Timestamps are in milliseconds. A row's `sent_to` holds the receivers that accepted its last state (raised, raised to a
+page, resolved). The alert is sent again to every receiver that is not in `sent_to`.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from schemas.rows import AlertRow
 from schemas.states import AlertName, AlertSeverity
 
 RESOLVED_FOR_MS = 5 * 60_000
-"""An Alertmanager is told of a resolved alert for so long, as Prometheus does."""
+"""How long a resolved alert is still sent to an Alertmanager. Prometheus does the same."""
 
 GIVEN_UP_MS = 24 * 3_600_000
-"""A receiver that was away for so long since an alert was resolved is not told of it any more."""
+"""How long after it was resolved an alert is still sent to a receiver that has not accepted it."""
 
 
 def updated_alerts(
     rows: Iterable[AlertRow], verdicts: Sequence[Verdict], now_ms: int, link: Callable[[Alert], str]
 ) -> list[AlertRow]:
-    """The rows as they are after the verdicts: open ones go on, get another severity or end, new ones are added.
+    """Return the rows after the verdicts: open alerts continue, change severity or end, and new alerts are added.
 
-    Clusters without a verdict stay as they are. What holds again since the same instant opens its row again.
+    Rows of clusters without a verdict do not change. An alert that holds again with the same start reopens its row.
     """
     table = {key_of(row): row.copy() for row in rows}
     holding = {(v.cluster, a.name, a.subject): a for v in verdicts for a in v.alerts}
@@ -43,7 +43,7 @@ def updated_alerts(
         row = _raised(alert, now_ms, link)
         again = table.get(key_of(row))
         if again is not None:
-            # The same incident: its history and its link stay.
+            # It is the same incident, so its history and its link are kept.
             row["raised_at"], row["last_sent_at"] = again["raised_at"], again["last_sent_at"]
             row["dashboard_url"] = again["dashboard_url"]
         table[key_of(row)] = row
@@ -81,7 +81,7 @@ def _raised(alert: Alert, now_ms: int, link: Callable[[Alert], str]) -> AlertRow
 
 
 def is_due(row: AlertRow, receiver: str, now_ms: int, resend_ms: int | None) -> bool:
-    """Whether the receiver has to be told (again). `resend_ms` None: it is told each state once."""
+    """Return whether the alert must be sent to the receiver (again). `resend_ms` None: each state is sent once."""
     resolved = row["resolved_at"]
     if receiver not in row["sent_to"]:
         return resolved is None or now_ms - resolved <= GIVEN_UP_MS
@@ -91,7 +91,7 @@ def is_due(row: AlertRow, receiver: str, now_ms: int, resend_ms: int | None) -> 
 
 
 def after_sending(row: AlertRow, outcomes: Mapping[str, str | None], now_ms: int) -> AlertRow:
-    """The row after it was sent: receiver → None where it took it, else why not."""
+    """Return the row after it was sent. `outcomes` maps receivers to None if they accepted it, else to the error."""
     if not outcomes:
         return row.copy()
     took = {name for name, error in outcomes.items() if error is None}

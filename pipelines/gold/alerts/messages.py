@@ -1,4 +1,4 @@
-"""A row of `alerts` as receivers take it. Labels only identify: they are what an Alertmanager deduplicates by."""
+"""Labels and texts of a row of `alerts`, for receivers. Labels only identify: an Alertmanager deduplicates by them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ FLEET = "fleet"
 
 
 def labels(row: Row) -> dict[str, str]:
-    """`alertname`, `cluster`, `severity`, and `group` or, where it is about no group, `subject`."""
+    """Return the labels `alertname`, `cluster`, `severity`, and `group` or, if the alert is not about a group,
+    `subject`.
+    """
     about_group = row["alert_name"] in ABOUT_GROUPS and row["subject"] != CLUSTER
     about = {"group": escaped(row["subject"])} if about_group else {"subject": escaped(row["subject"]) or FLEET}
     return {
@@ -29,7 +31,7 @@ def labels(row: Row) -> dict[str, str]:
 
 
 def texts(row: Row, runbook_url: str) -> dict[str, str]:
-    """The texts, once more without markup, whoever wrote them, and the links, which are ours."""
+    """Return summary and description, with markup encoded again as a safeguard, and the links."""
     return {
         "summary": without_links(row["summary"]),
         "description": without_links(row["description"]),
@@ -39,12 +41,12 @@ def texts(row: Row, runbook_url: str) -> dict[str, str]:
 
 
 def identity(row: Row) -> str:
-    """The same for every repetition of one state of one alert, and for nothing else."""
+    """Return an id that is the same for every repetition of one state of one alert, and different for any other."""
     state = "firing" if row["resolved_at"] is None else "resolved"
     parts = [row[name] for name in ("cluster", "alert_name", "subject", "started_at", "severity")]
     return sha256("\0".join(map(str, [*parts, state])).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def stamp(ms: int) -> str:
-    """RFC 3339 with milliseconds."""
+    """Return a time in milliseconds as RFC 3339 text with milliseconds."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

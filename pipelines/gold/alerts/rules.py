@@ -1,4 +1,4 @@
-"""Every alert's rule, and what none of them may conclude: nothing from what is not known, nothing twice."""
+"""The rule of every alert, and their evaluation: unknown data neither raises nor resolves an alert."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def _is_polled(facts: Facts, limits: AlertLimits) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertRule:
-    """All that an alert is but its name: how it is found, from when on that can be said, and where its link leads.
+    """The rule of one alert.
 
-    `is_about_groups`: its subject is a group, unless it is the whole cluster, and its link leads to the group's page.
-    `page` is the page that shows it otherwise.
+    `find` returns the alerts that hold; `is_known` whether the data suffices to judge. `is_about_groups`: the subject
+    is a group (or the whole cluster), and the link leads to the group's page. Otherwise the link leads to `page`.
     """
 
     find: Callable[[Facts, AlertLimits], list[Alert]]
@@ -44,14 +44,14 @@ RULES: dict[AlertName, AlertRule] = {
     AlertName.REASSIGNMENT_STALLED: AlertRule(find=clusters.reassignment, is_known=_is_polled, page="reassignments"),
     AlertName.REBALANCE_TELEMETRY_STALE: AlertRule(find=clusters.stale, is_known=_is_certain),
 }
-"""The one list of alerts. A new one has a name in `AlertName`, a rule here and a runbook; tests compare the three."""
+"""All alerts. A new alert needs a name in `AlertName`, a rule here and a runbook; tests compare the three."""
 
 ABOUT_GROUPS = tuple(name for name, rule in RULES.items() if rule.is_about_groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """The alerts that hold in one cluster; of the `unknown` ones nobody can say, so what is raised stays."""
+    """The alerts that hold in one cluster. `unknown` alerts could not be judged, so raised ones stay open."""
 
     cluster: str
     alerts: Sequence[Alert]
@@ -59,7 +59,7 @@ class Verdict:
 
 
 def evaluate(facts: Facts, limits: AlertLimits) -> Verdict:
-    """Which alerts hold. What a storm of the whole fleet explains is not raised beside it, and not resolved by it."""
+    """Return the alerts that hold. During a fleet storm, its groups raise no alerts of their own; raised ones stay."""
     unknown = frozenset(name for name, rule in RULES.items() if not rule.is_known(facts, limits))
     found = [alert for name, rule in RULES.items() if name not in unknown for alert in rule.find(facts, limits)]
     hit = {group for row in facts.storms if row["scope"] == StormScope.FLEET for group in row["group_ids"]}

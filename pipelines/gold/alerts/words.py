@@ -1,4 +1,4 @@
-"""Instants, numbers and causes as alerts word them."""
+"""Wording of timestamps, evidence and causes in alerts."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from pipelines.gold.alerts.escaping import without_links
 from schemas.states import DiagnosisCause, Evidence
 
 GRADES = (Evidence.OBSERVED, Evidence.BOUNDED, Evidence.INFERRED)
-"""Best first."""
+"""Kinds of evidence, best first."""
 
 
 def instant(ms: int) -> str:
-    """`2026-11-21 12:03:07 UTC`."""
+    """Return a time in milliseconds as text: `2026-11-21 12:03:07 UTC`."""
     return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def worst(grades: Iterable[str]) -> Evidence:
-    """The weakest of the grades; inferred where there is none."""
+    """Return the weakest of the kinds of evidence; inferred if there is none."""
     return max((Evidence(grade) for grade in grades), key=GRADES.index, default=Evidence.INFERRED)
 
 
 def suspected(diagnosis: Mapping[str, Any] | None) -> str:
-    """What stands behind a group's rebalances, as far as a diagnosis tells."""
+    """Return a sentence on the suspected cause of a group's rebalances, from its diagnosis (None: no diagnosis)."""
     if diagnosis is None or diagnosis["cause"] == DiagnosisCause.UNKNOWN:
         return "Suspected cause: not known."
-    told = without_links(diagnosis["explanation"] or "")
-    return f"Suspected cause: {diagnosis['cause']} ({diagnosis['evidence']}). {told}".strip()
+    why = without_links(diagnosis["explanation"] or "")
+    return f"Suspected cause: {diagnosis['cause']} ({diagnosis['evidence']}). {why}".strip()

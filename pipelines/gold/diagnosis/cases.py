@@ -1,4 +1,4 @@
-"""The rebalances of one group that have one cause, as its explanation looks at them."""
+"""The rebalances of one group that have one cause, with the data that the explanation of the cause needs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from schemas.states import DiagnosisCause
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """The rebalances of one group that have one cause; `rows` and `found` side by side, in order. `numbers` are their
-    generations and those that each of them overtook; `marks` are those of the group and of its whole cluster.
+    """The rebalances of one group that have one cause.
+
+    `rows` and `found` have one element per rebalance, in order. `numbers` are the generations of these rebalances and
+    the generations that they overtook. `marks` are the marks of the group and of its whole cluster.
     """
 
     cause: DiagnosisCause
@@ -28,17 +30,18 @@ class Case:
     marks: Sequence[MarkRow] = ()
 
     def departures(self) -> list[Departure]:
-        """Those of this cause that these rebalances show or, being returns, end; in order of time."""
+        """Return the departures of this cause in these rebalances, or before returns in them, in order of time."""
         ended = [a.after for a in self.arrivals() if a.after is not None]
         shown = [d for n in self.numbers for d in self.known.departures.get(n, ()) if d.cause == self.cause]
         return sorted({id(d.membership): d for d in (*shown, *ended)}.values(), key=lambda d: (d.at, d.instance.label))
 
     def arrivals(self) -> list[Arrival]:
+        """Return the arrivals of this cause in these rebalances."""
         mine = (a for n in self.numbers for a in self.known.arrivals.get(n, ()))
         return [a for a in mine if a.cause == self.cause]
 
     def size(self, at: int) -> int:
-        """How many instances were in the group then, not counting those that came in the place of others."""
+        """Return the number of instances in the group at `at`, without new instances of this case."""
         new = {a.instance.number for a in self.arrivals() if a.after is None}
         return sum(
             any(s.was_there(at) for s in instance.memberships)
@@ -48,7 +51,7 @@ class Case:
 
     @property
     def is_announced(self) -> bool:
-        """A deploy was announced shortly before each of these rebalances."""
+        """Whether a deploy was announced shortly before each of these rebalances."""
         return all(is_deployed(g["joined_at"], self.marks) for g in self.rows)
 
     @property
@@ -57,7 +60,7 @@ class Case:
 
 
 def longest_run(case: Case) -> int:
-    """Follow-ups in a row, by the numbers of their generations."""
+    """Return the longest run of consecutive generations among these rebalances."""
     longest, run, before = 0, 0, None
     for g in case.rows:
         is_next = before is not None and number(g) == (before[0], before[1] + 1)

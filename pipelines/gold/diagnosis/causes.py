@@ -1,7 +1,7 @@
-"""Rebalance → cause: what stands behind each of a group's rebalances, and what set it off.
+"""The cause of each rebalance of a group, and the event that started it.
 
-`context` looks at all of a group's rows once; `cause_of` then answers for each of its generations. Both are pure, and
-neither needs the whole history: what lies before the rows is unknown, and then said so.
+`context` analyzes all rows of a group once; `cause_of` then returns the cause of each generation. Both are pure
+functions. They do not need the whole history: anything before the given rows counts as unknown.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ DIRECT: Mapping[str, DiagnosisCause] = {
     Trigger.ASSIGNMENT_FAILED: DiagnosisCause.COORDINATOR,
     Trigger.SUBSCRIPTION_CHANGED: DiagnosisCause.TOPIC_CHANGES,
 }
-"""Triggers that are causes by themselves."""
+"""Triggers that determine the cause."""
 
 DROPPED: Mapping[str, DiagnosisCause] = {
     Trigger.POLL_TIMEOUT: DiagnosisCause.POLL_TIMEOUT,
-    # A consumer's rebalance timeout is its max.poll.interval.ms (KIP-62): it did not poll, so it did not join.
+    # A consumer's rebalance timeout is its max.poll.interval.ms (KIP-62), so a member that did not join did not poll.
     Trigger.REJOIN_TIMEOUT: DiagnosisCause.POLL_TIMEOUT,
     Trigger.SYNC_TIMEOUT: DiagnosisCause.POLL_TIMEOUT,
     Trigger.SESSION_EXPIRED: DiagnosisCause.SESSION_EXPIRY,
 }
-"""Triggers that say how a member went; all its departures together may say more."""
+"""Triggers that show how a member left. All its departures together may show a different cause."""
 
 SEVERITY = (
     DiagnosisCause.COORDINATOR,
@@ -51,7 +51,7 @@ SEVERITY = (
     DiagnosisCause.DEPLOY,
     DiagnosisCause.SCALING,
 )
-"""Where several members came or went at once and none is named: what is wrong before what is planned."""
+"""Precedence of causes if several members joined or left at once and none is named: failures before planned changes."""
 
 REJOINED = (Trigger.LEADER_REJOINED, Trigger.METADATA_CHANGED, Trigger.UNKNOWN)
 SHAKEN = (
@@ -61,15 +61,16 @@ SHAKEN = (
     Trigger.LEADER_REJOINED,
     Trigger.UNKNOWN,
 )
-"""What a move of the coordinator may set off."""
+"""Triggers of rebalances that a move of the coordinator may cause."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
     """Why a rebalance happened, and how that is known.
 
-    `cause` is what to look into; `set_off_by` is what began the rebalance. They differ for a slow joiner: a deploy that
-    one member makes long. `instances` are the names of those it is about, as `instance_tracker` tells them apart.
+    `cause` is the cause to investigate; `set_off_by` is the cause that started the rebalance. They differ for a slow
+    joiner, for example in a deploy that one member delays. `instances` are the names of the instances involved, as
+    `instance_tracker` distinguishes them.
     """
 
     cause: DiagnosisCause
@@ -80,7 +81,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """The begin of a membership; `after` is the departure that it follows, None for an instance not seen before."""
+    """The start of a membership. `after` is the departure that it follows, or None for an instance not seen before."""
 
     instance: Instance
     membership: Membership
@@ -95,9 +96,11 @@ C = TypeVar("C", Departure, Arrival)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a group's rows tell of all its rebalances together. By generation: who went and came with it, the generation
-    before, whom everybody waited for, and whether what there is to consume changed. `returns`: departures of static
-    members that came back without a rebalance.
+    """Facts about all rebalances of a group.
+
+    By generation: `departures` and `arrivals` with it, the `previous` generation, the `slow` member that the others
+    waited for, and whether the resources `changed`. `returns` are departures of static members that returned without a
+    rebalance. Timestamps are in milliseconds.
     """
 
     instances: Sequence[Instance]
@@ -113,10 +116,11 @@ class Context:
     not_stored_at: Sequence[int]
 
     def changes(self, g: GenerationRow) -> list[Change]:
+        """Return the departures and arrivals with a generation."""
         return [*self.departures.get(number(g), ()), *self.arrivals.get(number(g), ())]
 
     def name(self, member_id: str | None) -> str | None:
-        """What the member's instance is called."""
+        """Return the name of the member's instance, or None if the member is unknown."""
         mine = (p.label for p in self.instances if any(s.member_id == member_id for s in p.memberships))
         return next(mine, None)
 
@@ -129,9 +133,10 @@ class _Why:
 
 
 def context(silver: Silver) -> Context:
-    """`silver`: generations, generation_members and group_events of one group, in any order; other tables are not read.
+    """Return the facts about the rebalances of one group.
 
-    Rows may begin anywhere; those of the first generation only tell who was there.
+    `silver` holds the group's generations, generation_members and group_events, in any order; other tables are not
+    read. The rows may begin anywhere in the history. The first generation only shows which members were present.
     """
     generations = sorted(silver["generations"], key=number)
     found = tracked(silver)
@@ -153,8 +158,9 @@ def context(silver: Silver) -> Context:
 
 
 def cause_of(g: GenerationRow, known: Context) -> Found:
-    """The cause of a generation of the rows that `known` was made of. It never guesses: `UNKNOWN` it is where records
-    and lines do not tell.
+    """Return the cause of a generation, which must be one of the rows that `known` was made from.
+
+    The cause is `UNKNOWN` if records and log lines do not show it.
     """
     why, last = _set_off(g, known), known.slow.get(number(g))
     if last is not None and why.cause in (*NORMAL_CAUSES, DiagnosisCause.TOPIC_CHANGES):
@@ -190,7 +196,7 @@ def _named(g: GenerationRow, known: Context) -> tuple[str, ...]:
 
 
 def _of_changes(g: GenerationRow, changes: Sequence[Change], known: Context) -> _Why:
-    """The member that the trigger names decides; where none is named, the worst of those that came and went."""
+    """Return the cause of the member that the trigger names; if it names none, the most severe cause of all changes."""
     judged = [(c, _after_failover(c, known) or c.cause) for c in changes]
     named = [cause for c, cause in judged if c.membership.member_id == g["trigger_member_id"]]
     worst = min(named or [cause for _, cause in judged], key=SEVERITY.index)
@@ -204,7 +210,7 @@ def _of_changes(g: GenerationRow, changes: Sequence[Change], known: Context) -> 
 
 
 def _after_failover(change: Change, known: Context) -> DiagnosisCause | None:
-    """Who was dropped in a failover and comes back."""
+    """Return the coordinator as cause if a member returns that was removed in a failover, else None."""
     if isinstance(change, Departure) or change.after is None or not _is_dropped(change.after):
         return None
     session = change.after.membership.session_timeout_ms
@@ -216,7 +222,7 @@ def _is_dropped(d: Departure) -> bool:
 
 
 def _is_shaken(g: GenerationRow, known: Context) -> bool:
-    """The coordinator moved, or could not store what the leader had assigned, shortly before."""
+    """Return whether the coordinator moved, or could not store the leader's assignment, shortly before."""
     before = known.previous.get(number(g))
     since = before["joined_at"] if before is not None else g["joined_at"] - FAILOVER_MS
     if any(since < at <= g["joined_at"] for at in known.not_stored_at):
@@ -230,7 +236,10 @@ def _is_shaken(g: GenerationRow, known: Context) -> bool:
 
 
 def _is_resolved(g: GenerationRow, known: Context) -> bool:
-    """KIP-848: the coordinator resolves a new member's pattern beside, and bumps the epoch once more when it has."""
+    """Return whether the epoch was incremented because a new member's pattern was resolved.
+
+    KIP-848: the coordinator resolves a pattern asynchronously and increments the epoch again afterwards.
+    """
     before = known.previous.get(number(g))
     return (
         before is not None
@@ -242,13 +251,16 @@ def _is_resolved(g: GenerationRow, known: Context) -> bool:
 
 
 def _is_near(at: int, session_ms: int, moved_at: Sequence[int]) -> bool:
-    """Sessions begin anew when the group is loaded, so whom the move cost its connection expires a session later."""
+    """Return whether `at` follows soon after the coordinator moved.
+
+    Sessions restart when the group is loaded, so a member that lost its connection expires one session timeout later.
+    """
     return any(moved <= at <= moved + failover_ms(session_ms) for moved in moved_at)
 
 
 def _of_rejoining(g: GenerationRow, known: Context, stated: Evidence) -> _Why:
-    """The same members, once more: what there is to consume changed, or nothing did."""
-    is_said = stated == Evidence.OBSERVED and g["trigger"] == Trigger.METADATA_CHANGED
+    """Return the cause of a rebalance of unchanged members: their resources changed, or the cause is another one."""
+    is_reported = stated == Evidence.OBSERVED and g["trigger"] == Trigger.METADATA_CHANGED
     is_configured = g["group_type"] == GroupType.CONNECT and g["trigger"] == Trigger.METADATA_CHANGED
     if g["trigger"] == Trigger.STATIC_MEMBER_CHANGED:
         before = known.previous.get(number(g), g)
@@ -258,14 +270,17 @@ def _of_rejoining(g: GenerationRow, known: Context, stated: Evidence) -> _Why:
     if number(g) in known.flapping:
         return _Why(cause=DiagnosisCause.LEADER_FLAPPING, evidence=stated, names=_named(g, known))
     is_changed = g["trigger"] in REJOINED and number(g) in known.changed
-    if is_said or is_configured or is_changed:
-        evidence = stated if is_said or is_configured else Evidence.INFERRED
+    if is_reported or is_configured or is_changed:
+        evidence = stated if is_reported or is_configured else Evidence.INFERRED
         return _Why(cause=DiagnosisCause.TOPIC_CHANGES, evidence=evidence)
     return _Why(cause=DiagnosisCause.UNKNOWN, evidence=Evidence.INFERRED, names=_named(g, known))
 
 
 def never_leaves(g: GenerationRow) -> bool:
-    """Members of classic Kafka Streams stay in the group when they are closed (`internal.leave.group.on.close`)."""
+    """Return whether the members stay in the group when they close, as in classic Kafka Streams.
+
+    Source: `internal.leave.group.on.close`.
+    """
     return bool(g["group_type"] == GroupType.STREAMS and g["group_protocol"] == GroupProtocol.CLASSIC)
 
 
@@ -293,5 +308,5 @@ def _by_generation(found: Iterable[C], at: Callable[[C], Number | None]) -> dict
     return out
 
 
-def _instants(silver: Silver, kind: GroupEventKind, said: str = "") -> list[int]:
-    return sorted(e["event_at"] for e in silver["group_events"] if e["kind"] == kind and said in (e["detail"] or ""))
+def _instants(silver: Silver, kind: GroupEventKind, detail: str = "") -> list[int]:
+    return sorted(e["event_at"] for e in silver["group_events"] if e["kind"] == kind and detail in (e["detail"] or ""))

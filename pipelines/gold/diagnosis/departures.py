@@ -1,7 +1,7 @@
-"""Why instances went and came: each end of a membership, judged from all the memberships of its group.
+"""Why instances left and returned: the cause of each end of a membership, judged from all memberships of the group.
 
-Nothing in the records says "deploy" or "crash loop": these are patterns, and so inferred. What the coordinator's lines
-or the clients say (poll timeout, expired session) stands as it was said.
+Records do not contain "deploy" or "crash loop". These are patterns, so their evidence is inferred. Causes reported by
+the coordinator's log lines or by clients (poll timeout, expired session) are used as reported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemas.thresholds import LOOP, PAUSED_LOOP_MS, POLL_SLACK_MS, REPLACED_MS,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Departure:
-    """The end of `membership`, and that of the same instance that followed, if one did."""
+    """The end of `membership`. `back` is the next membership of the same instance, if there is one."""
 
     instance: Instance
     membership: Membership
@@ -32,19 +32,21 @@ class Departure:
 
     @property
     def is_only_paused(self) -> bool:
-        """Its session expired, and the same process came back."""
+        """Whether its session expired and the same process came back."""
         is_expiry = self.membership.how == GroupEventKind.SESSION_EXPIRED
         return is_expiry and self.back is not None and is_same_process(self.membership, self.back)
 
     @property
     def away_ms(self) -> int | None:
-        """From when the coordinator dropped it; negative where its next process joined before that."""
+        """Milliseconds from its removal to its return; negative if the next process joined before; None if not back."""
         return None if self.back is None else self.back.arrived_at - self.at
 
 
 def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[Departure]:
-    """Every departure, in order of time. `leaves_on_close` is False for classic Kafka Streams, whose members never say
-    that they leave (`internal.leave.group.on.close`).
+    """Return every departure, in order of time.
+
+    `leaves_on_close` is False for classic Kafka Streams, whose members never send a leave request
+    (`internal.leave.group.on.close`).
     """
     found = [
         Departure(
@@ -73,7 +75,7 @@ def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[
 
 
 def arrivals_of_replacements(found: Iterable[Departure], instances: Iterable[Instance]) -> set[int]:
-    """Numbers of the instances that came in the place of one that left for good."""
+    """Return the numbers of the instances that replaced an instance which left for good."""
     return {new for _, new in _pairs(list(found), list(instances))}
 
 
@@ -98,7 +100,7 @@ def _by_instance(found: Iterable[Departure]) -> Iterator[list[Departure]]:
 
 
 def _by_length(found: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
-    """Instances whose memberships, again and again, last as long as a poll may take, and that never said why."""
+    """Yield departures of instances whose memberships repeatedly last as long as a poll may take, without a reason."""
     for mine in _by_instance(found):
         silent = [d for d in mine if _may_be_a_poll(d.membership) and d.back]
         alike = [d for d in silent if lasts_a_poll(d.membership)]
@@ -107,13 +109,16 @@ def _by_length(found: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause
 
 
 def _may_be_a_poll(membership: Membership) -> bool:
-    """Nothing says that it was something else. A static member does not leave: it stops its heartbeats (KIP-345)."""
+    """Return whether no other reason is recorded.
+
+    A static member does not leave after a late poll: it stops its heartbeats (KIP-345), so its session expires.
+    """
     is_static = membership.group_instance_id is not None and membership.how == GroupEventKind.SESSION_EXPIRED
     return is_static or (membership.how in (None, GroupEventKind.LEFT) and not membership.said)
 
 
 def lasts_a_poll(membership: Membership) -> bool:
-    """It went just when max.poll.interval.ms had passed after its assignment, and its session, if that had to end."""
+    """Return whether it ended max.poll.interval.ms after its assignment (plus the session timeout, if it expired)."""
     allowed = membership.rebalance_timeout_ms
     if allowed and membership.how == GroupEventKind.SESSION_EXPIRED:
         allowed += membership.session_timeout_ms
@@ -121,7 +126,7 @@ def lasts_a_poll(membership: Membership) -> bool:
 
 
 def _loops(found: Sequence[Departure], changed: Mapping[int, DiagnosisCause]) -> Iterator[tuple[int, DiagnosisCause]]:
-    """Instances that go and come at least three times in a row with short lives between."""
+    """Yield departures of instances that left at least three times in a row after short memberships."""
     for mine in _by_instance(found):
         loop: list[Departure] = []
         for d in [d for d in mine if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT]:
@@ -133,7 +138,7 @@ def _loops(found: Sequence[Departure], changed: Mapping[int, DiagnosisCause]) ->
 
 
 def _is_short(d: Departure, before: Departure) -> bool:
-    """`before` was followed, within an hour, by the membership that `d` ends."""
+    """Return whether the membership that `d` ends was short and began within an hour after `before`."""
     is_next = before.back is not None and (before.away_ms or 0) <= RESTART_MS
     return is_next and d.at - d.membership.arrived_at <= SHORT_LIFE_MS
 
@@ -144,7 +149,7 @@ def _of_loop(loop: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
         return
     away = [d.away_ms for d in known if d.away_ms is not None]
     expired = [d for d in known if d.membership.how == GroupEventKind.SESSION_EXPIRED]
-    # A process that was paused is back as soon as it was expelled; one that died is back before that, or has to start.
+    # A paused process returns right after its removal. A dead process is replaced before that, or has to start first.
     paused = [d for d in expired if d.away_ms is not None and d.away_ms >= 0]
     is_paused = 2 * len(paused) > len(known) and median(away) <= PAUSED_LOOP_MS
     if not is_paused:
@@ -158,17 +163,17 @@ def _deploys(
     *,
     leaves_on_close: bool,
 ) -> dict[int, DiagnosisCause]:
-    """Departures of rounds in which the instances went once each, one after another, and came back."""
+    """Return departures in rounds in which the instances left once each, one after another, and came back."""
     restarted = [d for d in found if d.away_ms is not None and d.away_ms <= RESTART_MS]
     sure = [d for d in restarted if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT]
-    # Where there is nothing to consume, members that leave have been as silent as if a poll had taken too long.
+    # If there is nothing to consume, members that leave were silent before, as if a poll had taken too long.
     silent = [
         d for d in restarted if d.membership.how == GroupEventKind.LEFT or d.membership.evidence == Evidence.INFERRED
     ]
     deploys = {
         id(d): DiagnosisCause.DEPLOY
-        for told in (sure, silent)
-        for round_ in _rounds(told)
+        for chosen in (sure, silent)
+        for round_ in _rounds(chosen)
         if _is_deploy(round_, instances, leaves_on_close=leaves_on_close)
         for d in round_
     }
@@ -176,7 +181,7 @@ def _deploys(
 
 
 def _rounds(restarted: Sequence[Departure]) -> Iterator[list[Departure]]:
-    """Cut where an instance goes again, and where nobody went for an hour."""
+    """Yield the rounds: a new round begins when an instance leaves again, or after an hour without a departure."""
     round_: list[Departure] = []
     for d in restarted:
         again = any(d.instance.number == r.instance.number for r in round_)
@@ -194,8 +199,8 @@ def _is_deploy(round_: Sequence[Departure], instances: Sequence[Instance], *, le
     present = sum(any(s.was_there(round_[0].at) for s in instance.memberships) for instance in instances)
     if all(d.membership.how == GroupEventKind.LEFT for d in round_):
         return 3 * len(round_) >= 2 * present
-    # Of those that never said that they leave, all must have gone, in a steady beat: accidents do not go round.
-    # Processes that come back themselves were not restarted.
+    # If members did not send a leave request, a deploy is assumed only if all left at regular intervals, because
+    # failures do not visit every instance in turn. Paused processes that returned were not restarted.
     if 2 * sum(d.is_only_paused for d in round_) > len(round_):
         return False
     return len(round_) >= max(LOOP if leaves_on_close else 2, present) and _is_steady(round_)
@@ -207,7 +212,7 @@ def _is_steady(round_: Sequence[Departure]) -> bool:
 
 
 def _one_after_another(round_: Sequence[Departure]) -> bool:
-    """Never more than half of them, or one, were away together."""
+    """Return whether at most half of them, or one, were absent at the same time."""
     for d in round_:
         away = sum(r.at <= d.at < r.back.arrived_at for r in round_ if r.back is not None)
         if away > max(1, len(round_) // 2):
@@ -220,8 +225,9 @@ def _replaced(found: Sequence[Departure], instances: Sequence[Instance]) -> dict
 
 
 def _pairs(found: Sequence[Departure], instances: Sequence[Instance]) -> Iterator[tuple[Departure, int]]:
-    """Who left for good, with the new instance that came in its place: as many members as before, under new names, or
-    under the same one where the new process joined before the old one had left.
+    """Yield each instance that left for good, with the number of the new instance that replaced it.
+
+    The new instance has another name. It may have the same name if its process joined before the old one left.
     """
     left = [d for d in found if d.back is None and d.membership.how == GroupEventKind.LEFT]
     came = sorted(

@@ -1,4 +1,4 @@
-"""Rows of `diagnoses`: what stands behind a group's rebalances in one window, each completed one under one cause."""
+"""Rows of `diagnoses`: the causes of a group's rebalances in one window; each completed rebalance has one cause."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from schemas.thresholds import CONVERGED
 
 
 def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[MarkRow] = ()) -> list[DiagnosisOfGroup]:
-    """Return a row for each cause, what cost most first; `share` adds up to 1. None where no rebalance completed.
+    """Return a row for each cause, the most expensive first; their `share` adds up to 1.
 
-    `silver` is one window of one group, as `window` cuts it. Generations that joined before `start_ms` only tell who
-    was there. `marks` are rows of that table, of the group or its whole cluster, instants in milliseconds.
+    The list is empty if no rebalance completed. `silver` is one window of one group, as `window` returns it.
+    Generations that joined before `start_ms` only show which members were present. `marks` are rows of that table, of
+    the group or its whole cluster. Timestamps are in milliseconds.
     """
     rows = [g for g in sorted(silver["generations"], key=number) if g["joined_at"] >= start_ms]
     completed = [g for g in rows if g["completed_at"] is not None]
@@ -95,7 +96,7 @@ def _judged(case: Case) -> _Judged:
 
 
 def overtaken(rows: Sequence[GenerationRow]) -> dict[Number, list[Number]]:
-    """Return each completed generation with those that it overtook and itself."""
+    """Return, by completed generation, the generations that it overtook and itself."""
     out: dict[Number, list[Number]] = {}
     waiting: list[Number] = []
     for g in rows:
@@ -106,8 +107,10 @@ def overtaken(rows: Sequence[GenerationRow]) -> dict[Number, list[Number]]:
 
 
 def _lost(silver: Silver, rows: Sequence[GenerationRow], parts: dict[Number, list[Number]]) -> dict[Number, int]:
-    """Resource-milliseconds by completed generation. What one cost that was overtaken counts with its follower; a
-    static member that came back while a generation held was stopped by no rebalance.
+    """Return the loss in resource-milliseconds by completed generation.
+
+    The loss of an overtaken generation counts for the generation that overtook it. A static member that returned within
+    a generation was not stopped by a rebalance, so its loss is left out.
     """
     pays = {part: whole for whole, mine in parts.items() for part in mine}
     offsets = {number(g): g["source_offset"] for g in rows}

@@ -1,4 +1,4 @@
-"""Each cause in one to three sentences: who, how often, how long, what speaks for it, what would settle it."""
+"""Explanation of each cause in a few sentences: which members, how often, how long, the evidence, how to confirm it."""
 
 from __future__ import annotations
 
@@ -22,33 +22,39 @@ from schemas.thresholds import CONVERGED, HOUR_MS
 from schemas.written import count, duration
 
 METADATA_AGE_MS = 300_000
-"""metadata.max.age.ms by default, in Java and (topic.metadata.refresh.interval.ms) in librdkafka."""
+"""Default of metadata.max.age.ms in Java and of topic.metadata.refresh.interval.ms in librdkafka."""
 
 
 def explanation(case: Case) -> str:
-    """Sentences; strangers' names in them are cut, not escaped: who shows them does that."""
-    said = marks_sentence([g["joined_at"] for g in case.rows], case.marks)
-    return " ".join(filter(None, (SAID[case.cause](case), said)))
+    """Return the sentences that explain a cause. Untrusted names are cut; whoever displays them must escape them."""
+    announced = marks_sentence([g["joined_at"] for g in case.rows], case.marks)
+    return " ".join(filter(None, (SAID[case.cause](case), announced)))
 
 
 def _leader_flapping(case: Case) -> str:
     usual = period([g["joined_at"] for g in case.rows])
     often = f"every {duration(usual)}" if usual is not None else times(len(case.rows))
     is_aged = usual is not None and abs(usual - METADATA_AGE_MS) <= METADATA_AGE_MS / 10
-    why = " that is metadata.max.age.ms, so brokers tell it different metadata" if is_aged else ""
+    why = (
+        "The interval is metadata.max.age.ms, so brokers return different metadata to it."
+        if is_aged
+        else "Its view of the metadata (topics, racks) changes back and forth."
+    )
     return (
-        f"The leader, {with_counts(case.names)}, joined again {often} although what there is to assign stayed the same"
-        f":{why or ' its view of the metadata (topics, racks) goes back and forth'}. {reasons(case)}"
+        f"The leader, {with_counts(case.names)}, rejoined {often} although the resources to assign stayed the same. "
+        f"{why} {reasons(case)}"
     )
 
 
 def _follow_ups(case: Case) -> str:
     longest = longest_run(case)
-    verdict = "normal" if longest <= CONVERGED else "more than two in a row do not converge"
+    verdict = (
+        "This is normal." if longest <= CONVERGED else "More than two in a row mean that the group does not converge."
+    )
     often = f"{times(len(case.rows))}, at most {longest} in a row"
     resolved = sum(g["trigger"] == Trigger.SUBSCRIPTION_CHANGED for g in case.rows)
-    pattern = f" {upper(times(resolved))} it was a new member's pattern that was resolved." if resolved else ""
-    return f"Members gave up what others shall have and joined again, {often}: {verdict}.{pattern}"
+    pattern = f" {upper(times(resolved))} the reason was that a new member's pattern was resolved." if resolved else ""
+    return f"Members released resources for other members and rejoined, {often}. {verdict}{pattern}"
 
 
 def _coordinator(case: Case) -> str:
@@ -60,30 +66,33 @@ def _coordinator(case: Case) -> str:
         f"{count(len(case.rows), 'rebalance')} came right after the group's coordinator moved ({times(len(moved))})."
     ]
     if not moved:
-        parts = [f"{count(len(case.rows), 'rebalance')} came with assignments that could not be stored."]
+        parts = [f"{count(len(case.rows), 'rebalance')} had an assignment that the coordinator could not store."]
     elif stored:
-        parts.append(f"Assignments could not be stored {times(stored)}.")
-    parts.append("That they follow from it is inferred from the time; the broker's log tells why it moved or failed.")
+        parts.append(f"The coordinator failed to store an assignment {times(stored)}.")
+    parts.append(
+        "The connection is inferred from the times; the broker's log shows why the coordinator moved or failed."
+    )
     return " ".join(parts)
 
 
 def _topic_changes(case: Case) -> str:
     if case.rows[0]["group_type"] == GroupType.CONNECT:
-        return f"Connectors or tasks were configured anew, {times(len(case.rows))}; who did it is not in our data."
+        return f"Connectors or tasks were reconfigured, {times(len(case.rows))}; our data does not show by whom."
     subscribed = sum(g["trigger"] == Trigger.SUBSCRIPTION_CHANGED for g in case.rows)
     handed = sum(number(g) in case.known.changed for g in case.rows)
     parts = [f"Topics, partitions or subscriptions changed, {times(len(case.rows))}."]
     if subscribed:
-        parts.append(f"Members subscribed to other topics {times(subscribed)}.")
+        parts.append(f"Members subscribed to different topics {times(subscribed)}.")
     if handed:
-        parts.append(f"{upper(times(handed))} there was something else to assign than before.")
+        parts.append(f"{upper(times(handed))} the set of resources to assign changed.")
     return " ".join([*parts, reasons(case)]).strip()
 
 
 def _connect_delay(case: Case) -> str:
     return (
-        f"{upper(times(len(case.rows)))} scheduled.rebalance.max.delay.ms was over, and what had been lost with a "
-        "worker, or was left over, was handed out. The wait before it is what costs; a shorter delay shortens it."
+        f"{upper(times(len(case.rows)))} scheduled.rebalance.max.delay.ms expired, and connectors and tasks that were "
+        "lost with a worker, or unassigned, were assigned. The cost is the wait before that, which a shorter delay "
+        "shortens."
     )
 
 
@@ -91,8 +100,8 @@ def _probing(case: Case) -> str:
     usual = period([g["joined_at"] for g in case.rows])
     often = f"every {duration(usual)}" if usual is not None else times(len(case.rows))
     return (
-        f"Kafka Streams looked whether its warm-up tasks had caught up, {often} (probing.rebalance.interval.ms, 10 min "
-        "by default): normal while state is restored."
+        f"Kafka Streams checked whether its warm-up tasks had caught up, {often} (probing.rebalance.interval.ms, 10 "
+        "min by default). This is normal while state is restored."
     )
 
 
@@ -102,12 +111,12 @@ def _mixed_protocols(case: Case) -> str:
     used = list(dict.fromkeys(g["assignor"] for g in case.rows if g["assignor"]))
     if up or down:
         return (
-            "Members of both protocols use the group: "
+            "The group has members of both protocols: "
             f"{count(up, 'upgrade')} to the consumer protocol, {count(down, 'downgrade')} from it."
         )
     return (
-        f"The assignor went back and forth, to {' and '.join(used)}: members are configured differently, or a deploy "
-        "was rolled back."
+        f"The assignor changed back and forth between {' and '.join(used)}: members are configured differently, or a "
+        "deploy was rolled back."
     )
 
 
@@ -117,31 +126,32 @@ def _unknown(case: Case) -> str:
     parts = []
     if gone:
         parts.append(
-            f"How {with_counts(d.instance.label for d in gone)} went is not recorded: by itself, by an expired "
-            "session, or because it did not poll in time."
+            f"How {with_counts(d.instance.label for d in gone)} left is not recorded: on its own, because its session "
+            "expired, or because it did not poll in time."
         )
         held = [d.membership.held_ms for d in gone]
         limits = [d.membership.rebalance_timeout_ms for d in gone]
-        # A librdkafka client's timer runs from before it joined.
+        # The factor of two is needed because a librdkafka client's poll timer starts before the client joins.
         if all(2 * ms < limit for ms, limit in zip(held, limits, strict=True)):
             parts.append(
-                f"It stayed {median_duration(held)} (median), far less than max.poll.interval.ms: so not its poll."
+                f"It stayed {median_duration(held)} (median), far less than max.poll.interval.ms, so a late poll is "
+                "excluded."
             )
     if again:
-        parts.append(f"{upper(times(again))} the same members joined again. {reasons(case)}".strip())
+        parts.append(f"{upper(times(again))} the same members rejoined. {reasons(case)}".strip())
     if not parts:
-        parts.append(f"Why is not recorded ({times(len(case.rows))}).")
-    parts.append("The coordinator's log (regroup ship-logs), or clients that state their reason, would tell.")
+        parts.append(f"The cause is not recorded ({times(len(case.rows))}).")
+    parts.append("The coordinator's log (regroup ship-logs), or clients that send a reason, would show the cause.")
     return " ".join(parts)
 
 
 def reasons(case: Case) -> str:
-    """What clients said, most often first."""
-    said = Counter(g["client_reason"] for g in case.rows if g["client_reason"])
-    if not said:
+    """Return a sentence with the client reason that occurs most often."""
+    given = Counter(g["client_reason"] for g in case.rows if g["client_reason"])
+    if not given:
         return "No client gave a reason."
-    text, count = min(said.items(), key=lambda item: (-item[1], item[0]))
-    return f"Clients said “{text[:100]}” {times(count)}."
+    text, count = min(given.items(), key=lambda item: (-item[1], item[0]))
+    return f"Clients gave the reason “{text[:100]}” {times(count)}."
 
 
 SAID: dict[DiagnosisCause, Callable[[Case], str]] = {

@@ -1,5 +1,5 @@
-"""What only several of a group's generations together show: other things to consume, a leader that flaps, assignors
-that take turns, one member that everybody waits for.
+"""Patterns that only several generations of a group show: changed resources, a flapping leader, alternating assignors,
+a member that the others wait for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from schemas.thresholds import FLAP_MS, FLAPS, SLOW_MS, SLOW_TIMES, VERY_SLOW_MS
 
 
 def changed(generations: Sequence[GenerationRow], members: Iterable[GenerationMemberRow]) -> Iterator[Number]:
-    """Generations that hand out what none before did, or (eager ones) no longer what the one before did."""
+    """Yield generations with resources that no earlier generation assigned or (eager ones only) without resources that
+    the previous generation assigned.
+    """
     handed: dict[Number, set[tuple[str, int]]] = defaultdict(set)
     for row in members:
         handed[number(row)] |= {(r["name"], r["index"]) for r in row["assigned"] or ()}
@@ -30,7 +32,7 @@ def changed(generations: Sequence[GenerationRow], members: Iterable[GenerationMe
 
 
 def flapping(generations: Sequence[GenerationRow], changed: frozenset[Number]) -> Iterator[Number]:
-    """A leader that joins again and again, although what it has to assign stays the same."""
+    """Yield generations in which a leader repeatedly rejoins although the resources to assign stay the same."""
     run: list[GenerationRow] = []
     for g in generations:
         is_flap = g["trigger"] in (Trigger.LEADER_REJOINED, Trigger.METADATA_CHANGED) and number(g) not in changed
@@ -44,7 +46,7 @@ def flapping(generations: Sequence[GenerationRow], changed: frozenset[Number]) -
 
 
 def switching(generations: Sequence[GenerationRow]) -> Iterator[Number]:
-    """Each change of the assignor, where it came back to one that the group had left."""
+    """Yield each generation with a new assignor, if the group returned at least once to an earlier assignor."""
     led = [g for g in generations if g["assignor"]]
     switches = [g for before, g in pairwise(led) if g["assignor"] != before["assignor"]]
     used = [g["assignor"] for g in [*led[:1], *switches]]
@@ -53,7 +55,7 @@ def switching(generations: Sequence[GenerationRow]) -> Iterator[Number]:
 
 
 def slow(generations: Sequence[GenerationRow], found: Sequence[Instance]) -> Iterator[tuple[Number, Instance]]:
-    """Rebalances that everybody spent waiting for one member: for long, or always the same one."""
+    """Yield rebalances in which the others waited for one member: for a long time, or repeatedly for the same one."""
     of_member = {membership.member_id: instance for instance in found for membership in instance.memberships}
     waited = [
         (g, of_member[g["slowest_member_id"]])
@@ -61,7 +63,7 @@ def slow(generations: Sequence[GenerationRow], found: Sequence[Instance]) -> Ite
         if g["group_protocol"] == GroupProtocol.CLASSIC
         and (g["slowest_waited_ms"] or 0) >= SLOW_MS
         and g["slowest_member_id"] in of_member
-        # A dead one is waited for until its session ends; that is no matter of joining.
+        # The coordinator waits for a dead member until its session expires; such a member does not join slowly.
         and g["slowest_member_id"] not in (g["left_member_ids"] or ())
     ]
     times = Counter(instance.number for _, instance in waited)

@@ -1,4 +1,4 @@
-"""Storms: rebalances of one group or of many that come faster than usual, their cost and what they share.
+"""Storms: rebalances of one or many groups that are more frequent than usual, their cost and common attributes.
 
 Single rebalances and their causes belong to `pipelines.gold.diagnosis.diagnosis`.
 """

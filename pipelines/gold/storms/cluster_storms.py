@@ -1,4 +1,4 @@
-"""Fleet storms: groups that begin to shake within a minute of each other, more of them than chance brings together."""
+"""Fleet storms: more groups than chance explains have their first disturbance within the same minute."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ TOGETHER_MS = MINUTE_MS
 BASELINE_MS = DAY_MS
 SPARED_HOURS = 2
 ODDS_PER_DAY = 1 / 200
-"""A cluster has many groups: chance alone may call for somebody once in two hundred days."""
+"""False alarms that chance may cause in a cluster: one in two hundred days."""
 
 USUAL_PER_GROUP = 0.1
-"""Onsets of one group a day that are taken for usual, with the weight of an hour, before history says otherwise."""
+"""Assumed usual onsets of one group a day without history; weighted like one hour of history."""
 
 
 def cluster_storms(
     cluster: str, shakes: Iterable[Disturbance], first_seen_at: Iterable[int], *, since_ms: int = 0
 ) -> list[Storm]:
-    """Storms of several groups that begin at `since_ms` or later, in order.
+    """Return the storms of several groups that begin at `since_ms` or later, in order. Times are in milliseconds.
 
     Args:
-        cluster: its name.
-        shakes: of all groups; from a day before `since_ms`.
-        first_seen_at: when the history of each group begins, of those that were never shaken too.
-        since_ms: an instant at which no storm of the fleet lasted.
+        cluster: name of the cluster.
+        shakes: disturbances of all groups, from a day before `since_ms` on.
+        first_seen_at: start of the history of each group, including groups without disturbances.
+        since_ms: a time at which the fleet has no storm.
     """
     ordered = sorted(shakes, key=_time)
     onsets = _onsets(ordered)
@@ -49,7 +49,7 @@ def cluster_storms(
             continue
         usual, enough = _enough(times, seen, shake.at)
         if len(together) < enough:
-            # Where the log names a new coordinator, only other failovers are chance.
+            # If the log shows a new coordinator, compare only with the usual number of failovers.
             usual, enough = _enough(moved, seen, shake.at)
             if sum(s.is_coordinator for s in together) < enough:
                 continue
@@ -92,7 +92,7 @@ def _storm(cluster: str, together: Sequence[Disturbance], enough: int, usual: fl
 
 
 def _follow(storm: Storm, ordered: Sequence[Disturbance]) -> None:
-    """All shakes of its groups, for as long as at least three of them shake within a window."""
+    """Set the storm's disturbances to all of its groups, as long as at least three groups are disturbed in a window."""
     start = storm.started_at
     storm.shakes = []
     lately: deque[Disturbance] = deque()
@@ -113,7 +113,7 @@ def _follow(storm: Storm, ordered: Sequence[Disturbance]) -> None:
 
 
 def _onsets(ordered: Sequence[Disturbance]) -> list[Disturbance]:
-    """Shakes of groups that had been calm: one that shakes all day takes part in no coincidence."""
+    """Return the first disturbances of groups that were calm before. A group that is always disturbed has no onset."""
     last: dict[str, int] = {}
     out = []
     for shake in ordered:
@@ -124,8 +124,9 @@ def _onsets(ordered: Sequence[Disturbance]) -> list[Disturbance]:
 
 
 def _per_day(times: Sequence[int], seen: Sequence[int], before: int) -> float:
-    """Onsets a day, of the whole cluster; without the two hours that had most, so that one storm does not hide the
-    next.
+    """Return the usual onsets a day of the whole cluster.
+
+    The two hours with most onsets are left out, so that one storm does not hide the next.
     """
     since = max(seen[0] if seen else 0, before - BASELINE_MS)
     mine = times[bisect_left(times, since) : bisect_left(times, before)]

@@ -1,4 +1,4 @@
-"""How often each instance of a group went within an hour: a departure that a deploy explains does not repeat."""
+"""Departures of each instance of a group within an hour. A deploy explains a departure only if it does not repeat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from schemas.thresholds import DEPLOYS_PER_HOUR, HOUR_MS
 
 
 class DepartureCounts:
-    """Departures by instance. They must come in order of time; what is longer ago than an hour plays no part."""
+    """Departures by instance, added in order of time. Departures older than an hour are ignored."""
 
     def __init__(self) -> None:
         self._gone_at: dict[int, list[int]] = defaultdict(list)
@@ -21,12 +21,14 @@ class DepartureCounts:
             insort(self._gone_at[turn.instance.number], turn.membership.gone_at)
 
     def of(self, turn: Turn, at: int) -> int:
-        """Return how often the instance went within the hour that ends with `at`."""
+        """Return how often the instance left within the hour that ends at `at` (milliseconds)."""
         return _within_hour(self._gone_at.get(turn.instance.number, ()), at)
 
     def deploys(self, turn: Turn, at: int, *, members: int = 0) -> int:
-        """Return how often a deploy may have restarted this instance within the hour: once more than half of the others
-        went. Of the `members` those that are not known to have gone have not.
+        """Return how often deploys may have restarted this instance within the hour that ends at `at`.
+
+        That is one more than the median number of departures of the other instances, at most `DEPLOYS_PER_HOUR`. Of
+        the `members`, those without a recorded departure count as 0.
         """
         self._gone_at = defaultdict(list, {k: v for k, v in self._gone_at.items() if at - v[-1] < HOUR_MS})
         mine = turn.instance.number

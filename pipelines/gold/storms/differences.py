@@ -1,4 +1,4 @@
-"""What those hit have in common and the rest have not, where chance does not explain it."""
+"""Attributes that the affected have in common and the others have not, if chance does not explain it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from pipelines.gold.instance_names import prefix
 
 SIGNIFICANCE = 0.01
-"""Probability that chance alone would put anything on the list, after correction for the number of values tried."""
+"""Probability that chance alone puts any value on the list, after correction for the number of values tested."""
 
 LEAST_LIFT = 1.5
 MOST = 5
@@ -28,7 +28,7 @@ LIBRARIES = (
     (re.compile(r"^kafka-python-"), "kafka-python"),
     (re.compile(r".+@.+ \(github\.com/segmentio/kafka-go\)$"), "kafka-go"),
 )
-"""Client ids that libraries give themselves: what is named otherwise stays unknown."""
+"""Default client ids of libraries. The library of any other client id is unknown."""
 
 Attributes = Mapping[str, frozenset[str]]
 """Attribute → values, of a group or of an instance."""
@@ -36,8 +36,10 @@ Attributes = Mapping[str, frozenset[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """`share` of those hit have the value, and `baseline` of all others; `lift` is their ratio, or, where none of the
-    others has it, what it would be if half of one had.
+    """A value that the affected have more often than the others.
+
+    `share` is the part of the affected with the value, `baseline` the part of the others. `lift` is their ratio; if no
+    other has the value, the ratio is computed as if half of one had it.
     """
 
     attribute: str
@@ -49,8 +51,10 @@ class Difference:
 
 
 def differences(hit: Sequence[Attributes], rest: Sequence[Attributes]) -> list[Difference]:
-    """Values that those hit have more often than chance allows (Fisher's exact test, one-sided, with Bonferroni's
-    correction for every value that was tried), the least likely first. Empty where nothing stands out.
+    """Return values that the affected have more often than chance explains, the least likely first.
+
+    Method: Fisher's exact test, one-sided, with Bonferroni's correction for the number of values tested. The list is
+    empty if no value is significant.
     """
     if not hit or not rest:
         return []
@@ -77,7 +81,7 @@ def differences(hit: Sequence[Attributes], rest: Sequence[Attributes]) -> list[D
 
 
 def culprits(who: Sequence[Attributes], members: Sequence[Attributes]) -> list[Difference]:
-    """The same within one group: `who` set off each rebalance, `members` are all that could have."""
+    """Return the same within one group: `who` are the instances that started the rebalances, `members` all instances."""
     if not who or len(members) < 2:
         return []
     mine, all_of_them = _counted(who), _counted(members)
@@ -103,7 +107,7 @@ def culprits(who: Sequence[Attributes], members: Sequence[Attributes]) -> list[D
 
 
 def attributes_of(member: Mapping[str, Any]) -> dict[str, set[str]]:
-    """What a row of `generation_members` tells of a member's place, name, library and topics."""
+    """Return a member's host, name, library and topics from a row of `generation_members`."""
     client_id = member["client_id"] or ""
     out: dict[str, set[str]] = defaultdict(set)
     out["host"] = {member["client_host"].lstrip("/")} if member["client_host"] else set()
@@ -116,6 +120,7 @@ def attributes_of(member: Mapping[str, Any]) -> dict[str, set[str]]:
 
 
 def frozen(found: Mapping[str, Iterable[str]]) -> Attributes:
+    """Return the attributes with immutable sets of values."""
     return {name: frozenset(values) for name, values in found.items()}
 
 
@@ -124,7 +129,7 @@ def _counted(rows: Sequence[Attributes]) -> Counter[tuple[str, str]]:
 
 
 def _at_least(count: int, chosen: int, having: int, total: int) -> float:
-    """Probability that of `chosen` out of `total`, `having` of which have a value, at least `count` have it."""
+    """Return the probability that at least `count` of `chosen` rows have a value, if `having` of `total` have it."""
     whole = _log_comb(total, chosen)
     most = min(chosen, having)
     logs = (_log_comb(having, k) + _log_comb(total - having, chosen - k) - whole for k in range(count, most + 1))

@@ -1,12 +1,12 @@
-"""Shakes of one group: rebalances that no deploy, scaling or follow-up explains, and losses that only explain
-themselves where the group is alone in them.
+"""Disturbances of one group: rebalances that a deploy, scaling or follow-up does not explain, and lost members that
+count as explained only if no other groups lose members at the same time.
 
-A deploy restarts every instance once, or twice where it is rolled back; so two departures of an instance within an hour
-are explained, and as many as the others had, up to four deploys. Expired sessions are departures like others: that is
-how a killed process goes, and every Kafka Streams application of the classic protocol. What nobody plans: a poll that
-took too long, a rebalance that failed, a living process that the coordinator gave up.
+A deploy restarts every instance once, or twice if it is rolled back. So two departures of an instance within an hour
+are explained, or as many as the other instances had, up to four deploys. An expired session counts as a normal
+departure, because killed processes and all Kafka Streams applications of the classic protocol leave this way. Never
+planned are a late poll, a failed rebalance, and the removal of a process that is alive.
 
-A shake says that something happened, not why: the cause of each rebalance is that of its diagnosis.
+A disturbance does not have a cause of its own. The cause of each rebalance comes from its diagnosis.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from schemas.thresholds import (
 )
 
 WINDOW_MS = 30 * MINUTE_MS
-"""Three polls of one member that exceed the default of five minutes, with what lies between them, fit in."""
+"""Window that is long enough for three polls of one member that exceed the default of five minutes."""
 
 MEMORY_MS = HOUR_MS + WINDOW_MS
-"""So far back a group's rows are needed to judge its next rebalance."""
+"""How far back a group's rows are needed to judge its next rebalance."""
 
 FAILED = (Trigger.REJOIN_TIMEOUT, Trigger.SYNC_TIMEOUT, Trigger.ASSIGNMENT_FAILED)
-"""Never explained."""
+"""Triggers that are never explained."""
 
 SELDOM = (
     Trigger.LEADER_REJOINED,
@@ -49,15 +49,17 @@ SELDOM = (
     Trigger.ENFORCED,
     Trigger.UNKNOWN,
 )
-"""The same members once more: explained as long as it is seldom."""
+"""Triggers of rebalances with unchanged members: explained unless they are frequent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disturbance:
-    """One rebalance, or one that failed. `at`: when it was set off; `known_at`: when the records told. `who` and
-    `client_host` name the instance, where one set it off. `is_explained`: no storm by itself, but a sign of one where
-    several groups have it at once. `is_coordinator`: the coordinator had just moved, or could not store the assignment.
-    `generation_id` is None for what happened within a generation, and for an attempt that has none.
+    """One disturbance: a rebalance, a failed rebalance, or a return of a static member. Times are in milliseconds.
+
+    `at` is when it began, `known_at` when records showed it. `who` and `client_host` name the instance that started it,
+    if there is one. `is_explained`: it forms no storm of the group, but counts for a fleet storm. `is_coordinator`: the
+    coordinator had just moved, or could not store the assignment. `generation_id` is None for an event within a
+    generation and for an attempt without a generation.
     """
 
     group_id: str
@@ -75,7 +77,7 @@ class Disturbance:
 
 @dataclass(slots=True, kw_only=True)
 class _Step:
-    """A generation with the events of its own, or an event of none; `first` is the place of its first event."""
+    """A generation with its events, or one event without a generation. `first` is the position of its first event."""
 
     g: GenerationRow | None
     events: Sequence[GroupEventRow]
@@ -85,7 +87,7 @@ class _Step:
 
 @dataclass(slots=True, kw_only=True)
 class _Group:
-    """What is known while a group's rows pass by in order of time."""
+    """State while a group's rows are processed in order of time."""
 
     group_id: str
     turns: Turns
@@ -99,8 +101,10 @@ class _Group:
 def disturbances(
     group_id: str, generations: Iterable[GenerationRow], events: Iterable[GroupEventRow]
 ) -> list[Disturbance]:
-    """In order of `at`. Rows: those columns of `generations` and `group_events` that this module reads, instants in
-    milliseconds; from `MEMORY_MS` before the first instant that is asked for, in any order.
+    """Return the disturbances of a group in order of `at`.
+
+    The rows need only the columns of `generations` and `group_events` that this module reads, with timestamps in
+    milliseconds. They begin `MEMORY_MS` before the first time of interest and may be in any order.
     """
     steps = _steps(generations, events)
     group = _Group(group_id=group_id, turns=turns([(event, step.g) for step in steps for event in step.events]))
@@ -111,13 +115,13 @@ def disturbances(
 
 
 def _steps(generations: Iterable[GenerationRow], events: Iterable[GroupEventRow]) -> list[_Step]:
-    """In the order in which they count: what was told within a generation before the next one."""
+    """Return generations and events in order: events within a generation come before the next generation."""
     ordered = sorted(generations, key=number)
     stored: dict[tuple[int, int | None], int] = {number(g): max(g["joined_at"], g["synced_at"] or 0) for g in ordered}
     of_generation: dict[tuple[int, int | None], list[GroupEventRow]] = defaultdict(list)
     loose: deque[GroupEventRow] = deque()
     for event in sorted(events, key=_order):
-        # What a static member does within a generation is told under that generation's number.
+        # Events of a static member within a generation carry that generation's number.
         is_within = event["kind"] == GroupEventKind.STATIC_RETURNED or event["event_at"] > stored.get(
             _generation(event), 0
         )
@@ -142,12 +146,15 @@ def _generation(event: GroupEventRow) -> tuple[int, int | None]:
 
 
 def _order(event: GroupEventRow) -> tuple[int, bool, str, str]:
-    """Where only records tell, a departure and the arrival that follows it have one time."""
+    """Return the sort key. Without log lines, a departure and the next arrival have the same time: departures first."""
     return event["event_at"], event["kind"] not in GONE, event["kind"], event["member_id"]
 
 
 def _loose(group: _Group, step: _Step) -> Iterator[Disturbance]:
-    """An event of no generation that was read. An attempt that another generation followed is counted with that."""
+    """Yield the disturbance of an event without a generation.
+
+    A failed attempt that a generation followed counts with that generation.
+    """
     (event,) = step.events
     kind, at = event["kind"], event["event_at"]
     if kind == GroupEventKind.COORDINATOR_MOVED:
@@ -161,7 +168,7 @@ def _loose(group: _Group, step: _Step) -> Iterator[Disturbance]:
 
 
 def _of_generation(group: _Group, step: _Step, g: GenerationRow) -> Iterator[Disturbance]:
-    """At most one shake that is not explained, however many members it took; else what may be a loss."""
+    """Yield at most one disturbance of a generation, an unexplained one first, however many members it involved."""
     found: list[Disturbance] = []
     places = range(step.first, step.first + len(step.events))
     comes = [e for place, e in zip(places, step.events, strict=True) if place in group.turns.begun]
@@ -179,7 +186,7 @@ def _of_generation(group: _Group, step: _Step, g: GenerationRow) -> Iterator[Dis
         found = [replace(s, is_coordinator=True) for s in found]
         found.append(_shake(group, g, is_explained=True, is_coordinator=True))
     if g["rebalance_mode"] == RebalanceMode.NONE:
-        # Nobody's work stops: members of a share group have nothing of their own, a registry's election moves none.
+        # No processing stops: members of a share group own no partitions, and a registry's election moves none.
         found = [s for s in found if s.is_explained]
     serious = [s for s in found if not s.is_explained]
     yield from serious[:1] or found[:1]
@@ -195,7 +202,7 @@ def _departure(
         return
     is_short = at - one.arrived_at <= SHORT_LIFE_MS and not turn.is_scaled
     is_expiry = one.how == GroupEventKind.SESSION_EXPIRED
-    # Its next process was there before the coordinator missed it, or it had only just come: killed, not cut off.
+    # The next process joined before the session expired, or this one had only just joined: killed, not disconnected.
     is_killed = is_expiry and (
         turn.is_followed or at - one.arrived_at < MINUTE_MS or any(e["event_at"] < at for e in comes)
     )
@@ -214,7 +221,7 @@ def _departure(
 
 
 def _arrival(group: _Group, g: GenerationRow, event: GroupEventRow, turn: Turn) -> Iterator[Disturbance]:
-    """A process that the coordinator had given up, but that lives, is back: that is nobody's plan."""
+    """Yield a disturbance if a process returns that the coordinator removed although it was alive."""
     before = turn.before
     group.newcomers.comes(event["event_at"], is_fresh=before is None)
     if before is not None and turn.is_itself and before.how == GroupEventKind.SESSION_EXPIRED:
@@ -222,7 +229,7 @@ def _arrival(group: _Group, g: GenerationRow, event: GroupEventRow, turn: Turn) 
 
 
 def _returned(group: _Group, event: GroupEventRow, turn: Turn) -> Iterator[Disturbance]:
-    """Static members restart without a rebalance, and stop what they own each time."""
+    """Yield a disturbance if a static member restarts too often. It rebalances nothing, but stops its resources."""
     at = event["event_at"]
     if group.counts.of(turn, at) > max(LOOP - 1, group.counts.deploys(turn, at)):
         yield Disturbance(
@@ -236,7 +243,7 @@ def _returned(group: _Group, event: GroupEventRow, turn: Turn) -> Iterator[Distu
 
 
 def _rejoining(group: _Group, g: GenerationRow, *, is_same: bool) -> Iterator[Disturbance]:
-    """The same members came together again, or the coordinator or a client gave up."""
+    """Yield a disturbance if the same members rejoined too often, or if the rebalance began with a failure."""
     trigger = g["trigger"]
     if trigger in FAILED:
         yield _shake(group, g, is_coordinator=trigger == Trigger.ASSIGNMENT_FAILED)
@@ -245,7 +252,7 @@ def _rejoining(group: _Group, g: GenerationRow, *, is_same: bool) -> Iterator[Di
         if group.follow_ups > CONVERGED:
             yield _shake(group, g)
     elif is_same and trigger in SELDOM and g["group_type"] != GroupType.CONNECT:
-        # Somebody who changes connectors changes many: each change is a rebalance.
+        # Connect is left out, because every change of a connector is a rebalance, and such changes come in series.
         at = g["joined_at"]
         while group.rejoined and at - group.rejoined[0] >= WINDOW_MS:
             group.rejoined.popleft()
@@ -255,14 +262,17 @@ def _rejoining(group: _Group, g: GenerationRow, *, is_same: bool) -> Iterator[Di
 
 
 def _failed(group: _Group, g: GenerationRow, events: Sequence[GroupEventRow], moves: int) -> Iterator[Disturbance]:
-    """Rebalances that never completed: one for each that came or went may have been overtaken by the next."""
+    """Yield a disturbance for rebalances that never completed, if there are more of them than joins and departures.
+
+    The next rebalance may overtake one rebalance for each member that joins or leaves.
+    """
     lines = sum(e["kind"] == GroupEventKind.FAILED_REBALANCE for e in events)
     if max(g["skipped_generations"] or 0, lines) > moves:
         yield _shake(group, g)
 
 
 def _is_failover(group: _Group, g: GenerationRow, *, is_smaller: bool) -> bool:
-    """A rebalance right after another broker took the group over; sessions are of unknown length here."""
+    """Return whether another broker loaded the group shortly before. Session timeouts are unknown here."""
     if group.loaded_at is None or g["trigger"] == Trigger.FIRST_MEMBER:
         return False
     began: int = g["prepared_at"] if g["prepared_at"] is not None else g["joined_at"]

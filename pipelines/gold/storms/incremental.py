@@ -1,4 +1,4 @@
-"""Storms of a cluster from an instant on, given those that were found before it: what must be looked at again."""
+"""Incremental search for storms of a cluster: which stored storms must be checked again, and the storms found."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ from schemas.states import StormScope
 
 @dataclass(kw_only=True)
 class StormScan:
-    """One look at a cluster. `stored` are its rows of `storms` so far, `since_ms` is from when on its shakes may have
-    changed. First `lately` is needed for the fleet, then `needed` for the groups; then `storms` replace `replaced`.
+    """One check of a cluster. Times are in milliseconds.
+
+    `stored` are the cluster's existing rows of `storms`. Its disturbances may have changed from `since_ms` on. Order of
+    use: read the disturbances of all groups since `lately`, then those of single groups since `needed`; then replace
+    the rows `replaced` with the result of `storms`.
     """
 
     cluster: str
@@ -37,29 +40,29 @@ class StormScan:
 
     @property
     def lately(self) -> int:
-        """From when on shakes of all groups are needed."""
+        """Time from which the disturbances of all groups are needed."""
         return self.fleet_since - FLEET_BASELINE_MS - WINDOW_MS
 
     @property
     def kept(self) -> int:
-        """From when on shakes will be needed another time."""
+        """Time from which disturbances will be needed in a later check."""
         return min([self.lately, *(self.needed(group) for group in self._rows)], default=self.lately)
 
     def needed(self, group_id: str) -> int:
-        """From when on shakes of this group are needed."""
+        """Return the time from which the disturbances of this group are needed."""
         return self._since(group_id) - BASELINE_MS - WINDOW_MS
 
     def shake_together(self, lately: Iterable[Disturbance]) -> None:
-        """Find the storms of the fleet."""
+        """Find the fleet storms, given the disturbances of all groups since `lately`."""
         self.fleet = cluster_storms(self.cluster, lately, self.first_seen_at.values(), since_ms=self.fleet_since)
 
     def groups(self, lately: Iterable[Disturbance]) -> set[str]:
-        """Groups that may have a storm of their own, or no longer have one."""
+        """Return the groups that may have a storm of their own, or may no longer have one."""
         shaken = {s.group_id for s in lately if s.at >= self.fleet_since - WINDOW_MS and not s.is_explained}
         return shaken | {group for group, rows in self._rows.items() if any(self._is_replaced(row) for row in rows)}
 
     def storms(self, of_groups: Mapping[str, Sequence[Disturbance]]) -> list[Storm]:
-        """All storms, given the shakes of `groups`."""
+        """Return all storms, given the disturbances of `groups`."""
         taken = self._taken()
         alone = [
             storm
@@ -77,7 +80,7 @@ class StormScan:
 
     @property
     def replaced(self) -> list[StormRow]:
-        """Stored rows that were looked at again."""
+        """Stored rows that were checked again."""
         return [row for row in self.stored if self._is_replaced(row)]
 
     def _is_replaced(self, row: StormRow) -> bool:
@@ -93,7 +96,7 @@ class StormScan:
     def _taken(self) -> Mapping[str, Sequence[Span]]:
         out: dict[str, list[Span]] = defaultdict(list)
         for row in self._fleet_rows:
-            # Every row that is still open is replaced.
+            # Rows without an end are open; all open rows are replaced.
             if not self._is_replaced(row) and (end := row["ended_at"]) is not None:
                 for group in row["group_ids"]:
                     out[group].append((row["started_at"], end))
@@ -104,7 +107,7 @@ class StormScan:
 
 
 def _calm(since: int, rows: Sequence[StormRow]) -> int:
-    """The latest instant up to `since` at which none of these storms lasted."""
+    """Return the latest time up to `since` that lies in none of these storms."""
     for row in sorted(rows, key=lambda row: row["started_at"], reverse=True):
         end = row["ended_at"]
         if row["started_at"] < since and (end is None or end + CALM_MS + WINDOW_MS >= since):

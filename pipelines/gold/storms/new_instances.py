@@ -1,7 +1,7 @@
-"""Processes that go soon after they came, where nothing but a new name with each start is known of them.
+"""Processes with a new name at each start that leave soon after they joined.
 
-A deploy that follows another ends as many new processes as the first had ended old ones; scaling in may end as many as
-scaling out had begun. One process that cannot stay ends more of them.
+A second deploy stops as many new processes as the first deploy stopped old ones. Scaling in may stop as many as scaling
+out started. A process that crashes repeatedly causes more departures than that.
 """
 
 from __future__ import annotations
@@ -14,7 +14,11 @@ from schemas.thresholds import DEPLOYS_PER_HOUR, HOUR_MS, LOOP, OVERLAP_MS
 
 @dataclass(slots=True, kw_only=True)
 class NewInstances:
-    """Times within the last hour. `vacant`: departures that nobody has followed; `extra`: arrivals beyond these."""
+    """Times of arrivals and departures within the last hour, in milliseconds.
+
+    `gone`: departures of newcomers. `established`: departures of others. `vacant`: departures without a successor.
+    `extra`: arrivals that follow no departure.
+    """
 
     gone: deque[int] = field(default_factory=deque)
     established: deque[int] = field(default_factory=deque)
@@ -22,6 +26,7 @@ class NewInstances:
     extra: deque[int] = field(default_factory=deque)
 
     def comes(self, at: int, *, is_fresh: bool) -> None:
+        """Record an arrival at `at`. `is_fresh`: the instance was not seen before."""
         self._forget(at)
         if self.vacant:
             self.vacant.pop()
@@ -29,19 +34,22 @@ class NewInstances:
             self.extra.append(at)
 
     def goes(self, at: int, *, since: int, is_newcomer: bool, is_expiry: bool, is_followed: bool) -> None:
-        """`since`: when the process came, 0 if that was not read. `is_followed`: its next process is there already."""
+        """Record a departure at `at`.
+
+        `since` is when the process joined, 0 if unknown. `is_followed`: its next process has joined already.
+        """
         self._forget(at)
         (self.gone if is_newcomer else self.established).append(at)
         if is_followed:
             return
         if is_expiry and self.extra and self.extra[-1] > max(since, at - OVERLAP_MS):
-            # The process that followed was there before this one was missed.
+            # The next process joined before the coordinator noticed that this one was gone.
             self.extra.pop()
         else:
             self.vacant.append(at)
 
     def is_one_too_many(self, at: int) -> bool:
-        """Whether the last of them that went is more than deploys and scaling explain."""
+        """Return whether the newcomer that left at `at` is one more than deploys and scaling explain."""
         allowed = max(LOOP - 1, (DEPLOYS_PER_HOUR - 1) * len(self.established) + len(self.extra))
         return bool(self.gone) and self.gone[-1] == at and len(self.gone) > allowed
 

@@ -1,4 +1,4 @@
-"""How many events within a window are more than chance brings at the usual rate."""
+"""The least number of events within a window that chance does not explain at the usual rate."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from math import exp
 from schemas.thresholds import DAY_MS
 
 ODDS_PER_DAY = 1 / 2_000
-"""Chance alone may call for somebody once in two thousand days."""
+"""False alarms a day that chance may cause: one in two thousand days."""
 
 
 def least_events(per_day: float, window_ms: int, *, least: int, odds_per_day: float = ODDS_PER_DAY) -> int:
-    """Events within `window_ms` that chance brings together at most `odds_per_day` times a day, and no fewer than
-    `least`.
+    """Return the least number n of events within `window_ms` that chance causes at most `odds_per_day` times a day.
 
-    Events come at random, `per_day` of them: each is followed within the window by n - 1 others with the probability
-    that a Poisson distribution has for that.
+    The result is at least `least`. Model: `per_day` random events a day; the probability that an event is followed by
+    n - 1 others within the window is that of a Poisson distribution.
     """
     expected = per_day * window_ms / DAY_MS
     term, count, tail = exp(-expected), 0, 1.0

@@ -1,4 +1,4 @@
-"""How a storm spreads over causes: each of its rebalances has the cause that its group's diagnosis gives it."""
+"""The causes of a storm: each of its rebalances has the cause from its group's diagnosis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Voice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """How many of a storm's rebalances have a cause, and of how many groups these are."""
+    """The number of a storm's rebalances that have one cause, and the number of their groups."""
 
     cause: DiagnosisCause
     rebalances: int
@@ -28,7 +28,7 @@ class Spread:
 
 
 def spread(voices: Sequence[Voice]) -> list[Spread]:
-    """Return every cause, that of most rebalances first."""
+    """Return every cause with its numbers, the most frequent first."""
     rebalances = Counter(voice.cause for voice in voices)
     groups = Counter(cause for _, cause in {(voice.group_id, voice.cause) for voice in voices})
     ordered = sorted(rebalances, key=lambda cause: (-rebalances[cause], cause))
@@ -36,17 +36,19 @@ def spread(voices: Sequence[Voice]) -> list[Spread]:
 
 
 def suspected(storm: Storm, voices: Sequence[Voice]) -> tuple[DiagnosisCause | None, float]:
-    """Return the cause of most rebalances, and its share; in a fleet storm each group has one voice: how it began. A
-    cause that a healthy group has too is suspected only if there is no other. None: no rebalance has a diagnosis.
+    """Return the most frequent cause and its share (0 to 1), or None and 0 if no rebalance has a diagnosis.
+
+    In a fleet storm each group counts once, with its first cause. A cause that is normal in healthy groups is suspected
+    only if there is no other cause.
     """
-    heard = voices
+    counted = voices
     if storm.scope == StormScope.FLEET:
         first: dict[str, Voice] = {}
         for voice in voices:
             first.setdefault(voice.group_id, voice)
-        heard = list(first.values())
-    counts = Counter(voice.cause for voice in heard)
+        counted = list(first.values())
+    counts = Counter(voice.cause for voice in counted)
     if not counts:
         return None, 0.0
     cause = min(counts, key=lambda c: (c in NORMAL_CAUSES, -counts[c], c))
-    return cause, counts[cause] / len(heard)
+    return cause, counts[cause] / len(counted)

@@ -1,4 +1,4 @@
-"""What happened to a storm's groups in its span, added up by DuckDB: a long one of many groups has millions of rows."""
+"""The cost of a storm for its groups, summed by DuckDB because a long storm of many groups has millions of rows."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ SELECT group_id, coalesce(rebalances, 0) AS rebalances, coalesce(lost_min, 0) AS
 FROM hit LEFT JOIN counted USING (group_id) LEFT JOIN summed USING (group_id) LEFT JOIN under_way USING (group_id)
 ORDER BY lost DESC, rebalances DESC, group_id
 """  # noqa: S608 - our own names
-"""Of rows of `generations` and `stalls` around a storm's time, for each of its groups, hardest hit first: how many
-rebalances it began between `begin` and `end`, resource-milliseconds lost to these or within, and milliseconds in which
-one was under way.
+"""Query over rows of `generations` and `stalls` around the time of a storm. It returns one row for each of the storm's
+groups, greatest loss first: the number of rebalances that began between `begin` and `end`, resource-milliseconds lost
+in these rebalances or in that time, and milliseconds during which a rebalance was in progress.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCost:
-    """What happened to one group in a storm's span; milliseconds and resource-milliseconds."""
+    """The cost of a storm for one group, in milliseconds and resource-milliseconds."""
 
     group_id: str
     rebalances: int
@@ -77,7 +77,7 @@ class GroupCost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What happened to a storm's groups in its span of `length_ms`, hardest hit first: the sums of its groups."""
+    """The cost of a storm of `length_ms`: its groups, greatest loss first, and their sums."""
 
     groups: Sequence[GroupCost]
     length_ms: int
@@ -88,20 +88,20 @@ class Cost:
 
     @property
     def lost_min(self) -> float:
-        """Resource-seconds."""
+        """Lower bound of the loss, in resource-seconds."""
         return sum(group.lost_min for group in self.groups) / 1000
 
     @property
     def lost(self) -> float:
-        """Resource-seconds."""
+        """Best estimate of the loss, in resource-seconds."""
         return sum(group.lost for group in self.groups) / 1000
 
     @property
     def lost_max(self) -> float:
-        """Resource-seconds."""
+        """Upper bound of the loss, in resource-seconds."""
         return sum(group.lost_max for group in self.groups) / 1000
 
     @property
     def unstable(self) -> float:
-        """Share of the storm's time in which a rebalance was under way, on average over its groups."""
+        """Share of the storm's time (0 to 1) during which a rebalance was in progress, on average over its groups."""
         return sum(group.under_way for group in self.groups) / max(1, self.length_ms) / len(self.groups)

@@ -1,4 +1,4 @@
-"""Rows of `storms`: what a storm cost, what is behind it and how those hit differ, in figures and in sentences."""
+"""Rows of `storms`: the cost of a storm, its causes and the attributes of the affected, in numbers and sentences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ GRADES = (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StormFacts:
-    """What silver tells of a storm: its cost, the causes of its rebalances in order, and how those hit differ."""
+    """Facts about a storm from silver: its cost, the causes of its rebalances in order, and the attributes in which the
+    affected differ from the others.
+    """
 
     cost: Cost
     voices: Sequence[Voice]
@@ -31,7 +33,7 @@ class StormFacts:
 
 
 def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[MarkRow]) -> StormRow:
-    """Return the row; `until_ms` is how far the cluster's history reaches, `marks` are rows of that table."""
+    """Return the row of a storm. `until_ms` is the end of the cluster's history; `marks` are rows of that table."""
     is_open = storm.is_open(until_ms)
     cause, score = suspected(storm, facts.voices)
     cost = facts.cost
@@ -61,19 +63,19 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
 
 
 def is_described(storm: Storm, row: StormRow, marks: Sequence[MarkRow]) -> bool:
-    """Whether a stored row is about the storm as it is now, provided that nothing changed in its groups."""
+    """Return whether a stored row still describes the storm, if nothing changed in its groups."""
     return (
         row["unexplained_rebalances"] == len(storm.shakes)
         and row["detected_at"] == storm.detected_at
         and set(row["group_ids"]) == storm.group_ids
-        # Of the groups that are not hit as well: what is announced of them says how those hit differ.
+        # Marks about unaffected groups count too, because the affected are compared with those groups.
         and not any(m["group_id"] for m in before(storm.started_at, marks))
         and all(repr(m["text"]) in row["explanation"] for m in suspects(storm, marks)[:SHOWN])
     )
 
 
 def described_again(storm: Storm, row: StormRow, until_ms: int) -> StormRow:
-    """The stored row, as time has gone on."""
+    """Return the stored row with its end updated."""
     is_open = storm.is_open(until_ms)
     return {**row, "is_open": is_open, "ended_at": None if is_open else storm.last_at}
 
@@ -92,18 +94,19 @@ def _sentences(storm: Storm, facts: StormFacts, marks: Sequence[MarkRow]) -> lis
     cost, found = facts.cost, facts.differences
     out = [_what(storm), *_causes(storm, facts)]
     if cost.unstable >= 0.005:
-        whose = "the group" if storm.scope == StormScope.GROUP else "its groups, on average,"
-        out.append(f"A rebalance of {whose} was under way {cost.unstable:.0%} of the time.")
+        whose = "The group was" if storm.scope == StormScope.GROUP else "On average, its groups were"
+        out.append(f"{whose} rebalancing {cost.unstable:.0%} of the time.")
     out += [
         f"It began {_minutes(m['marked_at'], storm.started_at):.0f} min after the mark {m['text']!r} ({m['kind']})."
         for m in suspects(storm, marks)[:SHOWN]
     ]
     if found:
         out += [
-            f"{d.attribute} {d.value}: {d.share:.0%} of those hit, {d.baseline:.0%} of the rest." for d in found[:SHOWN]
+            f"{d.attribute} {d.value}: {d.share:.0%} of the affected, {d.baseline:.0%} of the others."
+            for d in found[:SHOWN]
         ]
     else:
-        out.append("Nothing that is recorded tells those hit from the rest.")
+        out.append("No recorded attribute distinguishes the affected from the others.")
     return out
 
 
@@ -111,18 +114,19 @@ def _what(storm: Storm) -> str:
     count, minutes = len(storm.shakes), max(1, round((storm.last_at - storm.started_at) / MINUTE_MS))
     if storm.scope == StormScope.FLEET:
         return (
-            f"{len(storm.group_ids)} groups were shaken, {storm.needed} or more of them within "
-            f"{storm.window_ms // 1000} s, which chance does not bring together at the usual "
-            f"{storm.expected_per_day:.1f} groups a day; {count} rebalances within {minutes} min."
+            f"{len(storm.group_ids)} groups were disturbed, with {count} rebalances within {minutes} min. At least "
+            f"{storm.needed} of the groups were disturbed within {storm.window_ms // 1000} s, which is not chance at "
+            f"the usual {storm.expected_per_day:.1f} groups a day."
         )
     return (
-        f"{count} rebalances within {minutes} min that no deploy, scaling or follow-up explains; at the group's usual "
-        f"{storm.expected_per_day:.1f} a day {storm.needed} within {storm.window_ms // MINUTE_MS} min are a storm."
+        f"{count} rebalances within {minutes} min are not explained by a deploy, scaling or follow-up. At the group's "
+        f"usual rate of {storm.expected_per_day:.1f} a day, {storm.needed} within {storm.window_ms // MINUTE_MS} min "
+        "count as a storm."
     )
 
 
 def _causes(storm: Storm, facts: StormFacts) -> list[str]:
-    """How the storm spreads over causes, by the diagnoses of its rebalances."""
+    """Return sentences on the suspected cause and all causes, from the diagnoses of the storm's rebalances."""
     cause, score = suspected(storm, facts.voices)
     if cause is None:
         return ["None of its rebalances completed, so none has a diagnosis."]
@@ -134,8 +138,8 @@ def _causes(storm: Storm, facts: StormFacts) -> list[str]:
         for each in spread(facts.voices)[:SHOWN]
     ]
     voices = "groups" if storm.scope == StormScope.FLEET else "rebalances"
-    said = f"{cause.says.removesuffix(NORMAL)} ({score:.0%} of these {voices}{_most_often(storm)})"
-    out = [f"Suspected, by the diagnoses of {count(len(facts.voices), 'rebalance')}{of}: {said}."]
+    suspicion = f"{cause.says.removesuffix(NORMAL)} ({score:.0%} of these {voices}{_most_often(storm)})"
+    out = [f"Suspected cause, from the diagnoses of {count(len(facts.voices), 'rebalance')}{of}: {suspicion}."]
     return out if len(parts) == 1 else [*out, f"Causes: {'; '.join(parts)}."]
 
 
@@ -148,9 +152,9 @@ def _most_often(storm: Storm) -> str:
     if storm.scope == StormScope.FLEET or not counts:
         return ""
     who = min(counts, key=lambda name: (-counts[name], name))
-    return f", {counts[who]} times of {who}" if counts[who] > 1 else ""
+    return f", {counts[who]} times started by {who}" if counts[who] > 1 else ""
 
 
 def suspects(storm: Storm, marks: Sequence[MarkRow]) -> list[MarkRow]:
-    """Marks of the cluster, or of a group hit, shortly before the storm; the nearest first."""
+    """Return the marks of the cluster, or of an affected group, shortly before the storm; the nearest first."""
     return before(storm.started_at, [m for m in marks if m["group_id"] in (None, *storm.group_ids)])

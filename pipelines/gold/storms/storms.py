@@ -1,4 +1,4 @@
-"""Storms of one group: shakes that come faster than the group's own history makes likely."""
+"""Storms of one group: disturbances that are more frequent than the group's own history makes likely."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ Span = tuple[int, int]
 LEAST = 3
 APART_MS = 10_000
 CALM_MS = WINDOW_MS
-"""A storm is over when nothing unexplained came for so long."""
+"""A storm is over after this time without an unexplained disturbance."""
 
 BASELINE_MS = 7 * DAY_MS
 USUAL_PER_DAY = 1.0
-"""What is taken for usual, with the weight of one day, before a group's history says otherwise."""
+"""Assumed usual rate of a group without history; it is weighted like one day of history."""
 
 HABIT = 3
-"""A burst as strong as so many within the baseline is how the group lives, whatever one thinks of it."""
+"""Bursts of the same strength within the baseline that make such bursts usual for the group."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Storm:
-    """`shakes` are in order of time. `expected_per_day` is the usual number before; `least_events` is the number within
-    `window_ms` that exceeds it.
+    """A storm of one group or of the fleet. Timestamps are in milliseconds.
+
+    `shakes` are its disturbances in order of time. `expected_per_day` is the usual number before the storm; `needed`
+    is the least number within `window_ms` that counts as a storm.
     """
 
     cluster: str
@@ -49,17 +51,19 @@ class Storm:
 
     @property
     def storm_id(self) -> str:
-        """Stable while the storm grows."""
-        told = f"{self.cluster}\n{self.scope}\n{self.started_at}\n{self.first_group}"
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        """An id that stays the same while the storm grows."""
+        identity = f"{self.cluster}\n{self.scope}\n{self.started_at}\n{self.first_group}"
+        return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
     def add(self, shakes: Iterable[Disturbance]) -> None:
+        """Add disturbances, which must follow the existing ones in time."""
         for shake in shakes:
             self.shakes.append(shake)
             self.group_ids.add(shake.group_id)
             self.last_at = max(self.last_at, shake.known_at)
 
     def is_open(self, until_ms: int) -> bool:
+        """Return whether the storm goes on at `until_ms`, the end of the cluster's history."""
         return until_ms - self.last_at <= CALM_MS
 
 
@@ -72,15 +76,15 @@ def group_storms(
     since_ms: int = 0,
     taken: Sequence[Span] = (),
 ) -> list[Storm]:
-    """Storms of a group that begin at `since_ms` or later, in order.
+    """Return the storms of a group that begin at `since_ms` or later, in order. Times are in milliseconds.
 
     Args:
-        cluster: its name.
+        cluster: name of the cluster.
         group_id: the group.
-        shakes: the group's; from a week before `since_ms`.
-        first_seen_at: when the group's history begins.
-        since_ms: an instant at which no storm of the group lasted.
-        taken: spans of fleet storms with the group: what shook it in them makes no storm of its own.
+        shakes: disturbances of the group, from a week before `since_ms` on.
+        first_seen_at: start of the group's history.
+        since_ms: a time at which the group has no storm.
+        taken: spans of fleet storms that include the group. Disturbances in these spans form no storm of the group.
     """
     ordered = sorted((s for s in shakes if not s.is_explained), key=_time)
     jolts = _jolts(s for s in ordered if not any(start <= s.at <= end for start, end in taken))
@@ -112,7 +116,9 @@ def group_storms(
 
 
 def _jolts(ordered: Iterable[Disturbance]) -> list[list[Disturbance]]:
-    """Shakes that come within ten seconds are counted once: several members may be lost in as many rebalances."""
+    """Return disturbances grouped by bursts of ten seconds, each counted once, because one failure may remove several
+    members in several rebalances.
+    """
     out: list[list[Disturbance]] = []
     for shake in ordered:
         if out and shake.at - out[-1][0].at < APART_MS:
@@ -143,7 +149,7 @@ def _time(shake: Disturbance) -> tuple[int, int, str]:
 
 
 def _per_day(ordered: Sequence[Disturbance], before: int, first_seen_at: int) -> float:
-    """Hours with a shake, a day: one bad evening is no habit."""
+    """Return the usual number of hours a day with a disturbance. Counting hours limits the weight of a bad evening."""
     since = max(first_seen_at, before - BASELINE_MS)
     mine = ordered[bisect_left(ordered, since, key=lambda s: s.at) : bisect_left(ordered, before, key=lambda s: s.at)]
     hours = len({s.at // HOUR_MS for s in mine})
@@ -151,7 +157,7 @@ def _per_day(ordered: Sequence[Disturbance], before: int, first_seen_at: int) ->
 
 
 def _bursts(ordered: Sequence[Disturbance]) -> list[tuple[int, int]]:
-    """(start, most shakes within a window) of each run without a calm window in it."""
+    """Return (start, most disturbances within a window) of each run of disturbances without a calm window in it."""
     out: list[tuple[int, int]] = []
     free = 0
     for at, shake in enumerate(ordered):
@@ -166,6 +172,6 @@ def _bursts(ordered: Sequence[Disturbance]) -> list[tuple[int, int]]:
 
 
 def _habit(bursts: Sequence[tuple[int, int]], before: int) -> int:
-    """Size that at least `HABIT` bursts of the baseline had."""
+    """Return the size that at least `HABIT` bursts of the baseline reached, 0 if there are fewer bursts."""
     sizes = sorted((size for at, size in bursts if before - BASELINE_MS <= at < before), reverse=True)
     return sizes[HABIT - 1] if len(sizes) >= HABIT and sizes[HABIT - 1] >= LEAST else 0
