@@ -1,4 +1,4 @@
-"""Whether what stood still goes on again, and from where: late, or also read again."""
+"""Whether stopped resources resumed, and at which offset: late, or with records read again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from schemas.written import count
 
 
 def resumed_from(stalls: Iterable[Row], unit: str) -> str:
-    """Of stops that are over, from the last commit before each and the first after it.
+    """Return how ended stops resumed, from the last commit before each and the first after it.
 
-    A first commit that lies behind the last one says that records were read again; one that does not says nothing of
-    records that were read and not yet committed when it stopped, which are in no record of Kafka's.
+    If the first commit is behind the last one, records were read again. Otherwise nothing is known of records that were
+    read but not committed when the resource stopped, because Kafka has no record of them.
     """
     over = [s for s in stalls if s["resumed_at_latest"] is not None]
     known = [s for s in over if s["last_committed_offset"] is not None and s["first_committed_offset"] is not None]
@@ -29,7 +29,7 @@ def resumed_from(stalls: Iterable[Row], unit: str) -> str:
 
 
 def all_resumed(stalls: Iterable[Row], unit: str) -> str:
-    """Whether all that the newest rebalance with stops had stopped has committed again, and when the last of it did."""
+    """Return whether all resources stopped by the newest rebalance have committed again, and when the last one did."""
     rows = list(stalls)
     if not rows:
         return ""
