@@ -156,7 +156,7 @@ def test_is_it_the_broker_or_the_applications(asking, recorded) -> None:
 def test_was_anything_lost_or_only_late(asking, recorded) -> None:
     made = expired(recorded)
     asking(recorded.alert(AlertName.AVAILABILITY_BURN, "churn", made["group_id"], at_of(made["joined_at"]))).reads(
-        "Work went on: ", "known)"
+        "Work resumed: ", "known)"
     )
 
 
