@@ -1,4 +1,4 @@
-"""Prometheus' text format (version 0.0.4), written out."""
+"""Writes Prometheus' text format (version 0.0.4)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Metric:
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """All metrics as text; of foreign names markup and control characters are percent-encoded."""
+    """Return all metrics as text, with markup and control characters of untrusted names percent-encoded."""
     return "".join(f"{line}\n" for metric in metrics for line in _lines(metric))
 
 

@@ -1,6 +1,6 @@
-"""Rules as suites of Great Expectations, and what those say of a batch of rows.
+"""Rules as suites of Great Expectations, and their results for batches of rows.
 
-Great Expectations works on pandas frames in memory, in a context that no file or network stands behind.
+Great Expectations works on pandas frames in memory, in a context without files or network.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SEVERITIES = {RuleSeverity.ERROR: FailureSeverity.CRITICAL, RuleSeverity.WARNING
 
 @dataclass(slots=True, kw_only=True)
 class RuleResult:
-    """What the rows looked at so far say of a rule."""
+    """The result of a rule for the rows checked so far."""
 
     rule: Rule
     checked: int = 0
@@ -45,7 +45,7 @@ class RuleResult:
 
 
 class Suite:
-    """The rules of one table, held against one batch of its rows after the other."""
+    """The rules of one table, checked on one batch of its rows after another."""
 
     def __init__(self, table: Table, rules: Sequence[Rule], *, examples: int = EXAMPLES) -> None:
         self.table = table
@@ -54,10 +54,10 @@ class Suite:
         self.suite = gx.ExpectationSuite(table.name, expectations=[expectation(rule) for rule in rules])
 
     def look(self, rows: pd.DataFrame) -> Any:
-        """Take in a batch; returns what Great Expectations says of it.
+        """Check a batch. Return the result from Great Expectations.
 
         Raises:
-            RuntimeError: it could not evaluate a rule.
+            RuntimeError: a rule could not be evaluated.
         """
         told = _batch_definition().get_batch({"dataframe": rows}).validate(self.suite, result_format=self._format())
         for each in told.results:
@@ -86,7 +86,7 @@ class Suite:
 
 
 def expectation(rule: Rule) -> Expectation:
-    """The rule as Great Expectations has it. Rows in which something is NULL break only rules of presence."""
+    """Return the rule as an expectation. A NULL in a row violates only rules of presence."""
     kind, asked = _asked(rule)
     if rule.when is not None:
         asked["row_condition"] = _condition(rule.when)
@@ -132,10 +132,10 @@ def _condition(when: When) -> Any:
 
 
 def context() -> Any:
-    """A new one of Great Expectations', which tells nobody of anything."""
+    """Return a new Great Expectations context without analytics and progress bars."""
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     made = gx.get_context(mode="ephemeral")
-    made.enable_analytics(False)  # noqa: FBT003 - their signature
+    made.enable_analytics(False)  # noqa: FBT003 - positional in its signature
     made.variables.progress_bars = ProgressBarsConfig(globally=False)
     return made
 
@@ -147,7 +147,7 @@ def _batch_definition() -> Any:
 
 
 def example_of(table: Table, place: Mapping[str, Any]) -> str:
-    """The key of a row, as it is told."""
+    """Return the key of a row as text."""
     kinds = {column.name: column.type for column in table.columns}
     said = ", ".join(f"{name} = {_value(kinds[name], place.get(name))}" for name in table.key)
     return said if len(said) <= EXAMPLE_LENGTH else f"{said[: EXAMPLE_LENGTH - 1]}…"
