@@ -370,11 +370,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR", help="folder of the Delta tables")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8050, help="port, 0 for a free one (default: %(default)s)")
-    stated = parser.add_argument_group("who may read", f"Everyone with the token, if {TOKEN_VARIABLE} is set.")
+    guard_options = parser.add_argument_group("who may read", f"Everyone with the token, if {TOKEN_VARIABLE} is set.")
     for flag, name, about in GUARD_FLAGS:
-        stated.add_argument(flag, dest=name, metavar="TEXT", help=about)
-    stated.add_argument("--readers", type=Path, metavar="FILE", help="TOML file with [readers]: who sees which groups")
-    stated.add_argument(
+        guard_options.add_argument(flag, dest=name, metavar="TEXT", help=about)
+    guard_options.add_argument(
+        "--readers", type=Path, metavar="FILE", help="TOML file with [readers]: who sees which groups"
+    )
+    guard_options.add_argument(
         "--access-on-stdin", action="store_true", help="read all of these as JSON from stdin, as sent by regroup up"
     )
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)

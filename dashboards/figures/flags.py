@@ -56,7 +56,7 @@ def _label(mark: Row, x: float, *, has_room: bool, is_late: bool) -> dict[str, A
     tip = [f"<b>{flag.character} {flag.word} {figure_text(mark['text'])}</b>", f"{instant(mark['marked_at'])} {zone()}"]
     tip.append(figure_text(mark_subject(mark)))
     if mark["marked_by"] is not None:
-        tip.append(f"says {figure_text(mark['marked_by'])}")
+        tip.append(f"by {figure_text(mark['marked_by'])}")
     return {
         "text": text, "hovertext": "<br>".join(tip), "x": x, "xref": "x", "y": 1, "yref": "paper",
         "yanchor": "bottom", "yshift": 1, "xanchor": "right" if is_late else "left", "xshift": 5 if is_late else -5,

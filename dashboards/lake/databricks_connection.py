@@ -29,6 +29,7 @@ ABSENT = (
     "DELTA_TABLE_ONLY_OPERATION",
 )
 """Error conditions of a missing table, or of a folder without a table."""
+NO_SCHEMA = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "NO_SUCH_NAMESPACE", "CATALOG_NOT_FOUND")
 UNUSED_SECONDS = 300.0
 """A connection idle for this long is replaced, because the warehouse may have closed its session."""
 
@@ -124,19 +125,19 @@ class Connections:
 
 def is_absent(error: LakeError) -> bool:
     """Return whether the table does not exist. A missing permission does not count."""
-    told = str(error.__cause__)
-    return any(name in told for name in ABSENT)
+    message = str(error.__cause__)
+    return any(name in message for name in ABSENT)
 
 
 def sentence(error: Exception, warehouse: Warehouse) -> str:
     """Return the failure and the next step. The connector's message is left out, because it quotes the statement."""
-    told, code = str(error), str((getattr(error, "context", None) or {}).get("http-code"))
-    if "INSUFFICIENT_PERMISSIONS" in told or "PERMISSION_DENIED" in told:
+    message, code = str(error), str((getattr(error, "context", None) or {}).get("http-code"))
+    if "INSUFFICIENT_PERMISSIONS" in message or "PERMISSION_DENIED" in message:
         return (
             f"Databricks does not let the pages read {warehouse.place}: they need USE CATALOG, USE SCHEMA and SELECT "
             "(of a volume READ VOLUME) there, and CAN USE of the SQL warehouse."
         )
-    if any(name in told for name in ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "NO_SUCH_NAMESPACE", "CATALOG_NOT_FOUND")):
+    if any(name in message for name in NO_SCHEMA):
         return f"This workspace has no schema {warehouse.place}: check the setting for the tables."
     if is_answer(error):
         return "Databricks SQL could not run a query of this page; the log has its error."

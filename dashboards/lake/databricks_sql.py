@@ -41,8 +41,8 @@ def statement(
         f"{quoted(name)} AS ({_shown(f'{source(place, name)} VERSION AS OF {version:d}', name, prefixes)})"
         for name, version in tables.items()
     ]
-    said = translated(sql, lists)
-    return f"WITH {', '.join([*named, *said.named])} {said.rest}"
+    query = translated(sql, lists)
+    return f"WITH {', '.join([*named, *query.named])} {query.rest}"
 
 
 def bound(text: str, parameters: Mapping[str, Parameter], prefixes: Sequence[str] | None) -> dict[str, Any]:
@@ -110,8 +110,8 @@ def _shown(table: str, name: str, prefixes: Sequence[str] | None) -> str:
     whole = f"SELECT * FROM {table}"
     if prefixes is None:
         return whole
-    said = translated(filtered_sql(name, COLUMNS[name], len(prefixes)))
-    return f"WITH {quoted(f'{name} whole')} AS ({whole}) {said.rest}"
+    query = translated(filtered_sql(name, COLUMNS[name], len(prefixes)))
+    return f"WITH {quoted(f'{name} whole')} AS ({whole}) {query.rest}"
 
 
 def _is_list(value: Parameter) -> TypeGuard[Sequence[str]]:

@@ -43,7 +43,7 @@ class Versions:
         self._pool = ThreadPoolExecutor(1 + AT_ONCE, thread_name_prefix="versions")
         self._lock = Lock()
         self._held: Mapping[str, WarehouseVersion] = {}
-        self._told: dict[str, tuple[float, int]] = {}
+        self._schema_versions: dict[str, tuple[float, int]] = {}
         self._failed: Exception | None = None
         self._looked_at = float("-inf")
         self._underway: Future[None] | None = None
@@ -72,8 +72,8 @@ class Versions:
         found: Mapping[str, WarehouseVersion] = {}
         failed: Exception | None = None
         try:
-            looked = zip(self._names, self._pool.map(self._newest, self._names), strict=True)
-            found = {name: version for name, version in looked if version is not None}
+            results = zip(self._names, self._pool.map(self._newest, self._names), strict=True)
+            found = {name: version for name, version in results if version is not None}
             if not found and "/" not in self._place:
                 # Without this statement, a missing schema would look like an empty one.
                 self._connections.ask(f"DESCRIBE SCHEMA {quoted(*self._place.split('.'))}", {})
@@ -95,9 +95,9 @@ class Versions:
         return WarehouseVersion(newest["version"], newest["timestamp"], written)
 
     def _written(self, name: str) -> int:
-        asked_at, written = self._told.get(name, (float("-inf"), 0))
+        asked_at, written = self._schema_versions.get(name, (float("-inf"), 0))
         if monotonic() - asked_at >= TOLD_SECONDS:
             answer = self._connections.ask(f"DESCRIBE DETAIL {source(self._place, name)}", {})
             written = schema_version(dict(answer["properties"][0].as_py()))
-            self._told[name] = monotonic(), written
+            self._schema_versions[name] = monotonic(), written
         return written

@@ -156,13 +156,13 @@ class LocalLake:
                     self._files.forget(name)
             return self._asked(question)
 
-    def _older(self, question: Question, told: str) -> LakeError | None:
+    def _older(self, question: Question, message: str) -> LakeError | None:
         """Return the error for a query that failed because the table lacks a column; None for other failures."""
         for name in question.tables:
             with self._lock:
                 source = self._files.source(name)
             lacking = COLUMNS[name] - set(source.schema.names) if source is not None else set()
-            if any(f'"{column}"' in told for column in lacking):
+            if any(f'"{column}"' in message for column in lacking):
                 return LakeError(
                     f"The table {name} is of an earlier Regroup: its job adds the missing columns when it starts."
                 )

@@ -105,7 +105,7 @@ def _begins(what: str, prefixes: int) -> str:
 def _masked(mask: RowFilter, columns: Collection[str]) -> str:
     """Return the SELECT list for these columns."""
     hidden = f"CASE WHEN {mask.whole_if} THEN {{0}} END"
-    said = {column: column if column in mask.shown else hidden.format(column) for column in columns} | {
+    expressions = {column: column if column in mask.shown else hidden.format(column) for column in columns} | {
         column: expression for column, expression in mask.instead.items() if column in columns
     }
-    return ", ".join(f"{expression} AS {column}" for column, expression in said.items())
+    return ", ".join(f"{expression} AS {column}" for column, expression in expressions.items())

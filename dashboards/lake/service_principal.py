@@ -41,8 +41,8 @@ class ServicePrincipal:
         request = Request(self._url, asked, dict(self._known))  # noqa: S310 - https, from settings
         try:
             with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
-                told = json.load(answer)
-            self._token, lasts = str(told["access_token"]), float(told.get("expires_in", 0))
+                response = json.load(answer)
+            self._token, lasts = str(response["access_token"]), float(response.get("expires_in", 0))
         except HTTPError as error:
             raise LakeError(
                 f"Databricks gives the service principal no token (HTTP {error.code}): check client_id and "

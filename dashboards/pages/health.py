@@ -38,8 +38,8 @@ LIMITS = {
 REASONS = {
     NotCosted.TOO_LARGE: "the record lists more resources than max_resources",
     NotCosted.UNREADABLE: "an assignment could not be decoded",
-    NotCosted.UNKNOWN_BEFORE: "what members had before is not known",
-    NotCosted.NO_SUCH_PARTITION: "the leader assigned partitions that polls say do not exist",
+    NotCosted.UNKNOWN_BEFORE: "the previous assignment is unknown",
+    NotCosted.NO_SUCH_PARTITION: "the leader assigned partitions that do not exist according to polls",
 }
 OPTIONAL = {
     "log": (

@@ -190,7 +190,7 @@ def _differences(row: Row) -> Component:
     is_fleet = row["scope"] == StormScope.FLEET
     those, rest = ("groups hit", "other groups") if is_fleet else ("members that caused it", "the group's members")
     text = (
-        f"What {those} have in common more often than {rest}; strongest first."
+        f"Attributes that are more common among {those} than among {rest}; strongest first."
         if found
         else f"Nothing stands out: no attribute is more common among {those} than among {rest}."
     )

@@ -59,12 +59,12 @@ def lag_sentence(found: Sequence[Behind], start: int, end: int) -> str:
     shown = dict.fromkeys((first, worst, last))
     parts = "; ".join(f"{each} at {instant(each.at)[11:19]}" for each in shown)
     noun = "record" if (first.least, first.most) == (1, 1) else "records"
-    return f" Behind, as far as the poll asked ({count(len(mine), 'look')}): {parts} {zone()}, in {noun}."
+    return f" Lag ({count(len(mine), 'poll')}): {parts} {zone()}, in {noun}."
 
 
 def _ends(body: str) -> tuple[str, Mapping[str, int]]:
-    said = json.loads(body)
-    return said["topic"], said["ends"]
+    observation = json.loads(body)
+    return observation["topic"], observation["ends"]
 
 
 def _runs(commits: Iterable[Row]) -> dict[Place, list[Row]]:

@@ -30,11 +30,11 @@ class LagStore(GoldStore):
 
     def behind(self, cluster: str, group: str, window: Window) -> list[Behind]:
         """Return the lag at each poll in the window; empty if the poll kept no end offsets of the group's topics."""
-        looked = self._lake.query(
+        polls = self._lake.query(
             LOOKED, ("admin_observations",), LOOKS, {"cluster": cluster, **window_parameters(window)}
         )
-        if not looked.rows:
+        if not polls.rows:
             return []
         wide = window_parameters(Window(window.start - EARLIER_MS, window.end, is_live=False))
         asked = {"cluster": cluster, "group": group, **wide}
-        return lag_checks(looked.rows, self._lake.query(COMMITTED, ("offset_commits",), RUNS, asked).rows)
+        return lag_checks(polls.rows, self._lake.query(COMMITTED, ("offset_commits",), RUNS, asked).rows)

@@ -291,8 +291,8 @@ class Store(LagStore):
             "incarnation": incarnation,
             "generation": generation,
         }
-        beside = self._ask(BESIDE, ("generations",), 1, **key)
-        others = {name: generation if row is None else row for name, row in (beside[0] if beside else {}).items()}
+        adjacent = self._ask(BESIDE, ("generations",), 1, **key)
+        others = {name: generation if row is None else row for name, row in (adjacent[0] if adjacent else {}).items()}
         near = self._ask(NEIGHBOURS, ("generations",), 3, **key, **others) if others else []
         at = next((i for i, row in enumerate(near) if row["generation_id"] == generation), None)
         if at is None:

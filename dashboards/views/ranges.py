@@ -53,17 +53,17 @@ def drawn(state: State, whole: Window) -> Window:
 
 
 def _moves(view: Window, whole: Window | None) -> Component:
-    told: dict[str, Any] = {"data-start": str(view.start), "data-end": str(view.end)}
+    attributes: dict[str, Any] = {"data-start": str(view.start), "data-end": str(view.end)}
     words = f"{_span(view)} {zone()}"
     if whole is None:
         when: Component = html.Button(words, className="when", title="Choose from and to", **keyed("r"))
     else:
-        told |= {"data-whole": f"{whole.start}-{whole.end}"}
+        attributes |= {"data-whole": f"{whole.start}-{whole.end}"}
         when = html.Span(words, className="when")
     buttons = [
         html.Button(sign, title=f"{word} ({key.upper()})", **keyed(key), **aria(word)) for key, sign, word in MOVES
     ]
-    return html.Div([when, *buttons], className="moves", role="group", **aria("time shown"), **told)
+    return html.Div([when, *buttons], className="moves", role="group", **aria("time shown"), **attributes)
 
 
 def _span(view: Window) -> str:

@@ -23,7 +23,7 @@ def resumed_from(stalls: Iterable[Row], unit: str) -> str:
     back = [s for s in known if s["first_committed_offset"] < s["last_committed_offset"]]
     of = f"{len(known):,} of {count(len(over), unit)} known"
     if not back:
-        return f"where it had stopped: no commit went back ({of})"
+        return f"no commit went back ({of})"
     records = sum(s["last_committed_offset"] - s["first_committed_offset"] for s in back)
     return f"{count(len(back), unit)} went back by {count(records, 'record')} in all, read again ({of})"
 
@@ -37,7 +37,7 @@ def all_resumed(stalls: Iterable[Row], unit: str) -> str:
     mine = [s for s in rows if (s["incarnation"], s["generation_id"]) == newest]
     waiting = [s for s in mine if s["first_commit_at"] is None]
     if waiting:
-        of = f" Of {count(len(mine), unit)} stopped last"
+        of = f" Of {count(len(mine), unit)} stopped by the last rebalance,"
         return f"{of} {len(waiting):,} had no commit yet, or none within ten minutes."
     last = max(s["first_commit_at"] for s in mine)
-    return f" All {count(len(mine), unit)} stopped last committed again by {instant(last)} {zone()}."
+    return f" All {count(len(mine), unit)} stopped by the last rebalance committed again by {instant(last)} {zone()}."

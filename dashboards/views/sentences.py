@@ -31,7 +31,7 @@ TRIGGERS = {
     Trigger.PROBING: "a probing rebalance of Kafka Streams",
     Trigger.UPGRADE: "the group was upgraded",
     Trigger.DOWNGRADE: "the group was downgraded",
-    Trigger.ENFORCED: "{} asked for a rebalance",
+    Trigger.ENFORCED: "{} requested a rebalance",
     Trigger.UNKNOWN: "why is not known",
 }
 
@@ -161,9 +161,9 @@ def not_costed(generation: Row) -> str | None:
         case NotCosted.TOO_LARGE:
             return f"not costed: its record lists {number}, more than the setting max_resources allows"
         case NotCosted.UNKNOWN_BEFORE:
-            return "not costed: what members had before is not known"
+            return "not costed: the previous assignment is unknown"
         case NotCosted.NO_SUCH_PARTITION:
-            return f"{number} not costed: the leader assigned partitions that polls say do not exist"
+            return f"{number} not costed: the leader assigned partitions that do not exist according to polls"
         case _:
             return "not costed: an assignment could not be decoded"
 

@@ -81,16 +81,16 @@ def _of_generation(g: Row) -> list[_LookChange]:
     ]
     if g["is_empty"]:
         return [*found, _LookChange(look="empty", earliest=g["joined_at"], at=g["joined_at"], generation=g)]
-    stated = [("assigning", g["joined_at"])]
+    recorded = [("assigning", g["joined_at"])]
     if g["synced_at"] is not None:
-        stated.append(("partial" if g["group_protocol"] != "classic" else "working", g["synced_at"]))
+        recorded.append(("partial" if g["group_protocol"] != "classic" else "working", g["synced_at"]))
     if g["completed_at"] is not None:
-        stated.append(("working", g["completed_at"]))
-    return found + [_LookChange(look=look, earliest=at, at=at, generation=g) for look, at in stated]
+        recorded.append(("working", g["completed_at"]))
+    return found + [_LookChange(look=look, earliest=at, at=at, generation=g) for look, at in recorded]
 
 
 def _now(group: Row | None, last: _LookChange) -> list[_LookChange]:
-    """Return what the last known state adds after the last generation: an open rebalance, or nothing."""
+    """Return the change to the group's last known state if it is newer than the last generation; else nothing."""
     if group is None or group["state"] in (GroupState.DEAD, GroupState.STABLE):
         return []
     since = group["open_rebalance_since_at"] or group["state_since_at"]
@@ -241,13 +241,13 @@ def delays(members: Sequence[Row]) -> list[Segment]:
 
     A span begins with an assignment that has a delay. It ends after the delay, or earlier with the next assignment.
     """
-    stated: dict[tuple[int, int], tuple[int, int]] = {}
+    recorded: dict[tuple[int, int], tuple[int, int]] = {}
     for row in members:
         key = row["incarnation"], row["generation_id"]
-        start, delay = stated.get(key, (row["valid_from_at"], 0))
-        stated[key] = min(start, row["valid_from_at"]), max(delay, row["connect_delay_ms"] or 0)
+        start, delay = recorded.get(key, (row["valid_from_at"], 0))
+        recorded[key] = min(start, row["valid_from_at"]), max(delay, row["connect_delay_ms"] or 0)
     out: list[Segment] = []
-    order = sorted((start, delay, key) for key, (start, delay) in stated.items())
+    order = sorted((start, delay, key) for key, (start, delay) in recorded.items())
     for (start, delay, (incarnation, generation)), following in zip_longest(order, order[1:]):
         end = start + delay if following is None else min(start + delay, max(start, following[0]))
         if delay and end > start:

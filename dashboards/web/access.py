@@ -99,15 +99,15 @@ class Access:
             ValueError: with a sentence, if a field is missing, unknown or of another type.
         """
         try:
-            told = json.loads(text)
+            values = json.loads(text)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict) or _types(told) != _types(_all_stated(cls())):
+            values = None
+        if not isinstance(values, dict) or _types(values) != _types(_all_stated(cls())):
             raise ValueError(
                 "The access rules of the pages did not arrive complete, so the pages do not start: run one version of "
                 "Regroup, and let regroup up start this process."
             )
-        return cls.of(**told)
+        return cls.of(**values)
 
     def document(self) -> str:
         """Return every field as JSON. It contains the token: never print, log or store it."""
@@ -131,8 +131,8 @@ class Access:
         if not self.proxies:
             return (TOKEN,) if self.token else ()
         name = request.headers.get(self.header, "").strip(BLANKS)
-        told = request.headers.get(self.groups_header, "").split(",") if self.groups_header else []
-        groups = (GROUP_MARK + group.strip(BLANKS) for group in told if group.strip(BLANKS))
+        values = request.headers.get(self.groups_header, "").split(",") if self.groups_header else []
+        groups = (GROUP_MARK + group.strip(BLANKS) for group in values if group.strip(BLANKS))
         return (*groups, *((name,) if name != TOKEN and not name.startswith(GROUP_MARK) else ()))
 
     def prefixes(self) -> Prefixes | None:
@@ -186,29 +186,29 @@ def _check_token(token: str) -> None:
         raise ValueError(f"The token of the pages must have at least {SHORTEST} characters.")
 
 
-def _networks(stated: str) -> tuple[Network, ...]:
+def _networks(value: str) -> tuple[Network, ...]:
     try:
-        found = tuple(ip_network(each.strip()) for each in stated.split(",") if each.strip())
+        found = tuple(ip_network(each.strip()) for each in value.split(",") if each.strip())
     except ValueError as error:
         raise ValueError(f"The setting trusted_proxies must be networks such as 10.0.0.0/8: {error}.") from None
-    if stated and not found:
+    if value and not found:
         raise ValueError("The setting trusted_proxies names no network: write for example 10.0.0.0/8, or remove it.")
     return found
 
 
-def _hosts(stated: str) -> tuple[str, ...]:
-    found = tuple(each.strip().strip("[]").lower() for each in stated.split(",") if each.strip())
+def _hosts(value: str) -> tuple[str, ...]:
+    found = tuple(each.strip().strip("[]").lower() for each in value.split(",") if each.strip())
     if wrong := [each for each in found if not HOST.fullmatch(each)]:
         raise ValueError(f"The setting pages_hosts must be names without port, such as regroup.example: {wrong[0]!r}.")
     return found
 
 
-def _address(stated: str) -> str:
+def _address(value: str) -> str:
     try:
-        urlsplit(stated).hostname  # noqa: B018 - reading it checks it
+        urlsplit(value).hostname  # noqa: B018 - reading it checks it
     except ValueError:
-        raise ValueError(f"The setting dashboard_url is no address: {stated!r}.") from None
-    return stated
+        raise ValueError(f"The setting dashboard_url is no address: {value!r}.") from None
+    return value
 
 
 def _all_stated(access: Access) -> dict[str, Any]:
@@ -216,8 +216,8 @@ def _all_stated(access: Access) -> dict[str, Any]:
     return {each.name: _stated(getattr(access, each.name)) for each in fields(access)}
 
 
-def _types(told: dict[str, Any]) -> dict[str, type]:
-    return {name: type(value) for name, value in told.items()}
+def _types(values: dict[str, Any]) -> dict[str, type]:
+    return {name: type(value) for name, value in values.items()}
 
 
 def _stated(value: Any) -> Any:

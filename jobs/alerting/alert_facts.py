@@ -99,11 +99,11 @@ class FactReader:
         upto = {partition: found.upto for partition, found in reached.items()}
         newest = max((found.newest_ms for found in reached.values() if found.newest_ms is not None), default=None)
         built = self._built(cluster, newest)
-        told = Read(upto=upto, newest_ms=newest, built_ms=built)
+        known = Read(upto=upto, newest_ms=newest, built_ms=built)
         if self.watch is None:
-            return told
+            return known
         return replace(
-            told,
+            known,
             still_since_ms=self.watch.still_since(cluster, "read", sum(upto.values()), now_ms),
             built_still_since_ms=self.watch.still_since(cluster, "built", built, now_ms),
         )
@@ -136,13 +136,17 @@ class FactReader:
         return losses
 
     def _added_up(self, cluster: str, until_ms: int) -> list[Loss]:
-        told: dict[str, Parameter] = {"cluster": cluster, "until_ms": until_ms, "widths": ",".join(map(str, WINDOWS))}
+        parameters: dict[str, Parameter] = {
+            "cluster": cluster,
+            "until_ms": until_ms,
+            "widths": ",".join(map(str, WINDOWS)),
+        }
         least = least_loss_ms(self.limits.availability)
-        lost = self._ask(sql.LOST, "stalls", **told, start=moment(until_ms - WINDOWS[-1]), least_ms=round(least))
+        lost = self._ask(sql.LOST, "stalls", **parameters, start=moment(until_ms - WINDOWS[-1]), least_ms=round(least))
         by_group: dict[str, list[Row]] = defaultdict(list)
         for row in lost:
             by_group[row["group_id"]].append(row)
-        owned = self._of_groups(sql.OWNED, "generations", sorted(by_group), **told)
+        owned = self._of_groups(sql.OWNED, "generations", sorted(by_group), **parameters)
         resources = {(row["group_id"], row["width"]): row["resources"] for row in owned}
         return [
             Loss(
@@ -157,11 +161,11 @@ class FactReader:
         found = self._of_groups(sql.CAUSES, "diagnoses", sorted(groups), cluster=cluster, start=start)
         return {row["group_id"]: row for row in found}
 
-    def _of_groups(self, query: str, table: str, groups: list[str], **told: Parameter) -> list[Row]:
-        return self._ask(query, table, groups=groups, **told) if groups else []
+    def _of_groups(self, query: str, table: str, groups: list[str], **parameters: Parameter) -> list[Row]:
+        return self._ask(query, table, groups=groups, **parameters) if groups else []
 
-    def _ask(self, query: str, table: str, **told: Parameter) -> list[Row]:
-        return self.lake.query(query, [table], MOST, told).rows
+    def _ask(self, query: str, table: str, **parameters: Parameter) -> list[Row]:
+        return self.lake.query(query, [table], MOST, parameters).rows
 
 
 def _stopped(row: Row, resources: float) -> Stopped:

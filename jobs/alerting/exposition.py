@@ -32,5 +32,5 @@ def _lines(metric: Metric) -> Iterable[str]:
     yield f"# TYPE {metric.name} {metric.kind}"
     for values, number in sorted(metric.samples.items()):
         pairs = zip(metric.labels, values, strict=True)
-        told = ",".join(f'{name}="{escaped(value).translate(ESCAPES)}"' for name, value in pairs)
-        yield f"{metric.name}{f'{{{told}}}' if told else ''} {float(number)!r}"
+        label_text = ",".join(f'{name}="{escaped(value).translate(ESCAPES)}"' for name, value in pairs)
+        yield f"{metric.name}{f'{{{label_text}}}' if label_text else ''} {float(number)!r}"

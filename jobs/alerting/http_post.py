@@ -124,8 +124,8 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
                 _begin(answer)
         except HTTPError as error:
             with error:
-                said = without_links(_begin(error).decode("utf-8", "replace").strip())
-            raise NotTakenError(f"answered {error.code}{f': {said}' if said else ''}") from None
+                reply = without_links(_begin(error).decode("utf-8", "replace").strip())
+            raise NotTakenError(f"answered {error.code}{f': {reply}' if reply else ''}") from None
         except (OSError, HTTPException, ValueError) as error:
             raise NotTakenError(_words(error, is_late=deadline.is_over)) from None
 

@@ -95,12 +95,12 @@ def _of_clusters(lake: Lake, facts: Sequence[Facts]) -> list[Metric]:
     moving = _rows(lake, sql.REASSIGNMENTS, "reassignments")
     states = _rows(lake, sql.STATES, "groups")
 
-    def gauge(name: str, told: str, samples: Samples, labels: tuple[str, ...] = ("cluster",)) -> Metric:
-        return Metric(name=name, kind="gauge", help=told, labels=labels, samples=samples)
+    def gauge(name: str, text: str, samples: Samples, labels: tuple[str, ...] = ("cluster",)) -> Metric:
+        return Metric(name=name, kind="gauge", help=text, labels=labels, samples=samples)
 
-    def counter(name: str, told: str, column: str) -> Metric:
+    def counter(name: str, text: str, column: str) -> Metric:
         samples: Samples = {(row["cluster"],): row[column] for row in sums}
-        return Metric(name=name, kind="counter", help=told, labels=("cluster",), samples=samples)
+        return Metric(name=name, kind="counter", help=text, labels=("cluster",), samples=samples)
 
     storms: Samples = {(f.cluster,): len(f.storms) for f in facts}
     stuck: Samples = {
@@ -122,7 +122,7 @@ def _of_clusters(lake: Lake, facts: Sequence[Facts]) -> list[Metric]:
 
 def _of_groups(lake: Lake, groups: int) -> list[Metric]:
     rows = _rows(lake, sql.MOST_LOST, "group_health", most=groups)
-    told = {
+    series = {
         "regroup_group_lost_resource_seconds": ("lost", "Resource-seconds lost in the last 24 hours of the cluster"),
         "regroup_group_rebalances": ("rebalances", "Rebalances in the last 24 hours of the cluster"),
         "regroup_group_flapping_members": ("flapping", "Most flapping instances in an hour of the last 24"),
@@ -135,7 +135,7 @@ def _of_groups(lake: Lake, groups: int) -> list[Metric]:
             labels=("cluster", "group"),
             samples={(row["cluster"], row["group_id"]): row[column] for row in rows},
         )
-        for name, (column, text) in told.items()
+        for name, (column, text) in series.items()
     ]
 
 
@@ -147,8 +147,8 @@ def _by_state(rows: Sequence[Row]) -> Samples:
     return {(row["cluster"], row["state"] or "Unknown"): row["found"] for row in rows}
 
 
-def _rows(lake: Lake, query: str, table: str, **told: Parameter) -> list[dict[str, Any]]:
-    return lake.query(query, [table], MOST, told).rows
+def _rows(lake: Lake, query: str, table: str, **parameters: Parameter) -> list[dict[str, Any]]:
+    return lake.query(query, [table], MOST, parameters).rows
 
 
 class MetricsServer:

@@ -58,10 +58,10 @@ def write_docs(folder: Path, found: Sequence[CheckedVersion]) -> Path:
             made.suites.add(each.suite.suite)
             name = ExpectationSuiteIdentifier(each.suite.table.name)
             run = RunIdentifier(run_name=f"version {each.version}")
-            for number, told in enumerate(each.told, 1):
+            for number, result in enumerate(each.told, 1):
                 batch = f"batch {number} of {len(each.told)}"
                 key = ValidationResultIdentifier(name, run_id=run, batch_identifier=batch)
-                made.validation_results_store.set(key, told)
+                made.validation_results_store.set(key, result)
         made.build_data_docs(site_names=[SITE])
         for page in folder.rglob("*.html"):
             _confine(page)
@@ -73,5 +73,5 @@ def write_docs(folder: Path, found: Sequence[CheckedVersion]) -> Path:
 
 
 def _confine(page: Path) -> None:
-    told = f'<head><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    page.write_text(page.read_text(encoding="utf-8").replace("<head>", told, 1), encoding="utf-8")
+    head = f'<head><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    page.write_text(page.read_text(encoding="utf-8").replace("<head>", head, 1), encoding="utf-8")

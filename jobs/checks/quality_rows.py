@@ -104,25 +104,25 @@ def batches(
         f"SEMI JOIN (SELECT {key} FROM looked) USING ({key}) GROUP BY ALL HAVING count(*) > 1"
     )
     same = " AND ".join(f'copied."{name}" = looked."{name}"' for name in table.key)
-    told = [f'coalesce(copied.copies, 1) AS "{COPIES}"']
+    extra = [f'coalesce(copied.copies, 1) AS "{COPIES}"']
     joined = [f"LEFT JOIN copied ON {same}"]
     for number, rule in enumerate(rules):
         if rule.kind is RuleKind.REFERENCE and rule.name not in alone:
-            told.append(f'1 AS "{context_column(rule)}"')
+            extra.append(f'1 AS "{context_column(rule)}"')
         elif rule.kind is RuleKind.REFERENCE:
             joined.append(_alone(connection, rule, f"alone_{number}", alone[rule.name]))
-            told.append(f'CASE WHEN alone_{number}.is_alone THEN 0 ELSE 1 END AS "{context_column(rule)}"')
+            extra.append(f'CASE WHEN alone_{number}.is_alone THEN 0 ELSE 1 END AS "{context_column(rule)}"')
         elif (derived := _derived(rule)) is not None:
-            told.append(f'{derived} AS "{context_column(rule)}"')
+            extra.append(f'{derived} AS "{context_column(rule)}"')
     asked = [_column(table, name) for name in _needed(table, rules)]
-    found = connection.sql(f"SELECT {', '.join([*asked, *told])} FROM looked {' '.join(joined)}")  # noqa: S608
+    found = connection.sql(f"SELECT {', '.join([*asked, *extra])} FROM looked {' '.join(joined)}")  # noqa: S608
     for batch in found.to_arrow_reader(BATCH_ROWS):
         yield batch.to_pandas(types_mapper=NULLABLE.get)
 
 
 def context_column(rule: Rule) -> str:
     """Return the name of the batch column with the facts that the rule needs beyond its own columns."""
-    return COPIES if rule.kind is RuleKind.UNIQUE else f"told: {rule.name}"
+    return COPIES if rule.kind is RuleKind.UNIQUE else f"extra: {rule.name}"
 
 
 def _alone(connection: DuckDBPyConnection, rule: Rule, name: str, found: set[tuple[object, ...]]) -> str:

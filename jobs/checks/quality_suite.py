@@ -59,10 +59,10 @@ class Suite:
         Raises:
             RuntimeError: a rule could not be evaluated.
         """
-        told = _batch_definition().get_batch({"dataframe": rows}).validate(self.suite, result_format=self._format())
-        for each in told.results:
+        result = _batch_definition().get_batch({"dataframe": rows}).validate(self.suite, result_format=self._format())
+        for each in result.results:
             self._take(each, len(rows))
-        return told
+        return result
 
     def _format(self) -> dict[str, Any]:
         return {
@@ -72,14 +72,14 @@ class Suite:
             "return_unexpected_index_query": False,
         }
 
-    def _take(self, told: Any, rows: int) -> None:
-        name = told.expectation_config.meta["rule"]
-        if "unexpected_count" not in told.result:
-            raise RuntimeError(f"The rule {name!r} of {self.table.name} was not evaluated: {told.exception_info}")
+    def _take(self, outcome: Any, rows: int) -> None:
+        name = outcome.expectation_config.meta["rule"]
+        if "unexpected_count" not in outcome.result:
+            raise RuntimeError(f"The rule {name!r} of {self.table.name} was not evaluated: {outcome.exception_info}")
         verdict = self.verdicts[name]
         verdict.checked += rows
-        verdict.failed += told.result["unexpected_count"]
-        for place in told.result.get("partial_unexpected_index_list") or ():
+        verdict.failed += outcome.result["unexpected_count"]
+        for place in outcome.result.get("partial_unexpected_index_list") or ():
             example = example_of(self.table, place)
             if len(verdict.examples) < self._examples and example not in verdict.examples:
                 verdict.examples.append(example)
@@ -96,12 +96,12 @@ def expectation(rule: Rule) -> Expectation:
 
 def _asked(rule: Rule) -> tuple[type[Expectation], dict[str, Any]]:
     first, *others = rule.columns
-    between, told = gxe.ExpectColumnValuesToBeBetween, {"column": context_column(rule)}
+    between, extra = gxe.ExpectColumnValuesToBeBetween, {"column": context_column(rule)}
     both = {"ignore_row_if": "either_value_is_missing"}
     kinds: dict[RuleKind, tuple[type[Expectation], dict[str, Any]]] = {
-        RuleKind.UNIQUE: (between, told | {"min_value": 1, "max_value": 1}),
-        RuleKind.REFERENCE: (between, told | {"min_value": 1, "max_value": 1}),
-        RuleKind.EACH_OF: (between, told | {"min_value": 0, "max_value": 0}),
+        RuleKind.UNIQUE: (between, extra | {"min_value": 1, "max_value": 1}),
+        RuleKind.REFERENCE: (between, extra | {"min_value": 1, "max_value": 1}),
+        RuleKind.EACH_OF: (between, extra | {"min_value": 0, "max_value": 0}),
         RuleKind.RANGE: (between, {"column": first, "min_value": rule.low, "max_value": rule.high}),
         RuleKind.PRESENT: (gxe.ExpectColumnValuesToNotBeNull, {"column": first}),
         RuleKind.ABSENT: (gxe.ExpectColumnValuesToBeNull, {"column": first}),
@@ -149,8 +149,8 @@ def _batch_definition() -> Any:
 def example_of(table: Table, place: Mapping[str, Any]) -> str:
     """Return the key of a row as text."""
     kinds = {column.name: column.type for column in table.columns}
-    said = ", ".join(f"{name} = {_value(kinds[name], place.get(name))}" for name in table.key)
-    return said if len(said) <= EXAMPLE_LENGTH else f"{said[: EXAMPLE_LENGTH - 1]}…"
+    text = ", ".join(f"{name} = {_value(kinds[name], place.get(name))}" for name in table.key)
+    return text if len(text) <= EXAMPLE_LENGTH else f"{text[: EXAMPLE_LENGTH - 1]}…"
 
 
 def _value(kind: str, value: Any) -> str:

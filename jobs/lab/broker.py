@@ -106,8 +106,8 @@ class Broker:
     @property
     def cluster_id(self) -> str:
         """Return Kafka's id of the cluster; the broker must have been started once."""
-        stated = (self.directory / "data" / "meta.properties").read_text(encoding="utf-8")
-        return next(line for line in stated.splitlines() if line.startswith("cluster.id=")).partition("=")[2]
+        meta = (self.directory / "data" / "meta.properties").read_text(encoding="utf-8")
+        return next(line for line in meta.splitlines() if line.startswith("cluster.id=")).partition("=")[2]
 
     def _settings(self) -> dict[str, object]:
         voter = self._joins or self
@@ -149,8 +149,8 @@ class Broker:
         command = self._java("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", properties)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines()
-            reason = next((line for line in said if "Exception" in line), said[-1] if said else "no reason given")
+            output = (done.stderr or done.stdout).strip().splitlines()
+            reason = next((line for line in output if "Exception" in line), output[-1] if output else "no reason given")
             raise UserError(f"The embedded broker cannot be set up in {self.directory}: {reason.strip()}")
 
     def _wait_until_ready(self) -> None:

@@ -115,12 +115,12 @@ def _fetch(missing: dict[str, str], cache: Path) -> None:
     sys.stderr.write(f"regroup: fetching {len(missing)} jars into {cache}\n")
     with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as folder:
         staging = Path(folder)
-        said = _run_ivy(missing, staging)
+        reason = _run_ivy(missing, staging)
         for coordinate, sha256 in missing.items():
             file = _file(coordinate, staging)
             if not file.exists():
                 raise UserError(
-                    f"The jar {coordinate} cannot be fetched{said}: check the network, or name a mirror "
+                    f"The jar {coordinate} cannot be fetched{reason}: check the network, or name a mirror "
                     f"in an Ivy settings file and set {IVY_SETTINGS} to its path."
                 )
             if _sha256(file) != sha256:

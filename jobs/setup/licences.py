@@ -125,7 +125,7 @@ def bill(found: Iterable[Component]) -> dict[str, Any]:
 
 def _component_json(component: Component) -> dict[str, Any]:
     group, _, name = component.name.rpartition(":")
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "type": "library",
         "bom-ref": component.purl,
         **({"group": group} if group else {}),
@@ -135,7 +135,7 @@ def _component_json(component: Component) -> dict[str, Any]:
         "licenses": [{"expression": component.licence}],
         "purl": component.purl,
     }
-    return told | ({"hashes": [{"alg": "SHA-256", "content": component.sha256}]} if component.sha256 else {})
+    return entry | ({"hashes": [{"alg": "SHA-256", "content": component.sha256}]} if component.sha256 else {})
 
 
 def main() -> int:

@@ -184,7 +184,7 @@ def test_is_it_over(asking, recorded) -> None:
     storm = next(row for row in recorded.rows["storms"] if row["cluster"] == "edge")
     one = asking(recorded.alert(AlertName.REBALANCE_STORM, "edge", "", at_of(storm["started_at"]), storm["storm_id"]))
     one.click("a:text-is('rack7-billing')", "h1:text-is('rack7-billing')")
-    one.reads("working", "Stable", "since 2026-11-21", "stopped last committed again by")
+    one.reads("working", "Stable", "since 2026-11-21", "stopped by the last rebalance committed again by")
 
 
 def test_can_i_trust_this_page(asking, recorded) -> None:
