@@ -1,1 +1,1 @@
-"""Read-only pages over the tables. No Spark."""
+"""Read-only web pages over the tables. No Spark."""

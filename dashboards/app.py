@@ -1,4 +1,4 @@
-"""The pages as a web application: `python -m dashboards.app --warehouse DIR`. Reads only; loopback by default."""
+"""The pages as a web application: `python -m dashboards.app --warehouse DIR`. Read-only; on loopback by default."""
 
 from __future__ import annotations
 
@@ -53,20 +53,20 @@ TOOLS = (
     ("t", "Theme", "Theme: system, light or dark (T)"),
     ("?", "?", "All keys (?)"),
 )
-"""Key, words and title of what acts on every page; the files in assets/ carry it out."""
+"""Key, label and title of the tools on every page; the scripts in assets/ implement them."""
 TIMELESS = tuple(page.name for page in urlstate.PAGES if not page.has_range)
 TICK_MS = 5_000
 STALE_MS = 60_000
-"""A newest record older than this is told: either nothing was written, or nobody reads."""
+"""Age at which the newest record is shown as stale: either nothing was written, or nothing was read."""
 
 GUARD_FLAGS = (
-    ("--trusted-proxies", "proxies", "networks of proxies that know who asks"),
-    ("--identity-header", "header", f"where they say so (default: {HEADER})"),
-    ("--groups-header", "groups_header", f"where they say of which groups (default: {GROUPS_HEADER})"),
-    ("--hosts", "hosts", "names by which they ask for the pages, besides --host"),
+    ("--trusted-proxies", "proxies", "networks of the proxies that authenticate readers"),
+    ("--identity-header", "header", f"header with the reader's name (default: {HEADER})"),
+    ("--groups-header", "groups_header", f"header with the reader's groups (default: {GROUPS_HEADER})"),
+    ("--hosts", "hosts", "host names of the pages, in addition to --host"),
     ("--address", "address", "URL that readers open; https:// makes the cookie Secure"),
 )
-"""Flag, field of `Access`, and what it is."""
+"""Option, field of `Access`, and help text."""
 
 INDEX = """<!DOCTYPE html>
 <html lang="en">
@@ -86,7 +86,7 @@ INDEX = """<!DOCTYPE html>
 
 
 class Server(Protocol):
-    """A bound server: `run` serves until Ctrl-C; elsewhere than in the main thread, until the process ends."""
+    """A bound server. `run` serves until Ctrl-C in the main thread, and in another thread until the process ends."""
 
     effective_port: int
 
@@ -96,8 +96,9 @@ class Server(Protocol):
 def create_app(
     lake: Lake, *, access: Access | None = None, now: Callable[[], int] = lambda: time.time_ns() // 1_000_000
 ) -> Dash:
-    """The application over a lake, for this machine alone unless `access` says otherwise; `now` (epoch milliseconds) is
-    where relative ranges end.
+    """Return the application over a lake, for this machine only unless `access` says otherwise.
+
+    `now` returns epoch milliseconds; relative ranges end there.
     """
     app = Dash(
         "regroup",
@@ -130,7 +131,7 @@ def create_app(
 
 
 def _unreadable(error: LakeError) -> Response:
-    """What a search, an export or a grid's rows are told; a page has a place to say it in."""
+    """Return the response to a search, an export or a grid's request for rows. Pages show the error in their body."""
     LOG.warning("%s", error)
     return Response(f"{error}\n", status=503, mimetype="text/plain")
 
@@ -176,10 +177,10 @@ def _callbacks(app: Dash, store: Store, access: Access, now: Callable[[], int]) 
             return _stranger(access), None, ""
         return page(store, pathname, search if isinstance(search, str) else "", seen, now())
 
-    # assets/update.js brings it into the page, so that whoever reads is not disturbed.
+    # assets/update.js puts the response into the page without disturbing the reader.
     app.clientside_callback(ClientsideFunction("regroup", "update"), Input("made", "data"))  # type: ignore[no-untyped-call]
 
-    # As soon as the server has been asked; assets/draw.js says why.
+    # Runs as soon as the request is sent; assets/draw.js has the reason.
     app.clientside_callback(ClientsideFunction("regroup", "draw"), Input("url", "pathname"))  # type: ignore[no-untyped-call]
 
     @app.callback(Output("places", "children"), Input("url", "pathname"), Input("url", "search"))
@@ -211,14 +212,14 @@ def _callbacks(app: Dash, store: Store, access: Access, now: Callable[[], int]) 
 
 
 def _stranger(access: Access) -> list[Component]:
-    """What a reader sees for whom the setting names no group."""
+    """Return the page for a reader to whom the setting `readers` gives no groups."""
     known = ", ".join(visible(name, 80) for name in access.names) or "nobody"
-    text = f"You are known here as {known}, for whom the setting [readers] names no groups. Who set up the pages can."
+    text = f"You are known here as {known}. The setting [readers] gives you no groups; ask the operator of the pages."
     return [empty("missing", "No groups for you", text)]
 
 
 def places(state: urlstate.State) -> list[Component]:
-    """Where the pages are; they keep the range and the zone."""
+    """Return the menu. Its links keep the range and the zone."""
     brand = html.Span(dcc.Link([html.Span(className="mark"), "Regroup"], href=state.href("fleet"), className="brand"))
     return [brand, *(_place(state, name, key) for name, key, _ in urlstate.PAGES if key is not None)]
 
@@ -230,7 +231,7 @@ def _place(state: urlstate.State, name: str, key: str) -> Component:
 
 
 def page(store: Store, pathname: str, search: str, seen: Any, now: int) -> tuple[Any, Any, Any]:
-    """Page, what it was made from, and freshness. The page stays while nothing that it was made from has changed."""
+    """Return page, inputs of the page, and freshness. The page is not rebuilt unless one of its inputs has changed."""
     state = urlstate.parse(pathname, search)
     with shown_in_zone(state.tz):
         return _page(store, state, [pathname, search], seen, now)
@@ -240,11 +241,11 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
     try:
         span = store.span()
         view, _ = urlstate.window(state, now, (span.first_at, span.last_at) if span else None)
-        # A range that ends now moves with the clock, by a 200th of its width and not with every tick.
+        # The end of a live range moves in steps of a 200th of its width, not with every tick.
         moves = view.is_live and state.page not in TIMELESS
         moment = now // max(TICK_MS, view.width // 200) if moves else 0
         made_from = [*address, sorted(store.versions().items()), moment]
-        # What comes back from the browser went through JSON.
+        # The browser returns the value after a round trip through JSON.
         if seen == [*address, [list(v) for v in sorted(store.versions().items())], moment]:
             return no_update, no_update, freshness(span, now, state.cluster)
         if state.page is None:
@@ -259,7 +260,7 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
     except Exception as why:
         error = uuid4().hex[:8]
         LOG.exception("page %s failed", error)
-        text = f"This page could not be made; the log says why under {error}. It is tried again every few seconds."
+        text = f"This page could not be built; the log has the error under {error}. The page retries every few seconds."
         if isinstance(why, LakeError):
             text = str(why)
         ways = (
@@ -271,8 +272,9 @@ def _page(store: Store, state: urlstate.State, address: list[str], seen: Any, no
 
 
 def freshness(span: KnownSpan | None, now: int, cluster: str = "") -> list[Component]:
-    """How old the newest record is, of this cluster or, without one, of that which is furthest behind; loud when that
-    is long.
+    """Return the age of the newest record, of this cluster or else of the cluster that is furthest behind.
+
+    A high age is shown as an alert.
     """
     asked = _asked(now)
     if span is None:
@@ -282,31 +284,31 @@ def freshness(span: KnownSpan | None, now: int, cluster: str = "") -> list[Compo
     if age <= STALE_MS:
         return [html.Span(className="pulse"), html.Span(f"live, newest record {duration(max(0, age))} old", **asked)]
     of = f" of {visible(name, 40)}" if len(span.until) > 1 else ""
-    text = f"Newest record{of} is {duration(age)} old ({instant(last)[:19]} {zone()}): what came after is not observed"
+    text = f"Newest record{of} is {duration(age)} old ({instant(last)[:19]} {zone()}): nothing later was observed"
     return [html.Span(text, className="stale", **asked)]
 
 
 def _asked(now: int) -> Any:
-    """Changes with every answer: assets/live.js says so when none comes."""
+    """Return an attribute that changes with every response; assets/live.js warns when no response arrives."""
     return {"data-asked": str(now)}
 
 
 def target(click: Any, links: Any) -> Any:
-    """The address that a clicked mark carries, or that of its row, if it is one of ours."""
+    """Return the address of the clicked point, or else of its row, if it is an address of these pages."""
     try:
         point = click["points"][0]
-        told = point.get("customdata")
-        href = told[-1] if isinstance(told, list) else links[point["y"]]
+        custom = point.get("customdata")
+        href = custom[-1] if isinstance(custom, list) else links[point["y"]]
     except (AttributeError, KeyError, IndexError, TypeError):
         return no_update
     return href if isinstance(href, str) and href.startswith(("/group?", "/rebalance?", "/storms?")) else no_update
 
 
 def make_server(lake: WarmLake, *, host: str = "127.0.0.1", port: int = 8050, access: Access | None = None) -> Server:
-    """A server that is bound and not yet running; port 0 takes a free one (`effective_port`).
+    """Return a server that is bound but not yet running. Port 0 selects a free port (`effective_port`).
 
     Raises:
-        OSError: the address cannot be had; `refusal` says so in a sentence.
+        OSError: the address is not available; `refusal` gives the sentence for it.
     """
     access = access or Access()
     app = create_app(lake, access=replace(access, hosts=(*access.hosts, host.lower()))).server
@@ -316,19 +318,20 @@ def make_server(lake: WarmLake, *, host: str = "127.0.0.1", port: int = 8050, ac
 
 
 def _warm(lake: WarmLake) -> None:
-    # The pages say it as well, whenever they are asked for.
+    # If it fails, every page reports the error when it is opened.
     with suppress(LakeError):
         lake.warm()
 
 
 def refusal(host: str, port: int, error: OSError) -> str:
-    """Why the server could not be bound, and the next step."""
+    """Return why the server could not be bound, and the next step."""
     return f"The pages cannot listen on {host}:{port} ({error.strerror}): choose another with --port, or --port 0."
 
 
 def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
-    """Print the address and serve until Ctrl-C or SIGTERM, which end the process; 2, and why on stderr, if the address
-    cannot be had.
+    """Print the address and serve until Ctrl-C or SIGTERM, which end the process.
+
+    If the address is not available or not allowed, write the reason to stderr and return 2.
     """
     if (why := access.refusal(host)) is not None:
         sys.stderr.write(f"{why}\n")
@@ -340,38 +343,42 @@ def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
         return 2
     sys.stdout.write(f"Pages: http://{host}:{server.effective_port}/\n")
     sys.stdout.flush()
-    # The server ends in peace with an exception of this kind, and a shell's background jobs ignore SIGINT.
+    # The server shuts down cleanly on SystemExit. A shell's background jobs ignore SIGINT.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server.run()
     sys.stdout.flush()
-    # A request may still be in DuckDB, which the interpreter's end would pull from under it; nothing is written here.
+    # A request may still run in DuckDB, and interpreter shutdown would crash it. Nothing is written here.
     os._exit(0)
 
 
 def _access(args: argparse.Namespace) -> Access:
-    """Raises `ValueError` or `OSError`, with a sentence, where that cannot be known for sure."""
+    """Return the access rules of the command line. Raises `ValueError` or `OSError`, with a sentence, if unclear."""
     given = {name: value for _, name, _ in GUARD_FLAGS if (value := getattr(args, name)) is not None}
     if args.access_on_stdin:
         if given or args.readers:
-            raise ValueError("Say who may read either by --access-on-stdin or by the other options, not both.")
+            raise ValueError("Give access rules either with --access-on-stdin or with the other options, not both.")
         return Access.of_document(sys.stdin.read())
     token = os.environ.get(TOKEN_VARIABLE)
     if token is not None and not token.strip():
-        raise ValueError(f"{TOKEN_VARIABLE} is empty, which guards nothing: give it a token, or unset it.")
+        raise ValueError(f"{TOKEN_VARIABLE} is empty, which protects nothing: set it to a token, or unset it.")
     return Access.of(token=token or "", readers=readers_table(args.readers) if args.readers else None, **given)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`serve` with what the command line says."""
+    """Run `serve` with the options of the command line."""
     parser = argparse.ArgumentParser(prog="dashboards", description="The pages over a warehouse of Regroup.")
     parser.add_argument("--warehouse", type=Path, required=True, metavar="DIR", help="folder of the Delta tables")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     parser.add_argument("--port", type=int, default=8050, help="port, 0 for a free one (default: %(default)s)")
-    stated = parser.add_argument_group("who may read", f"Whoever knows the token, if {TOKEN_VARIABLE} is set.")
+    guard_options = parser.add_argument_group("who may read", f"Everyone with the token, if {TOKEN_VARIABLE} is set.")
     for flag, name, about in GUARD_FLAGS:
-        stated.add_argument(flag, dest=name, metavar="TEXT", help=about)
-    stated.add_argument("--readers", type=Path, metavar="FILE", help="TOML file with [readers]: who sees which groups")
-    stated.add_argument("--access-on-stdin", action="store_true", help="all of this as regroup up hands it over")
+        guard_options.add_argument(flag, dest=name, metavar="TEXT", help=about)
+    guard_options.add_argument(
+        "--readers", type=Path, metavar="FILE", help="TOML file with [readers]: who sees which groups"
+    )
+    guard_options.add_argument(
+        "--access-on-stdin", action="store_true", help="read all of these as JSON from stdin, as sent by regroup up"
+    )
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     args = parser.parse_args(arguments)
     if (why := not_a_folder(args.warehouse)) is not None:

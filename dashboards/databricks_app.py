@@ -1,7 +1,7 @@
-"""The pages as a Databricks App: `python -m dashboards.databricks_app`, set up by the platform's environment.
+"""The pages as a Databricks App: `python -m dashboards.databricks_app`, configured by the platform's environment.
 
-The platform's proxy, through which alone an App is reached, signs readers in and says who they are; the App reads the
-tables as its own service principal.
+An App is reachable only through the platform's proxy, which signs readers in and sends their identity. The App reads
+the tables as its own service principal.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from dashboards.lake.readers import readers_table
 from dashboards.web.access import ANY_HOST, Access
 from schemas.visible import visible_stream
 
-EVERYWHERE = "0.0.0.0"  # noqa: S104 - where the platform's proxy asks
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - the platform's proxy connects here
 ANY_NETWORK = "0.0.0.0/0, ::/0"
 IDENTITY = "X-Forwarded-Email"
 EVERYBODY = "everybody"
 NO_GROUPS = ""
-"""The platform tells no groups of its readers, and whatever header says so is the reader's own."""
+"""No header with groups is trusted: the platform sends none, so such a header comes from the reader."""
 NO_TOKEN = ""
 BEHIND_TLS = "https://"
-"""The platform's proxy ends TLS. It alone knows the App's name, and leads nobody here by another one."""
+"""The platform's proxy terminates TLS. Only the proxy knows the App's host name, so no host name is checked here."""
 
 
 def warehouse(environment: Mapping[str, str]) -> Warehouse:
-    """Raises `LakeError` where the environment lacks something, which it names."""
+    """Return the warehouse that the environment describes. Raises `LakeError` with the names of missing variables."""
     needed = (
         "DATABRICKS_HOST",
         "DATABRICKS_WAREHOUSE_ID",
@@ -42,7 +42,7 @@ def warehouse(environment: Mapping[str, str]) -> Warehouse:
     )
     if missing := [name for name in needed if not environment.get(name, "").strip()]:
         raise LakeError(
-            f"The App's environment has no {', '.join(missing)}: deploy it as dashboards/regroup.app.yml says."
+            f"The App's environment has no {', '.join(missing)}: deploy it with dashboards/regroup.app.yml."
         )
     host, warehouse_id, client_id, client_secret, tables, _ = (environment[name] for name in needed)
     return Warehouse(
@@ -55,11 +55,10 @@ def warehouse(environment: Mapping[str, str]) -> Warehouse:
 
 
 def access(environment: Mapping[str, str]) -> Access:
-    """Whom the platform lets through: `REGROUP_READERS` is a TOML file with `[readers]`, by e-mail address, or
-    `everybody`.
+    """Return the access rules. `REGROUP_READERS` is `everybody` or a TOML file with `[readers]` by e-mail address.
 
     Raises:
-        ValueError, OSError: it is no such file.
+        ValueError, OSError: the file is missing or not of that form.
     """
     file = environment.get("REGROUP_READERS", "")
     return Access.of(
@@ -74,7 +73,7 @@ def access(environment: Mapping[str, str]) -> Access:
 
 
 def main() -> int:
-    """Serve until the platform ends the App; 2, and why on stderr, where it cannot start."""
+    """Serve until the platform stops the App. If it cannot start, write the reason to stderr and return 2."""
     sys.stdout, sys.stderr = visible_stream(sys.stdout), visible_stream(sys.stderr)
     try:
         port = int(os.environ.get("DATABRICKS_APP_PORT", "8000"))

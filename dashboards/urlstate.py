@@ -1,7 +1,7 @@
-"""The URL is the state: what a page shows follows from its address alone.
+"""Page addresses: the URL alone determines the content of a page.
 
-Ids stand in the query string, never in the path (Werkzeug decodes `%2F` before it routes). Unknown keys are ignored; a
-bad value becomes the default and a visible notice.
+Ids are in the query string, never in the path, because Werkzeug decodes `%2F` before it routes. Unknown keys are
+ignored. A bad value is replaced by the default, with a visible notice.
 """
 
 from __future__ import annotations
@@ -27,16 +27,18 @@ SPANS = {
 
 ALL = "all"
 LONGEST_ID = 512
-"""Servers cap request lines near 4 KiB, and Kafka allows ids of 32 KiB: longer ids go by their hash, as `gid`."""
+"""Longer ids are replaced by their hash, in `gid`: servers limit request lines to about 4 KiB, and Kafka allows ids of
+32 KiB.
+"""
 
 LANES_PINNED = 12
 
 
 class Page(NamedTuple):
-    """A page, named as its module in `dashboards.pages`, whose `render` makes it.
+    """A page; `name` is its module in `dashboards.pages`, whose `render` builds the page.
 
-    `key` opens it and is None for a page that only links lead to. `has_range` is False for a page that shows no range:
-    it stays as it is until a table changes, with what is folded out in it.
+    `key` is the keyboard shortcut, and None for a page outside the menu. `has_range` is False for a page without a time
+    range: such a page is rebuilt only after a table changes, and its expanded parts stay expanded.
     """
 
     name: str
@@ -53,22 +55,23 @@ PAGES = (
     Page("reassignments", "g r"),
     Page("health", "g h"),
 )
-"""The one list of pages; the first is the start page, those with a key are in the menu, in this order."""
+"""All pages. The first is the start page; those with a key are in the menu, in this order."""
 
 PATHS = {f"/{page.name}" if position else "/": page.name for position, page in enumerate(PAGES)}
 MOMENT = re.compile(r"[0-9]{1,15}")
 WALL = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{3})?)?")
-"""As browsers send a `datetime-local` field."""
+"""Format in which browsers send a `datetime-local` field."""
 LATEST = 253_000_000_000_000
-"""In the year 9987: calendars of every zone reach it."""
+"""A time in the year 9987, which `datetime` can represent in every zone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What an address says. `start` and `end`: `now-1h`, `all` or epoch milliseconds, into which the time on a clock of
-    the zone is turned. `tz` is empty for UTC. `zoom`: first and last millisecond of the part that is drawn, on a page
-    that has a span of its own (a rebalance, a storm). `lanes`: labels of the
-    members that stand first on a group's page.
+    """The parsed address of a page.
+
+    `start` and `end` are `now-1h`, `all` or epoch milliseconds; local times are converted to epoch milliseconds. `tz`
+    is empty for UTC. `zoom` holds the first and last millisecond of the visible part, on a page with a fixed span (a
+    rebalance, a storm). `lanes` holds the labels of the members at the top of a group's page.
     """
 
     page: str | None
@@ -88,7 +91,7 @@ class State:
     notices: tuple[str, ...] = ()
 
     def href(self, page: str, **changes: object) -> str:
-        """The address of `page` with this state's range and zone, and the changes (`cluster`, `group`, `from_`, …)."""
+        """Return the address of `page` with this state's range and zone, and `changes` (`cluster`, `from_`, …)."""
         given = {"from": self.start, "to": self.end, "tz": self.tz} | {k.rstrip("_"): v for k, v in changes.items()}
         group = given.get("group")
         if isinstance(group, str) and len(group.encode("utf-8", "replace")) > LONGEST_ID:
@@ -103,7 +106,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Half-open span of time, epoch milliseconds. `is_live`: its end moves with the clock."""
+    """A half-open span in epoch milliseconds. If `is_live`, its end moves with the clock."""
 
     start: int
     end: int
@@ -115,12 +118,12 @@ class Window:
 
 
 def group_hash(group: str) -> str:
-    """What `gid` says of a group."""
+    """Return the value of `gid` for a group id."""
     return sha256(group.encode("utf-8", "replace")).hexdigest()[:32]
 
 
 def parse(pathname: str | None, search: str | None) -> State:
-    """The state of an address; never raises."""
+    """Return the state of an address; never raises."""
     pairs = parse_qsl((search or "").removeprefix("?"), keep_blank_values=True, errors="replace")
     values = dict(pairs)
     state = State(
@@ -162,11 +165,14 @@ def parse(pathname: str | None, search: str | None) -> State:
 
 
 def _moment(text: str, of_two: Callable[[set[int]], int]) -> str:
-    """Epoch milliseconds in digits, from digits or from a time on the zone's clocks; what is neither stays as it is."""
+    """Return epoch milliseconds as digits, from digits or a local time of the zone; return other text unchanged.
+
+    A time outside the calendar becomes `?`.
+    """
     if WALL.fullmatch(text):
         try:
             text = str(of_two(instants_of(datetime.fromisoformat(text))))
-        except (ValueError, OverflowError):  # no such day, or a year of no calendar
+        except (ValueError, OverflowError):  # the day or the year does not exist
             return "?"
     if MOMENT.fullmatch(text):
         return str(int(text)) if int(text) <= LATEST else "?"
@@ -194,10 +200,10 @@ def _whole(values: dict[str, str], key: str, notices: list[str]) -> int | None:
 
 
 def window(state: State, now: int, observed: tuple[int, int] | None) -> tuple[Window, str]:
-    """The span to show and the `from` that names it.
+    """Return the span to show, and the value of `from` that names it.
 
-    Without a range in the address it is the last hour, or all there is when nothing was observed in that hour.
-    `observed` are the first and newest instants known, None where there are none.
+    If the address has no range, the span is the last hour, or everything if nothing was observed in the last hour.
+    `observed` holds the first and newest known timestamps, or None if there are none.
     """
     start = state.start
     if not start:
@@ -208,7 +214,7 @@ def window(state: State, now: int, observed: tuple[int, int] | None) -> tuple[Wi
         return Window(first - margin, last + margin, is_live=False), start
     if start in SPANS:
         width = SPANS[start][1]
-        # Those who ask within a 200th of its width see the same range, and share its answers.
+        # Requests within a 200th of the width get the same range, so they share cached responses.
         end = -(-now // (width // 200)) * (width // 200)
         return Window(end - width, end, is_live=True), start
     end = int(state.end) if state.end else max(now, int(start) + 1000)

@@ -1,4 +1,4 @@
-"""The zone in which a page tells its instants: UTC, or the one that its address names (`tz`)."""
+"""The time zone of a page: UTC, or the zone in its address (`tz`)."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 _IN_FORCE: ContextVar[tuple[str, tzinfo]] = ContextVar("zone", default=("UTC", UTC))
-"""A page is made within one call: whatever it says of time follows, without a parameter through every function."""
+"""A page is built in one call, so a context variable passes the zone on without a parameter in every function."""
 
 
 def known(name: str) -> tzinfo | None:
-    """The zone of an IANA name; None where there is none."""
+    """Return the zone of an IANA name; None if there is no such zone."""
     try:
         return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # `Europe` is a folder
+    except (ZoneInfoNotFoundError, ValueError, OSError):  # `Europe` is a folder of the database
         return None
 
 
 @contextmanager
 def shown_in_zone(name: str) -> Iterator[None]:
-    """Instants are told in this zone within the block; in UTC where the name is empty or not known."""
+    """Show timestamps in this zone within the block; in UTC if the name is empty or unknown."""
     found = known(name) if name else None
     token = _IN_FORCE.set(("UTC", UTC) if found is None else (name, found))
     try:
@@ -32,16 +32,16 @@ def shown_in_zone(name: str) -> Iterator[None]:
 
 
 def zone() -> str:
-    """Its name, as every label says it."""
+    """Return the zone's name, as labels show it."""
     return _IN_FORCE.get()[0]
 
 
 def local(ms: int) -> datetime:
-    """The instant (epoch milliseconds) on the clocks of the zone."""
+    """Convert a timestamp (epoch milliseconds) to local time in the zone."""
     return datetime.fromtimestamp(ms // 1000, _IN_FORCE.get()[1]).replace(microsecond=ms % 1000 * 1000)
 
 
 def instants_of(wall: datetime) -> set[int]:
-    """Epoch milliseconds at which the zone's clocks show `wall`: two while they are put back."""
+    """Return the epoch milliseconds at which local time is `wall`: two while clocks are set back."""
     at = _IN_FORCE.get()[1]
     return {round(wall.replace(tzinfo=at, fold=fold).timestamp() * 1000) for fold in (0, 1)}

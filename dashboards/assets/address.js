@@ -1,9 +1,9 @@
-// The address is the state: whatever the reader changes goes there, and the page follows.
+// The address is the state: every change by the reader is written to the address, and the page follows it.
 (function () {
   var regroup = (window.regroup = window.regroup || {});
   var SPANS = { m: 60000, h: 3600000, d: 86400000 };
 
-  // Once the frame around the pages is there.
+  // Calls `run` when the layout around the pages exists.
   regroup.atStart = function (run) {
     new MutationObserver(function (_, observer) {
       if (document.getElementById("tools")) {
@@ -13,7 +13,7 @@
     }).observe(document.documentElement, { childList: true, subtree: true });
   };
 
-  // Callbacks of Dash that run here go by this name (dashboards/app.py).
+  // Clientside callbacks of Dash are registered under this name (dashboards/app.py).
   regroup.callback = function (name, run) {
     window.dash_clientside = window.dash_clientside || {};
     window.dash_clientside.regroup = window.dash_clientside.regroup || {};
@@ -24,7 +24,7 @@
     return new URLSearchParams(window.location.search);
   }
 
-  // `changes`: key → value, null takes the key away. `state` stays with the entry of the history.
+  // `changes`: key → value; null removes the key. `state` is stored with the history entry.
   regroup.go = function (changes, state, replaces) {
     var now = query();
     Object.keys(changes).forEach(function (key) {
@@ -46,25 +46,25 @@
     return /^[0-9]{1,15}$/.test(text || "") ? Number(text) : null;
   }
 
-  // What is shown: the address where it says so, since the page may not have caught up with it, else what the page says.
-  // `whole` is null on a page whose range is chosen; on others it is the span of its subject.
+  // The visible span: from the address if it has one, since the page may be older than the address, else from the page.
+  // `whole` is null on a page with a selectable range; on other pages it is the span of the page's subject.
   regroup.view = function () {
-    var told = document.querySelector("#page .moves");
-    if (!told) {
+    var range = document.querySelector("#page .moves");
+    if (!range) {
       return null;
     }
-    var whole = told.dataset.whole && told.dataset.whole.split("-").map(Number);
+    var whole = range.dataset.whole && range.dataset.whole.split("-").map(Number);
     var zoom = (query().get("zoom") || "").split("-");
     var start = digits(whole ? zoom[0] : query().get("from"));
     var end = digits(whole ? zoom[1] : query().get("to"));
     if (start === null || end === null || start >= end) {
-      start = whole ? whole[0] : Number(told.dataset.start);
-      end = whole ? whole[1] : Number(told.dataset.end);
+      start = whole ? whole[0] : Number(range.dataset.start);
+      end = whole ? whole[1] : Number(range.dataset.end);
     }
     return { start: start, end: end, whole: whole || null };
   };
 
-  // Show this span, in milliseconds.
+  // Show this span (milliseconds).
   regroup.show = function (start, end, state, replaces) {
     var view = regroup.view();
     var first = Math.max(0, Math.round(start));
@@ -81,7 +81,7 @@
     }
   };
 
-  // The address of what is shown now and for ever: a range that ends now becomes the one that was shown.
+  // The address of the current view. A range that ends now is replaced by the fixed range that was shown.
   regroup.frozen = function () {
     var now = query();
     var view = regroup.view();

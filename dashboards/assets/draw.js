@@ -1,4 +1,4 @@
-// Plotly is large: it is run while the server makes the page, so that neither waits for the other.
+// Plotly is large, so it is loaded while the server builds the page.
 (function () {
   var regroup = window.regroup;
   var path = document.querySelector("link[rel=preload][as=script]").getAttribute("href");
@@ -9,7 +9,7 @@
     }
     var script = document.createElement("script");
     script.src = path;
-    // No figure is sent anywhere, whatever it is drawn with.
+    // Figures are never sent to Plotly's servers, whatever their configuration.
     script.onload = function () {
       window.Plotly.setPlotConfig({ plotlyServerURL: "", showSendToCloud: false });
     };

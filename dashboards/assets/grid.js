@@ -1,4 +1,4 @@
-// A grid that asks the server for its rows asks again when the page around it says that they have changed.
+// A grid with rows from the server requests them again when `data-made` of the page around it changes.
 (function () {
   new MutationObserver(function (changes) {
     changes.forEach(function (change) {

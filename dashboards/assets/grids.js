@@ -1,4 +1,4 @@
-// The grids: their rows as the reader has sorted and filtered them, and the walk from one rebalance to the next.
+// The grids: their rows in the reader's sorting and filtering, and the step from one rebalance to the next.
 (function () {
   var regroup = window.regroup;
 
@@ -7,7 +7,7 @@
     return window.dash_ag_grid.getApi(id.charAt(0) === "{" ? JSON.parse(id) : id);
   };
 
-  // Resolves to the data of all rows, as they are sorted and filtered; a grid that has a part of them asks for all.
+  // Resolves to all rows, sorted and filtered. A grid that holds only some rows requests all of them.
   regroup.rowsOf = function (grid) {
     if (grid.getGridOption("rowModelType") !== "infinite") {
       var rows = [];
@@ -31,7 +31,7 @@
     });
   };
 
-  // Select the next (1) or previous (-1) rebalance in time, however the rows are sorted; Enter opens it.
+  // Select the next (1) or previous (-1) rebalance by time, whatever the sorting; Enter opens it.
   function walk(step) {
     var element = document.querySelector(".grid[id*='\"generations\"']");
     var grid = element && regroup.gridOf(element);

@@ -1,4 +1,4 @@
-// Every key stands for a control that can be seen: it presses the one that carries its name in `data-key`.
+// Every key belongs to a visible control with the key in `data-key`, and activates that control.
 (function () {
   var regroup = window.regroup;
   var KEYS = [
@@ -8,7 +8,7 @@
     { key: "g a", does: "go to Advice" },
     { key: "g r", does: "go to Reassignments" },
     { key: "g h", does: "go to Health" },
-    { key: "w", does: "zoom in, around the pointer where it is over a figure" },
+    { key: "w", does: "zoom in, around the pointer if it is over a figure" },
     { key: "s", does: "zoom out" },
     { key: "a", does: "move to earlier times" },
     { key: "d", does: "move to later times" },
@@ -17,7 +17,7 @@
     { key: "u", does: "times in UTC or in this browser's zone" },
     { key: ",", does: "previous rebalance" },
     { key: ".", does: "next rebalance" },
-    { key: "p", does: "pause updates, or go on" },
+    { key: "p", does: "pause or resume updates" },
     { key: "l", does: "copy a link to exactly this" },
     { key: "e", does: "export tables, copy as Markdown" },
     { key: "t", does: "theme" },
@@ -54,7 +54,7 @@
     return /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable;
   }
 
-  // Rows are links, one below the other: arrows lead up and down the same column.
+  // Rows are links in a column; the arrow keys move up and down within it.
   function neighbour(link, step) {
     var cell = link.closest("td");
     var row = cell && (step > 0 ? cell.parentElement.nextElementSibling : cell.parentElement.previousElementSibling);
@@ -68,7 +68,7 @@
       event.preventDefault();
       next.focus();
     }
-    // A cell of a grid has the focus, its link not.
+    // In a grid, the focus is on the cell, not on its link.
     var link = event.key === "Enter" && event.target.matches(".ag-cell") && event.target.querySelector("a");
     if (link) {
       link.click();
@@ -117,7 +117,7 @@
         regroup.make("dd", { textContent: each.does + (away ? " (not on this page)" : ""), className: away ? "quiet" : "" }, list);
       });
       regroup.make("p", { className: "quiet", textContent:
-        "Drag over a figure to zoom into it; a double click leads back. No key acts while you type." }, dialog);
+        "Drag over a figure to zoom into it; double-click to go back. Keys do nothing while you type." }, dialog);
     });
   }
 

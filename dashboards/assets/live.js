@@ -1,4 +1,4 @@
-// Updates: paused, late or without an answer, each is said; nothing old may pass for new.
+// Updates: shows when they are paused, late or missing, so that old data never looks current.
 (function () {
   var regroup = window.regroup;
   var SOON = 1000;
@@ -27,7 +27,7 @@
     say("paused", paused ? "paused at " + since() : "");
   }
 
-  // Only the ticks rest: a link that is followed shows its page, as of then.
+  // Pausing stops only the periodic updates. A followed link still shows its page.
   function pause() {
     paused = !paused;
     heard = Date.now();
@@ -53,7 +53,7 @@
     made.addEventListener("click", run);
   }
 
-  // The page that is asked for has not come: said after a second, with a way out after five.
+  // If a page does not arrive, say so after one second, and offer a retry after five.
   function wait(answer) {
     var place = document.getElementById("loading");
     asked = answer.hasAttribute("data-dash-is-loading") ? asked || Date.now() : null;
@@ -78,11 +78,11 @@
     }
     var silent = Date.now() - heard > SILENT;
     document.documentElement.toggleAttribute("data-silent", silent);
-    say("silent", silent ? "No answer for " + Math.round((Date.now() - heard) / 1000) + " s: what is shown may be old." : "");
+    say("silent", silent ? "No response for " + Math.round((Date.now() - heard) / 1000) + " s: this page may be out of date." : "");
   }
 
   regroup.atStart(function () {
-    // Comes with every page, and with every tick that finds nothing new.
+    // Changes with every page, and with every update that finds nothing new.
     var answer = document.getElementById("freshness");
     new MutationObserver(function () {
       heard = Date.now();

@@ -1,4 +1,4 @@
-// Theme switch, search, and the grid's cell renderers. Renderers hand text to React, which escapes it.
+// Theme switch, search, and the grid's cell renderers. Renderers pass text to React, which escapes it.
 (function () {
   var regroup = window.regroup;
   var order = ["system", "light", "dark"];
@@ -24,7 +24,7 @@
     try {
       window.localStorage.setItem("regroup-theme", choice);
     } catch (blocked) {
-      // The choice then holds for this page only.
+      // Without storage, the choice lasts for this page only.
     }
     label();
   }
@@ -52,8 +52,8 @@
     }
   });
 
-  // The search is a plain form of the browser's own: its address is the answer, and no update of the page disturbs
-  // who is typing, which a field that React controls cannot promise.
+  // The search is a plain HTML form that changes the address. Page updates therefore do not disturb the reader while
+  // typing; a field controlled by React could be disturbed.
   function field(form, type, name) {
     var input = document.createElement("input");
     input.type = type;
@@ -103,7 +103,7 @@
   }
 
   functions.RegroupLink = function (props) {
-    // A row that is still asked for has no data yet.
+    // A row that is still being loaded has no data.
     if (!props.data) {
       return null;
     }

@@ -1,4 +1,4 @@
-// Suggestions under the search box. Their text comes from the server and becomes text nodes, nothing else.
+// Suggestions below the search box. Their text comes from the server and is inserted only as text nodes.
 (function () {
   var WAIT_MS = 60;
 
@@ -70,7 +70,7 @@
       });
       show(answer.groups.length > 0);
       told.textContent = answer.total
-        ? answer.groups.length + " of " + answer.total.toLocaleString("en") + "; Enter lists those that contain it"
+        ? answer.groups.length + " of " + answer.total.toLocaleString("en") + "; Enter lists groups that contain it"
         : "No group has these characters";
     }
 
@@ -89,7 +89,7 @@
           return response.ok ? response.json() : { groups: [], total: 0 };
         })
         .then(function (answer) {
-          // What was typed since has been asked for on its own.
+          // Ignore the response if the text has changed; the new text has its own request.
           if (number === asked && document.activeElement === box) {
             fill(answer);
           }
@@ -127,7 +127,7 @@
       window.clearTimeout(timer);
       show(false);
     });
-    // Before the box loses the focus, which closes the list.
+    // Runs before the box loses the focus, which closes the list.
     list.addEventListener("mousedown", function (event) {
       event.preventDefault();
     });

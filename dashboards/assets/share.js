@@ -1,19 +1,19 @@
-// What leaves the page: a link, its words as Markdown, its tables as CSV and JSON. All of it is made of what is shown.
+// Exports: a link, the page's text as Markdown, its tables as CSV and JSON. All of them contain what is shown.
 (function () {
   var regroup = window.regroup;
-  // Where a field may begin: a spreadsheet of another locale separates at semicolons or tabs, and then takes the
-  // quotes of other cells for text, so that it looks inside of this one.
+  // Where a spreadsheet may see the start of a field. With another locale, it splits at semicolons or tabs and treats
+  // quotes of other cells as text, so that a new field may begin inside this one.
   var FORMULA = /([,;|"'\t\v\f\r\n\u0085\u2028\u2029]|^)(?=["\s\0]*[=+\-@\uff1d\uff0b\uff0d\uff20])/g;
   var BLANK = /^(?=[\t\r\n])/;
   var WORDS = ".crumbs, .when, .about, .notice, .empty h2, .empty p, .sentence, .tile, .summary, .panel h2, .panel h3, .facts dt";
 
-  // Names of groups are untrusted text: an apostrophe keeps a spreadsheet from taking any part of them for a formula.
+  // Names of groups are untrusted: an apostrophe keeps a spreadsheet from reading any part of them as a formula.
   function cell(value) {
     var text = String(value === null || value === undefined ? "" : value);
     return '"' + text.replace(FORMULA, "$1'").replace(BLANK, "'").replace(/"/g, '""') + '"';
   }
 
-  // With the mark by which spreadsheets know UTF-8.
+  // Starts with the byte order mark, by which spreadsheets recognize UTF-8.
   regroup.csv = function (head, rows) {
     var lines = [head].concat(rows).map(function (row) {
       return row.map(cell).join(",");
@@ -21,7 +21,7 @@
     return "\ufeff" + lines.join("\r\n") + "\r\n";
   };
 
-  // Text that Markdown shows as it is: no element, link, image, emphasis, heading or list.
+  // Escapes text so that Markdown shows it unchanged: no element, link, image, emphasis, heading or list.
   regroup.markdown = function (text) {
     return text
       .replace(/\s+/g, " ")
@@ -64,7 +64,7 @@
     return parts.join("\n").replace(/\n{3,}/g, "\n\n");
   };
 
-  // The heading before it, of its panel.
+  // The last heading before the element in its panel.
   function named(element) {
     var panel = element.closest(".panel") || document.getElementById("page");
     var names = [];
@@ -108,7 +108,7 @@
     });
   }
 
-  // Resolves to what is shown as rows and columns: `name`, `head`, `rows`.
+  // Resolves to the visible tables: `name`, `head`, `rows`.
   regroup.tables = function () {
     return Promise.all(
       Array.prototype.map.call(document.querySelectorAll("#page table, #page .grid"), function (element) {
@@ -150,7 +150,7 @@
 
   function copied(what, text) {
     return regroup.copy(text).then(function (done) {
-      regroup.tell(done ? what + " copied" : "The browser lets nothing be copied here.");
+      regroup.tell(done ? what + " copied" : "The browser does not allow copying here.");
     });
   }
 
@@ -162,7 +162,7 @@
 
   function offer() {
     regroup.tables().then(show, function () {
-      regroup.tell("The rows could not be had: the page Health may say why.");
+      regroup.tell("The rows could not be loaded: the page Health may show why.");
     });
   }
 
@@ -174,7 +174,7 @@
         copied("Markdown", regroup.summary());
       });
       regroup.make("p", { className: "quiet", textContent:
-        "Tables, exactly as they are shown now; the figures' own are under “Show as table”." }, dialog);
+        "Tables, exactly as they are shown now; tables of figures are under “Show as table”." }, dialog);
       var list = regroup.make("ul", { className: "exports" }, dialog);
       tables.forEach(function (table) {
         var item = regroup.make("li", {}, list);

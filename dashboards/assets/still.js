@@ -1,6 +1,6 @@
-// Words, tables and links, which are most of a page and only ever show what they were made with. Dash keeps a
-// subscription for every component, and tells all of them of each new one: two thousand cells take it seconds. These
-// are elements of the page's own instead. Text is text in them, and links lead to this site alone.
+// Static text, tables and links are most of a page and never change by themselves. Dash keeps a subscription for every
+// component and notifies all of them of each new one, which takes seconds for two thousand cells. Here they become
+// plain DOM elements instead. Text stays text, and links can only lead to this site.
 (function () {
   var regroup = window.regroup;
   var TYPES =
@@ -40,7 +40,7 @@
     });
   }
 
-  // What a table was sent as: rows of bare cells (`data-rows`), which become elements like all others.
+  // Converts bare table cells (`data-rows`) from the server into elements.
   function unfolded(node) {
     if (Array.isArray(node)) {
       return node.map(unfolded);
@@ -58,7 +58,7 @@
     return Object.assign({}, node, { props: props });
   }
 
-  // How many components `node` is, or nothing if one of them does more than to show.
+  // Returns the number of components in `node`, or nothing if one of them is interactive.
   function still(node) {
     if (Array.isArray(node)) {
       var sum = 0;
@@ -112,8 +112,8 @@
     return element;
   }
 
-  // Makes `dom`, which was built from `old`, what would be built from `next`, and changes no more than it must: whoever
-  // reads keeps the focus, the selection and what is folded out.
+  // Changes `dom`, which was built from `old`, into `next`, with as few changes as possible, so that the reader keeps
+  // focus, selection and expanded parts.
   function turn(dom, old, next) {
     if (!isObject(old) || !isObject(next) || old.type !== next.type) {
       if (old !== next) {
@@ -151,7 +151,7 @@
     turnAll(place, old ? [old] : [], [next]);
   };
 
-  // The browser follows a link that is meant for another tab; the rest is this page's own way.
+  // The browser follows a link for another tab; other clicks are handled without reloading.
   document.addEventListener("click", function (event) {
     var link = event.target.closest && event.target.closest("[data-still] a[href^='/']");
     var isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;

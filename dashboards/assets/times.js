@@ -1,4 +1,4 @@
-// The zone of all times, and the dialog in which a range is typed. Only the browser knows where its reader is.
+// The zone of all times, and the dialog for typing a range. Only the browser knows the reader's zone.
 (function () {
   var regroup = window.regroup;
   var DAY = 86400000;
@@ -8,11 +8,11 @@
     try {
       return new Intl.DateTimeFormat("en", { timeZone: zone || "UTC" }).resolvedOptions().timeZone && (zone || "UTC");
     } catch (unknown) {
-      return "UTC"; // as the pages do
+      return "UTC"; // as on the server
     }
   };
 
-  // `2026-11-21 12:03:07.123` on the clocks of the zone.
+  // Returns a timestamp as `2026-11-21 12:03:07.123`, in local time of the zone.
   regroup.instant = function (ms) {
     var parts = {};
     new Intl.DateTimeFormat("en-GB", {
@@ -56,7 +56,7 @@
     return input;
   }
 
-  // A plain form whose answer is the address: the pages read the zone's clocks better than a browser does.
+  // A plain form that sets the address: the server handles local times of the zone better than a browser.
   function choose() {
     var view = regroup.view();
     if (!view || view.whole) {
@@ -65,7 +65,7 @@
     regroup.dialog("choose", "Time range", function (dialog) {
       var form = regroup.make("form", { method: "dialog" }, dialog);
       var from = field(form, "from", "From", view.start);
-      // A range that was typed to the second must show that second.
+      // With a range typed to the second, the fields must include seconds.
       var to = field(form, "to", "To", Math.ceil(view.end / 1000) * 1000);
       var around = regroup.make("button", { type: "button", className: "button", textContent: "30 min around" }, form);
       around.title = "From 30 minutes before “From” to 30 minutes after “To”";
@@ -74,7 +74,7 @@
         to.setCustomValidity(from.value < to.value ? "" : "“To” must be after “From”.");
       }
       function moved(input, by) {
-        // The fields hold a zone's clocks, which reckon alike in UTC.
+        // The fields hold local times; arithmetic on them is done as if they were UTC.
         input.value = new Date(Date.parse(input.value + "Z") + by).toISOString().slice(0, 19);
       }
       around.addEventListener("click", function () {

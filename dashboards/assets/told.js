@@ -1,4 +1,4 @@
-// What several files need: a dialog, a short word to the reader, the clipboard.
+// Functions that several files need: a dialog, a short message to the reader, the clipboard.
 (function () {
   var regroup = (window.regroup = window.regroup || {});
 
@@ -7,7 +7,7 @@
     return parent ? parent.appendChild(made) : made;
   };
 
-  // A modal dialog of the browser's own: Esc closes it, and the focus returns to where it was. `fill` makes its content.
+  // A modal dialog: Esc closes it, and the focus returns to where it was. `fill` creates its content.
   regroup.dialog = function (id, title, fill) {
     var old = document.getElementById(id);
     if (old) {
@@ -48,8 +48,8 @@
     }, 4000);
   };
 
-  // Without a secure origin browsers have no clipboard, but copy what is selected. What a reader may have to copy by hand,
-  // `block`, stays selected.
+  // Without a secure origin, browsers have no clipboard API but can copy the selection. `block`, which the reader may
+  // have to copy by hand, stays selected.
   function copySelected(text, block) {
     if (block) {
       window.getSelection().selectAllChildren(block);
@@ -65,7 +65,7 @@
     return done;
   }
 
-  // Resolves to whether it was done.
+  // Resolves to whether copying succeeded.
   regroup.copy = function (text, block) {
     if (!navigator.clipboard) {
       return Promise.resolve(copySelected(text, block));

@@ -1,5 +1,5 @@
-// A page that is made anew changes only what is new in it: whatever Dash is given whole, it builds again, and with that
-// go the reader's focus, open tables, sorted grids and zoomed figures.
+// When a page is rebuilt, only the changed parts are replaced. Dash would rebuild everything, and the reader would lose
+// focus, open tables, grid sorting and figure zoom.
 (function () {
   var regroup = window.regroup;
   var ROOT = ["components", "props", "children"];
@@ -13,7 +13,7 @@
     return regroup.isObject(node) && "props" in node && "type" in node && "namespace" in node;
   }
 
-  // One can become the other without being built again.
+  // Whether one component can be changed into the other without rebuilding it.
   function alike(one, other) {
     if (!isComponent(one) || !isComponent(other)) {
       return !regroup.isObject(one) && one === other;
@@ -32,7 +32,7 @@
     );
   }
 
-  // Appends to `changes` what turns the component `old` at `path` into `next`.
+  // Appends to `changes` the changes that turn the component `old` at `path` into `next`.
   function compare(old, next, path, changes) {
     var props = {};
     Object.keys(Object.assign({}, old.props, next.props)).forEach(function (key) {
@@ -61,7 +61,7 @@
     Array.prototype.push.apply(changes, inside);
   }
 
-  // The page with places instead of its larger still parts, which go to `parts`.
+  // Returns the page with placeholders for its larger static parts, which are appended to `parts`.
   function framed(node, parts) {
     if (Array.isArray(node)) {
       return node.map(function (child) {
@@ -103,7 +103,7 @@
     ]);
   }
 
-  // `made`: the page as the server made it.
+  // `made`: the page from the server.
   regroup.callback("update", function (made) {
     if (!made) {
       return;
@@ -125,7 +125,7 @@
     fillAll();
   });
 
-  // React brings new places in when it likes; they are filled before anything is painted.
+  // React inserts new placeholders at any time; they are filled before the next paint.
   regroup.atStart(function () {
     new MutationObserver(fillAll).observe(document.getElementById("page"), {
       subtree: true,

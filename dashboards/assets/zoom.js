@@ -1,5 +1,5 @@
-// Zoom and pan: dragging over a figure, its double click and the keys change the range in the address, for all figures.
-// A line at the pointer's instant goes through every figure of the page.
+// Zoom and pan: dragging over a figure, double-clicking and the keys change the range in the address, for all figures.
+// A line at the pointer's time crosses every figure of the page.
 (function () {
   var regroup = window.regroup;
   var LAST = 1000;
@@ -8,7 +8,7 @@
   var moved = 0;
   var pressed = null;
 
-  // A figure's x axis holds instants, or what its `meta` says of them.
+  // A figure's x axis holds timestamps, or values that its `meta` converts.
   function scale(graph) {
     var meta = graph._fullLayout.meta || {};
     return meta.scale ? { origin: meta.origin, factor: meta.scale } : { origin: 0, factor: 1 };
@@ -19,7 +19,7 @@
     return of.origin + graph._fullLayout.xaxis.r2l(x) / of.factor;
   }
 
-  // Every zoom remembers where it came from, and a double click leads back there.
+  // Every zoom stores the previous view, and a double click goes back to it.
   function zoomed(start, end) {
     var before = (window.history.state && window.history.state.before) || [];
     regroup.show(start, end, { before: before.concat([window.location.search]) });
@@ -36,7 +36,7 @@
     }
   }
 
-  // Of a bar, which says how long it is.
+  // Returns the duration of a bar from its data point.
   function lengthOf(point) {
     return point.data.x[point.pointNumber];
   }
@@ -99,7 +99,7 @@
     });
   }
 
-  // The instant under the pointer, with the figure; null beside figures.
+  // The time under the pointer, with the figure; null outside figures.
   function pointed(event) {
     var graph = event.target.closest && event.target.closest("#page .js-plotly-plot");
     if (!graph || !graph._fullLayout || !graph._fullLayout.xaxis) {
@@ -136,8 +136,8 @@
   );
   document.addEventListener("pointerdown", pointed, true);
 
-  // A double click is what the reader's system takes for one. Plotly would measure when it comes to the clicks, and miss
-  // the second while it draws.
+  // A double click is the browser's dblclick event, by the system's setting. Plotly measures the time when it handles
+  // the clicks, and would miss the second one while it draws.
   document.addEventListener(
     "mousedown",
     function (event) {
@@ -191,7 +191,7 @@
     if (!span) {
       return;
     }
-    // A key that is held down is one step in the history.
+    // Holding a key down makes one history entry.
     var repeated = event.timeStamp - moved < LAST;
     moved = event.timeStamp;
     regroup.show(span[0], span[1], window.history.state, repeated);

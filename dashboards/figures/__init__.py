@@ -1,1 +1,1 @@
-"""Pure functions from rows to figures. Foreign text passes `dashboards.text.figure_text` on its way in."""
+"""Pure functions from rows to figures. Untrusted text must pass through `dashboards.text.figure_text`."""

@@ -1,4 +1,4 @@
-"""Segments as horizontal bars: one trace per look, edges drawn by their evidence."""
+"""Segments as horizontal bars: one trace per look, with edges drawn by evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FADE = (0.16, 0.34, 0.52, 0.7)
 
 
 def pieces(segment: Segment, fine: float = 0) -> list[tuple[int, int, float]]:
-    """(from, to, opacity): the sure part in full, the spans in which it begins and ends fading towards outside.
+    """Return (from, to, opacity): the certain part at full opacity, the possible start and end fading outwards.
 
     A span shorter than `fine` is too narrow for steps and gets one shade.
     """
@@ -47,9 +47,9 @@ def bars(
     origin: int = 0,
     fine: float = 0,
 ) -> go.Bar:
-    """One trace. Each row: y, segment, colour, label inside the bar, tooltip and link.
+    """Return one trace. Each row holds y, segment, colour, label inside the bar, and [tooltip, link].
 
-    `origin` and `scale` turn instants into x: epoch milliseconds as they are, or seconds since an instant.
+    `origin` and `scale` convert timestamps to x: unchanged epoch milliseconds, or seconds since a timestamp.
     """
     x: list[float] = []
     base: list[float] = []
@@ -57,7 +57,7 @@ def bars(
     colours: list[str] = []
     opacities: list[float] = []
     labels: list[str] = []
-    told: list[list[str]] = []
+    details: list[list[str]] = []
     for at, segment, colour, label, tip in rows:
         parts = pieces(segment, fine)
         longest = max((b - a for a, b, _ in parts), default=0)
@@ -68,11 +68,11 @@ def bars(
             colours.append(colour)
             opacities.append(round(opacity, 2))
             labels.append(label if end - start == longest else "")
-            told.append(tip)
+            details.append(tip)
     marker: dict[str, Any] = {"color": colours, "opacity": opacities, "line": {"width": 0}}
     if look is not None:
         marker["color"] = look.colour
-        # A rebalance of milliseconds must not vanish in a day: its outline is never thinner than a pixel.
+        # The outline is at least one pixel wide, so a rebalance of milliseconds stays visible in a day.
         if look.height >= 0.5:
             marker["line"] = {"width": 1, "color": look.colour}
         if look.pattern:
@@ -91,7 +91,7 @@ def bars(
         y=y,
         width=height,
         marker=marker,
-        customdata=told,
+        customdata=details,
         hovertemplate="%{customdata[0]}<extra></extra>",
         text=labels if any(labels) else None,
         textposition="inside",
@@ -105,7 +105,7 @@ def bars(
 def dotted_edges(
     rows: Iterable[tuple[float, float, Segment]], *, axis: str, scale: float = 1, origin: int = 0
 ) -> go.Scatter:
-    """Dotted uprights at both ends of the inferred segments: (bottom, top, segment)."""
+    """Return dotted vertical lines at both ends of the inferred segments, from (bottom, top, segment)."""
     x: list[float | None] = []
     y: list[float | None] = []
     for bottom, top, segment in rows:
@@ -119,7 +119,7 @@ def dotted_edges(
 
 
 def max_lanes(lanes: Sequence[Sequence[Segment]], limit: int, fine: float) -> int:
-    """How many of the lanes fit into `limit` bars."""
+    """Return how many of the lanes fit into `limit` bars."""
     total = 0
     for shown, segments in enumerate(lanes):
         total += sum(len(pieces(s, fine)) for s in segments)

@@ -1,4 +1,4 @@
-"""The axis of time, its ticks told by the clocks of the page's zone: Plotly itself tells UTC only."""
+"""The time axis, with ticks in the page's zone. Plotly's own ticks are always in UTC."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ STEPS = (
     *(n * DAY for n in (1, 2, 7, 14, 28, 91, 182, 364, 1820, 7280, 36_400)),
 )  # fmt: skip
 MOST = 9
-EPOCH = datetime(1970, 1, 5)  # noqa: DTZ001 - a Monday on any zone's wall
+EPOCH = datetime(1970, 1, 5)  # noqa: DTZ001 - a Monday, as local time of any zone
 
 
 def time_axis(start: int, end: int) -> dict[str, Any]:
-    """Plotly's x axis from `start` to `end` (epoch milliseconds)."""
+    """Return Plotly's x axis from `start` to `end` (epoch milliseconds)."""
     ticks = _ticks(start, end)
     return {
         "type": "date",
@@ -34,7 +34,7 @@ def time_axis(start: int, end: int) -> dict[str, Any]:
 
 
 def _ticks(start: int, end: int) -> list[tuple[int, str]]:
-    """(instant, text) at round times of the zone's clocks; the date stands below where it is new."""
+    """Return (timestamp, text) at round local times of the zone; the date is below each tick at which it changes."""
     step = next((step for step in STEPS if (end - start) / step <= MOST), STEPS[-1])
     width, wall = timedelta(milliseconds=step), local(start).replace(tzinfo=None)
     wall -= (wall - EPOCH) % width

@@ -1,4 +1,4 @@
-"""Marks on a time axis: a dashed upright with a flag and its text on top, never by colour alone."""
+"""Marks on a time axis: a dashed vertical line with a flag and its text on top, never by colour alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dashboards.zone import zone
 FLAGS_SHOWN = 30
 LABEL = 16
 ROOM = 0.1
-"""A label takes so much of the width; a flag without that much room keeps its text for the hover and the table."""
+"""Fraction of the width for a label. A flag with less room shows its text only on hover and in the table."""
 TOP_PX = 26
 INK = "#808488"
 
@@ -23,9 +23,9 @@ INK = "#808488"
 def flagged(
     figure: go.Figure, marks: Sequence[Row], *, first: int, last: int, origin: int = 0, scale: float = 1
 ) -> None:
-    """Draw the marks from `first` to `last` (epoch milliseconds), the newest ones where there are too many.
+    """Draw the marks from `first` to `last` (epoch milliseconds); if there are too many, only the newest ones.
 
-    `origin` and `scale` turn instants into x, as in `bars`.
+    `origin` and `scale` convert timestamps to x, as in `bars`.
     """
     shown = [m for m in marks if first <= m["marked_at"] <= last][-FLAGS_SHOWN:]
     if not shown:
@@ -37,7 +37,7 @@ def flagged(
         labelled = at if has_room else labelled
         lines.append(_line(x))
         labels.append(_label(mark, x, has_room=has_room, is_late=at > last - (last - first) * ROOM))
-    # Told one by one: Plotly's update of a layout takes as long as the rest of a page.
+    # Assigned one by one, because Plotly's `update_layout` takes as long as the rest of a page.
     figure.layout.shapes += tuple(lines)
     figure.layout.annotations += tuple(labels)
     figure.layout.margin.t = max(figure.layout.margin.t or 0, TOP_PX)
@@ -56,7 +56,7 @@ def _label(mark: Row, x: float, *, has_room: bool, is_late: bool) -> dict[str, A
     tip = [f"<b>{flag.character} {flag.word} {figure_text(mark['text'])}</b>", f"{instant(mark['marked_at'])} {zone()}"]
     tip.append(figure_text(mark_subject(mark)))
     if mark["marked_by"] is not None:
-        tip.append(f"says {figure_text(mark['marked_by'])}")
+        tip.append(f"by {figure_text(mark['marked_by'])}")
     return {
         "text": text, "hovertext": "<br>".join(tip), "x": x, "xref": "x", "y": 1, "yref": "paper",
         "yanchor": "bottom", "yshift": 1, "xanchor": "right" if is_late else "left", "xshift": 5 if is_late else -5,

@@ -1,4 +1,4 @@
-"""One group over time: state strip, generation ticks, member lanes and ownership ribbon above one time axis."""
+"""One group over time: state strip, generation ticks, member lanes and ownership ribbon on one time axis."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ STRIP_PX, LANE_PX, RIBBON_PX, GAP_PX, TOP_PX, BOTTOM_PX = 84, 24, 20, 40, 26, 34
 LANES_SHOWN, RIBBON_SHOWN, BARS_SHOWN = 40, 60, 800
 LABEL = 17
 FINE = 300
-"""A span below this part of the window is a pixel or two wide."""
+"""A span below this fraction of the window is one or two pixels wide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """The figure, and how many lanes and resources of all it shows."""
+    """The figure, with the numbers of lanes and resources in it."""
 
     figure: go.Figure
     lanes: int
@@ -45,12 +45,14 @@ def group_figure(
     unit: str = "partition",
     delays: Sequence[Segment] = (),
 ) -> Drawn:
-    """`hrefs`: (incarnation, generation) → address of its rebalance; `unit`: what the group hands out; `delays`: spans
-    in which Connect lets work wait.
+    """Draw the group.
+
+    `hrefs` maps (incarnation, generation) to the address of the rebalance. `unit` is the noun for a resource of the
+    group. `delays` holds the spans in which Connect delays work.
     """
     fine = window.width / FINE
     lanes = lanes[: min(LANES_SHOWN, max_lanes([lane.lives for lane in lanes], BARS_SHOWN, fine))]
-    # Where not all fit, those that stood still longest are worth their place.
+    # If not all resources fit, draw those with the longest stops.
     worst = sorted(owned, key=lambda o: -o.stopped_ms)
     kept = {
         (o.name, o.index) for o in worst[: min(RIBBON_SHOWN, max_lanes([o.spans for o in worst], BARS_SHOWN, fine))]
@@ -107,7 +109,7 @@ def _strip(
 
 
 def _numbers(generations: Sequence[Row], window: Window) -> list[str]:
-    """Generation ids as far as they have room beside each other."""
+    """Return the generation ids, without those that would overlap the previous label."""
     shown, last = [], float("-inf")
     for g in generations:
         has_room = g["joined_at"] - last > window.width * 0.025
@@ -152,7 +154,7 @@ def generation_tip(g: Row) -> str:
 
 def _moved(g: Row) -> str:
     if g["resources_moved"] is None:
-        return "how many resources moved is not known"
+        return "number of moved resources unknown"
     return f"{g['resources_moved']} of {g['resources_assigned']} moved"
 
 
@@ -282,7 +284,7 @@ def _axes(
 
 
 def _rows(labels: Sequence[str]) -> dict[str, Any]:
-    """One row per label, the first on top. Labels are escaped here: they are foreign."""
+    """Return an axis with one row per label, the first on top. Labels are untrusted and are escaped here."""
     return {
         "tickvals": list(range(len(labels))),
         "ticktext": [figure_text(label, 40) for label in labels],

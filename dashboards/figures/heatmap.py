@@ -1,4 +1,4 @@
-"""Groups over time: how many rebalances each cell saw."""
+"""Groups over time: the number of rebalances in each cell."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ def level(rebalances: int) -> int:
 
 
 def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: Mapping[str, int]) -> go.Figure:
-    """`groups` worst first (keys, `state`, `first_seen_at`); `cells` as `Store.cells` answers for `BINS` bins.
+    """Return the heatmap. `groups` are worst first (keys, `state`, `first_seen_at`); `cells` are from `Store.cells`.
 
-    A cell is empty, not quiet, before its group was first seen, after the newest record of its cluster (`until`) and
-    where no state is known.
+    A cell is blank instead of quiet before its group was first seen, after the newest record of its cluster (`until`),
+    and if the group's state is unknown.
     """
     width = max(1, -(-window.width // BINS))
     found = {(c["cluster"], c["group_id"], c["bin"]): c["rebalances"] for c in cells}
     starts = [window.start + position * width for position in range(BINS)]
     times = [f"{instant(start)[:19]} {zone()}" for start in starts]
     z: list[list[int | None]] = []
-    told: list[list[str]] = []
+    details: list[list[str]] = []
     for group in groups:
         name = figure_text(group["group_id"], 40)
         is_known = look_of(group["state"]) != "unknown"
@@ -53,7 +53,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
             shades.append(level(number) if observed else None)
             tips.append(f"{name}<br>{times[position]}<br><b>{count(number, 'rebalance')}</b>" if observed else "")
         z.append(shades)
-        told.append(tips)
+        details.append(tips)
     steps = [(edge, shade) for i, shade in enumerate(SHADES) for edge in (i / len(SHADES), (i + 1) / len(SHADES))]
     labels = [figure_text(group["group_id"], 17) for group in groups]
     return go.Figure(
@@ -63,7 +63,7 @@ def heatmap(groups: Sequence[Row], cells: Sequence[Row], window: Window, until: 
             dx=width,
             y0=0,
             dy=1,
-            customdata=told,
+            customdata=details,
             hovertemplate="%{customdata}<extra></extra>",
             colorscale=steps,
             zmin=-0.5,

@@ -1,4 +1,4 @@
-"""How far behind a group was: a band from the least to the most that it can have been, a dot for each look."""
+"""The lag of a group: a band from its lower to its upper bound, with a dot for each poll."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dashboards.zone import zone
 
 HEIGHT_PX = 200
 APART_MS = 60_000
-"""The poll looks four times a minute around a change; what lies between two changes was not asked."""
+"""Dots further apart are not connected. Around a change, the poll requests end offsets four times a minute."""
 
 
 def lag_figure(found: Sequence[Behind], window: Window) -> go.Figure:
-    """Two lines, the space between them filled where the bounds differ; broken where nobody looked."""
+    """Return two lines, filled between if the bounds differ; interrupted if there was no poll."""
     figure = go.Figure(
         layout=layout(
             HEIGHT_PX,

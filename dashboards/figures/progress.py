@@ -1,4 +1,4 @@
-"""Progress of reassignments over time: one line a partition, a dot for each look at it."""
+"""Progress of reassignments over time: one line per partition, one dot per poll."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINES_SHOWN, HEIGHT_PX = 16, 260
 
 
 def progress_figure(samples: Iterable[Row], window: Window) -> tuple[go.Figure, int]:
-    """The figure of at most `LINES_SHOWN` reassignments, and how many there are. `samples` are in order of each."""
+    """Return a figure of at most `LINES_SHOWN` reassignments, and their total number. `samples` are grouped by each."""
     of_move = [list(rows) for _, rows in groupby(samples, key=_move)]
     shown = of_move[:LINES_SHOWN]
     names = [f"{visible(rows[0]['topic'], 40)}-{rows[0]['partition']}" for rows in shown]

@@ -1,4 +1,4 @@
-"""Storms over time: when each lasted, and of one storm every rebalance of the groups it hit."""
+"""Storms over time: the span of each storm, or for one storm every rebalance of the groups it hit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Key = tuple[str, int, int]
 
 
 def storms_figure(storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[str], window: Window) -> go.Figure:
-    """At most `STORMS_SHOWN` storms, each from its beginning to its end; an open one to its `until`, with an arrow."""
+    """Draw at most `STORMS_SHOWN` storms from start to end; an open storm ends at its `until`, with an arrow."""
     shown = list(zip(storms, titles, hrefs, strict=True))[:STORMS_SHOWN]
     figure = go.Figure(layout=_layout([title for _, title, _ in shown], window, BELOW_PX))
     for is_open, colour in ((False, ENDED), (True, LOOKS["stopped"].colour)):
@@ -50,15 +50,15 @@ def storms_figure(storms: Sequence[Row], titles: Sequence[str], hrefs: Sequence[
 def storm_figure(
     storm: Row, groups: Sequence[str], generations: Sequence[Row], hrefs: Mapping[Key, str], window: Window, until: int
 ) -> go.Figure:
-    """Rows of at most `GROUPS_SHOWN` groups with their rebalances; its span is shaded, its moments are named."""
+    """Draw the rebalances of at most `GROUPS_SHOWN` groups; the storm's span is shaded, its timestamps are named."""
     shown = groups[:GROUPS_SHOWN]
     place = {group: y for y, group in enumerate(shown)}
     drawn = [(place[g["group_id"]], g, _rebalance(g)) for g in generations if g["group_id"] in place]
     end = storm["ended_at"] if storm["ended_at"] is not None else until
     moments = [("began", storm["started_at"]), ("detected", storm["detected_at"])]
     moments.append(("ended", end) if storm["ended_at"] is not None else ("open, last seen", end))
-    told = {"shapes": _moments(moments, storm["started_at"], end), "annotations": _words(moments, window)}
-    figure = go.Figure(layout=_layout(shown, window, BELOW_PX + WORDS_PX) | told)
+    details = {"shapes": _moments(moments, storm["started_at"], end), "annotations": _words(moments, window)}
+    figure = go.Figure(layout=_layout(shown, window, BELOW_PX + WORDS_PX) | details)
     for name in ("stopped", "partial"):
         look = LOOKS[name]
         rows = [
@@ -94,9 +94,9 @@ def _tip(storm: Row, title: str) -> str:
     lasted = duration((storm["ended_at"] or storm["until"]) - storm["started_at"])
     lines = [f"<b>{figure_text(title)}</b>", f"from {instant(storm['started_at'])} {zone()}"]
     lines.append(f"open for {lasted}" if storm["is_open"] else f"lasted {lasted}")
-    # A reader who may not see all of its groups is not told these.
-    told = [] if storm["evidence"] is None else [count(storm["rebalances"], "rebalance"), storm["evidence"]]
-    return "<br>".join([*lines, *told])
+    # These values are hidden from a reader who may not see all of the storm's groups.
+    details = [] if storm["evidence"] is None else [count(storm["rebalances"], "rebalance"), storm["evidence"]]
+    return "<br>".join([*lines, *details])
 
 
 def _rebalance_tip(g: Row) -> str:
@@ -108,7 +108,7 @@ def _detected(storm: Row) -> str:
 
 
 def _points(points: Sequence[tuple[int, int, str, str, str, str]]) -> go.Scatter:
-    """(row, instant, symbol, colour, tooltip, address)"""
+    """Draw points given as (row, timestamp, symbol, colour, tooltip, address)."""
     return go.Scatter(
         x=[at for _, at, *_ in points],
         y=[y for y, *_ in points],
@@ -136,7 +136,7 @@ def _moments(moments: Sequence[tuple[str, int]], start: int, end: int) -> list[d
 
 
 def _words(moments: Sequence[tuple[str, int]], window: Window) -> list[dict[str, Any]]:
-    """Below the plot, each as high as none before it is in its way."""
+    """Return labels below the plot, each on the highest line where it overlaps no earlier label."""
     words: list[dict[str, Any]] = []
     ends = [float("-inf")] * len(moments)
     for word, at in moments:

@@ -1,4 +1,4 @@
-"""The anatomy of one rebalance, in seconds since it began: prepare, assign, stable, first commit of each partition."""
+"""One rebalance in detail, in seconds since it began: prepare, assign, stable, first commit of each partition."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schemas.written import ABOUT
 ROW_PX = 22
 MEMBERS_SHOWN, RESOURCES_SHOWN = 40, 60
 SCALE = 0.001
-"""Of the axis: seconds since it began. assets/zoom.js turns them back into instants by the figure's `meta`."""
+"""The axis shows seconds since the start. assets/zoom.js converts them to timestamps with the figure's `meta`."""
 QUIET = "#7E95AA"
 GONE = (GroupEventKind.LEFT, GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
 
@@ -38,12 +38,12 @@ class _Line:
     segment: Segment | None
     tip: str
     points: tuple[_Point, ...] = ()
-    """(instant, symbol, colour, tooltip)"""
+    """(timestamp, symbol, colour, tooltip)"""
     height: float = 0.62
 
 
 def began(generation: Row) -> int:
-    """Zero of the figure: the stated start, else its latest bound."""
+    """Return the zero of the figure: the recorded start, or else its upper bound."""
     at = generation["prepared_at"] if generation["prepared_at"] is not None else generation["prepared_at_latest"]
     return int(at)
 
@@ -94,7 +94,7 @@ def waterfall(found: Rebalance) -> go.Figure:
 def _layout(lines: Sequence[_Line], g: Row, origin: int) -> dict[str, Any]:
     ends = [at for line in lines if (s := line.segment) for at in (s.earliest, s.latest)]
     done = max(ends, default=origin)
-    # The first commit of an idle partition may come hours later; the rebalance itself must stay readable.
+    # The first commit of an idle partition may be hours later, and must not compress the rebalance itself.
     first = [at for line in lines for at, *_ in line.points if at <= done + max(10_000, done - min(ends, default=done))]
     left, right = (min([*ends, *first]) - origin) / 1000, (max([*ends, *first]) - origin) / 1000
     margin = max(0.05, (right - left) * 0.03)
@@ -138,7 +138,7 @@ def _prepare(g: Row) -> _Line:
 
 
 def _members(found: Rebalance) -> list[_Line]:
-    """Who was awaited, slowest last; then who is gone."""
+    """Return the members that the rebalance waited for, slowest last, and then the members that left."""
     start = began(found.generation)
     slowest = found.generation["slowest_member_id"]
     came = sorted(
@@ -149,16 +149,14 @@ def _members(found: Rebalance) -> list[_Line]:
         label = member_label(m["member_id"], m["group_instance_id"], m["client_id"])
         early = m["rejoined_at_earliest"] if m["rejoined_at_earliest"] is not None else m["rejoined_at_latest"]
         late = m["rejoined_at_latest"]
-        stated = late - early <= 1
+        grade = Evidence.OBSERVED if late - early <= 1 else Evidence.BOUNDED
         after = between(max(0, early - start), max(0, late - start))
-        tip = f"<b>{figure_text(label)}</b> came back {after} after the start"
+        tip = f"<b>{figure_text(label)}</b> rejoined {after} after the start"
         lines.append(
             _Line(
                 label=label,
                 look="stopped" if m["member_id"] == slowest else "member",
-                segment=_segment(
-                    start, start, max(start, early), max(start, late), Evidence.OBSERVED if stated else Evidence.BOUNDED
-                ),
+                segment=_segment(start, start, max(start, early), max(start, late), grade),
                 tip=tip + ("<br>everyone waited for it" if m["member_id"] == slowest else ""),
                 points=((late, "triangle-up", QUIET, tip),),
             )
@@ -195,7 +193,7 @@ def _assign(g: Row) -> list[_Line]:
 
 
 def _reconciled(found: Rebalance) -> list[_Line]:
-    """When each member had the assignment that the coordinator made (KIP-848), the last one at the end."""
+    """Return when each member reached the assignment of the coordinator (KIP-848), the last one at the end."""
     g = found.generation
     reached = sorted((m for m in found.members if m["reconciled_at"] is not None), key=lambda m: m["reconciled_at"])
     lines = []
@@ -225,14 +223,14 @@ def _resources(found: Rebalance) -> list[_Line]:
 
 
 def _resource(s: Row, until: int) -> _Line:
-    """The stall; one that lasts is drawn until the rebalance was over, with an arrow."""
+    """Return the line of a stall; one without an end is drawn to the end of the rebalance, with an arrow."""
     name = f"<b>{figure_text(resource(s['name'], s['index']))}</b>"
     tip = f"{name} stopped {stopped(s)}<br>{s['cause'].replace('_', ' ')} · {s['evidence']}"
     back, resumed = s["resumed_at_earliest"], s["resumed_at_latest"]
     points: tuple[_Point, ...] = ()
     if back is None:
         back = resumed = max(until, s["stopped_at_latest"])
-        points = ((back, "triangle-right-open", LOOKS["stopped"].colour, f"{name} nobody has it yet"),)
+        points = ((back, "triangle-right-open", LOOKS["stopped"].colour, f"{name} no owner yet"),)
     elif s["first_commit_at"] is not None:
         first = f"{name} first commit {instant(s['first_commit_at'])} {zone()}<br>offset {s['first_committed_offset']}"
         points = ((s["first_commit_at"], "diamond-open", LOOKS["working"].colour, first),)
@@ -247,7 +245,7 @@ def _resource(s: Row, until: int) -> _Line:
 
 
 def stopped(stall: Row) -> str:
-    """`≈ 24 s (23.8 s to 24.3 s)` with a dash; a stall that lasts says so."""
+    """Return the length of a stall, such as `≈ 24 s (23.8 s to 24.3 s)` with a dash; `since then` if it has no end."""
     if stall["stopped_ms"] is None:
         return "since then"
     limits = between(stall["stopped_ms_min"], stall["stopped_ms_max"])

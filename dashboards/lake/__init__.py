@@ -1,4 +1,4 @@
-"""Reading the tables: from a folder or through Databricks SQL, limited to what the reader may see, and cached.
+"""Reading the tables from a folder or through Databricks SQL, limited to what the reader may see, with a cache.
 
-What the pages ask is in `dashboards.queries`. Nothing here knows HTTP or a page, and nothing writes.
+The pages' queries are in `dashboards.queries`. This package does not depend on HTTP or the pages, and never writes.
 """

@@ -1,4 +1,4 @@
-"""Connections to a Databricks SQL warehouse: what they need, how they are shared, and their errors as sentences."""
+"""Connections to a Databricks SQL warehouse: their options, their pool, and their errors as sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dashboards.lake.service_principal import ServicePrincipal
 LOG = logging.getLogger(__name__)
 SESSION = {"TIMEZONE": "UTC", "ANSI_MODE": "true", "STATEMENT_TIMEOUT": "60"}
 GIVE_UP_SECONDS = 30
-"""For a request that is tried again; a warehouse that takes longer to start is asked for again by the next page."""
+"""Time limit for retries of a request. If a warehouse takes longer to start, the next page tries again."""
 ABSENT = (
     "TABLE_OR_VIEW_NOT_FOUND",
     "PATH_NOT_FOUND",
@@ -28,20 +28,21 @@ ABSENT = (
     "DELTA_PATH_DOES_NOT_EXIST",
     "DELTA_TABLE_ONLY_OPERATION",
 )
-"""Conditions that a table or a folder without one may raise."""
+"""Error conditions of a missing table, or of a folder without a table."""
+NO_SCHEMA = ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "NO_SUCH_NAMESPACE", "CATALOG_NOT_FOUND")
 UNUSED_SECONDS = 300.0
-"""A connection that was not used for so long is opened anew: the warehouse may have ended its session."""
+"""A connection idle for this long is replaced, because the warehouse may have closed its session."""
 
 
 def connect(warehouse: Warehouse) -> Any:
-    """A connection of databricks-sql-connector; only one thread may use it at a time."""
+    """Return a connection of databricks-sql-connector; only one thread may use it at a time."""
     from databricks import sql  # noqa: PLC0415
 
     return sql.connect(**options(warehouse))
 
 
 def options(warehouse: Warehouse) -> dict[str, Any]:
-    """For `databricks.sql.connect`. Never print or store what this returns."""
+    """Return the options of `databricks.sql.connect`. They contain secrets: never print or store them."""
     who: dict[str, Any] = {"access_token": warehouse.token}
     if warehouse.client_id:
         who = {"credentials_provider": lambda: _principal(warehouse).headers}
@@ -57,13 +58,13 @@ def options(warehouse: Warehouse) -> dict[str, Any]:
 
 @cache
 def _principal(warehouse: Warehouse) -> ServicePrincipal:
-    """One for all connections: they share its token."""
+    """Return one service principal for all connections, which share its token."""
     url = f"https://{warehouse.host}/oidc/v1/token"
     return ServicePrincipal(url, warehouse.client_id, warehouse.client_secret)
 
 
 class Connections:
-    """As many as are needed at once, each used again. Safe for threads."""
+    """A pool that grows to the number of concurrent statements. Thread-safe."""
 
     def __init__(self, warehouse: Warehouse, opened: Callable[[Warehouse], Any] = connect) -> None:
         self._warehouse = warehouse
@@ -72,10 +73,10 @@ class Connections:
         self._idle: list[tuple[float, Any]] = []
 
     def ask(self, text: str, parameters: Mapping[str, Any]) -> pa.Table:
-        """The answer to one statement.
+        """Return the result of one statement.
 
         Raises:
-            LakeError: with a sentence for who reads the pages, and the connector's error as its cause.
+            LakeError: with a sentence for readers of the pages; its cause is the connector's error.
         """
         connection = self._kept()
         try:
@@ -97,7 +98,7 @@ class Connections:
             newest = self._idle.pop() if self._idle else None
             if newest is None or monotonic() - newest[0] < UNUSED_SECONDS:
                 return None if newest is None else newest[1]
-            # None was used later than the newest.
+            # No other idle connection was used later than this one.
             unused, self._idle = [newest, *self._idle], []
         for _, connection in unused:
             _close(connection)
@@ -123,35 +124,35 @@ class Connections:
 
 
 def is_absent(error: LakeError) -> bool:
-    """What was asked for is not there; no word of whether one may look."""
-    told = str(error.__cause__)
-    return any(name in told for name in ABSENT)
+    """Return whether the table does not exist. A missing permission does not count."""
+    message = str(error.__cause__)
+    return any(name in message for name in ABSENT)
 
 
 def sentence(error: Exception, warehouse: Warehouse) -> str:
-    """What went wrong with a statement, and the next step; without the connector's own words, which quote it."""
-    told, code = str(error), str((getattr(error, "context", None) or {}).get("http-code"))
-    if "INSUFFICIENT_PERMISSIONS" in told or "PERMISSION_DENIED" in told:
+    """Return the failure and the next step. The connector's message is left out, because it quotes the statement."""
+    message, code = str(error), str((getattr(error, "context", None) or {}).get("http-code"))
+    if "INSUFFICIENT_PERMISSIONS" in message or "PERMISSION_DENIED" in message:
         return (
             f"Databricks does not let the pages read {warehouse.place}: they need USE CATALOG, USE SCHEMA and SELECT "
             "(of a volume READ VOLUME) there, and CAN USE of the SQL warehouse."
         )
-    if any(name in told for name in ("SCHEMA_NOT_FOUND", "NO_SUCH_CATALOG", "NO_SUCH_NAMESPACE", "CATALOG_NOT_FOUND")):
-        return f"This workspace has no schema {warehouse.place}: check where the tables are said to be."
+    if any(name in message for name in NO_SCHEMA):
+        return f"This workspace has no schema {warehouse.place}: check the setting for the tables."
     if is_answer(error):
-        return "Databricks SQL could not answer this page; the log has what it said."
+        return "Databricks SQL could not run a query of this page; the log has its error."
     if code in ("401", "403"):
-        return f"Databricks refuses who asks (HTTP {code}): check token, or client_id and client_secret."
+        return f"Databricks rejects the credentials (HTTP {code}): check token, or client_id and client_secret."
     if code == "404":
         return f"{warehouse.host} has no SQL warehouse at {warehouse.http_path}: check http_path."
     return (
-        f"The SQL warehouse at {warehouse.host} does not answer: it may be starting; else check server_hostname and "
-        "http_path. It is asked again every few seconds."
+        f"The SQL warehouse at {warehouse.host} does not respond: it may be starting; else check server_hostname and "
+        "http_path. The page retries every few seconds."
     )
 
 
 def is_answer(error: BaseException | None) -> bool:
-    """The warehouse understood the statement and refused it: it would say the same again."""
+    """Return whether the warehouse understood the statement and rejected it, so that a retry would fail again."""
     return any(kind.__name__ == "ServerOperationError" for kind in type(error).__mro__)
 
 

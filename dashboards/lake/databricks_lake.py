@@ -1,4 +1,4 @@
-"""Reads the tables of a schema through a Databricks SQL warehouse, as `LocalLake` reads a folder. Never writes."""
+"""Reads the tables of a schema through a Databricks SQL warehouse, like `LocalLake` for a folder. Never writes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from dashboards.lake.lake import CELLS, TABLES, LakeError, Parameter, Rows, Tabl
 from dashboards.lake.query_cache import QueryCache, rows_of
 
 FRESH_SECONDS = 10.0
-"""A look at the versions is a statement for each table, which the warehouse has to be up for."""
+"""Reading the versions takes one statement per table, and the warehouse must be running."""
 
 
 class DatabricksLake:
-    """Every question is one statement over the versions that are known, so that answers are kept by (versions, query)
-    and all of a page is of one moment. Safe for threads.
+    """Tables read through a Databricks SQL warehouse. Thread-safe.
+
+    Each query is one statement over known versions. Results are therefore cached by (versions, query), and all parts of
+    a page show the same state.
     """
 
     def __init__(
@@ -34,7 +36,7 @@ class DatabricksLake:
         self._answers = QueryCache(CELLS)
 
     def warm(self) -> None:
-        """Look up the versions now, for which the first page would wait."""
+        """Read the versions now, so that the first page need not wait for them."""
         self._versions.get()
 
     def versions(self) -> Mapping[str, int]:
@@ -58,7 +60,7 @@ class DatabricksLake:
         except LakeError as error:
             if not is_answer(error.__cause__):
                 raise
-            # A version that was vacuumed, or a table that was made anew, is no reason to tell anybody.
+            # The version was vacuumed or the table recreated: retry with the current versions.
             newer = self._versions.renewed()
             if all(newer.get(name) == known.get(name) for name in tables):
                 raise

@@ -1,6 +1,7 @@
-"""The pages' SQL in the words of Databricks SQL. It is written once, for DuckDB; sqlglot translates each text once.
+"""The pages' SQL for Databricks. It is written for DuckDB; sqlglot translates each text once.
 
-Values stay named parameters (`:p_name`, so that none is a keyword); lists go in as JSON, which every warehouse reads.
+Values remain named parameters (`:p_name`, so that no name is a keyword). Lists are passed as JSON, which every
+warehouse can parse.
 """
 
 from __future__ import annotations
@@ -31,20 +32,21 @@ def statement(
     parameters: Mapping[str, Parameter],
     prefixes: Sequence[str] | None,
 ) -> str:
-    """The text that asks `sql` of exactly these versions of the tables in `place`, of which a reader of groups with
-    `prefixes` sees what `dashboards.lake.row_filter` says.
+    """Return the text of `sql` over these versions of the tables in `place`.
+
+    With `prefixes`, the rows are limited by `dashboards.lake.row_filter`.
     """
     lists = frozenset(name for name, value in parameters.items() if _is_list(value))
     named = [
         f"{quoted(name)} AS ({_shown(f'{source(place, name)} VERSION AS OF {version:d}', name, prefixes)})"
         for name, version in tables.items()
     ]
-    said = translated(sql, lists)
-    return f"WITH {', '.join([*named, *said.named])} {said.rest}"
+    query = translated(sql, lists)
+    return f"WITH {', '.join([*named, *query.named])} {query.rest}"
 
 
 def bound(text: str, parameters: Mapping[str, Parameter], prefixes: Sequence[str] | None) -> dict[str, Any]:
-    """What goes with a `statement`: values for all parameters that it has, and for no other."""
+    """Return the values for exactly the parameters in the text of a `statement`."""
     of_reader = variables(prefixes or ())
     asked = set(PARAMETER.findall(text))
     return {
@@ -55,7 +57,7 @@ def bound(text: str, parameters: Mapping[str, Parameter], prefixes: Sequence[str
 
 
 def source(place: str, name: str) -> str:
-    """A table in `catalog.schema`, or a Delta table that is a folder in the folder `place`."""
+    """Return the SQL name of a table in `catalog.schema`, or of a Delta folder in the folder `place`."""
     if "/" in place:
         return f"delta.{quoted(f'{place}/{name}')}"
     return quoted(*place.split("."), name)
@@ -66,7 +68,7 @@ def quoted(*names: str) -> str:
 
 
 class Said(NamedTuple):
-    """A query: its named parts (`name AS (...)`), and what comes after them."""
+    """A query: its CTEs (`name AS (...)`), and the text after them."""
 
     named: tuple[str, ...]
     rest: str
@@ -74,7 +76,7 @@ class Said(NamedTuple):
 
 @lru_cache(KEPT)
 def translated(sql: str, lists: frozenset[str] = frozenset()) -> Said:
-    """Raises `sqlglot.errors.SqlglotError` for what has no translation."""
+    """Return the Databricks SQL. Raises `sqlglot.errors.SqlglotError` if there is no translation."""
     tree = sqlglot.parse_one(sql, read="duckdb").transform(_reworded, lists)
     named = tree.find(exp.With)
     if named is None or named.parent is not tree:
@@ -88,7 +90,7 @@ def _text(tree: exp.Expr) -> str:
 
 
 def _reworded(node: exp.Expr, lists: frozenset[str]) -> exp.Expr:
-    """Parameters, and the two functions that sqlglot takes for others."""
+    """Translate parameters, and the two functions that sqlglot translates incorrectly."""
     if isinstance(node, exp.Placeholder):
         parameter = exp.Placeholder(this=f"p_{node.name}")
         return (
@@ -98,7 +100,7 @@ def _reworded(node: exp.Expr, lists: frozenset[str]) -> exp.Expr:
         return exp.Placeholder(this=f"p_{node.expressions[0].name}")
     if isinstance(node, exp.PercentileCont):
         return exp.Anonymous(this="PERCENTILE", expressions=[node.this, node.expression])
-    # DuckDB's epoch_ms goes both ways; the pages ask for the number of an instant.
+    # DuckDB's epoch_ms converts in both directions; the pages use it only from timestamps to numbers.
     if isinstance(node, exp.UnixToTime) and node.args.get("scale") == MILLIS:
         return exp.Anonymous(this="UNIX_MILLIS", expressions=[node.this])
     return node
@@ -108,8 +110,8 @@ def _shown(table: str, name: str, prefixes: Sequence[str] | None) -> str:
     whole = f"SELECT * FROM {table}"
     if prefixes is None:
         return whole
-    said = translated(filtered_sql(name, COLUMNS[name], len(prefixes)))
-    return f"WITH {quoted(f'{name} whole')} AS ({whole}) {said.rest}"
+    query = translated(filtered_sql(name, COLUMNS[name], len(prefixes)))
+    return f"WITH {quoted(f'{name} whole')} AS ({whole}) {query.rest}"
 
 
 def _is_list(value: Parameter) -> TypeGuard[Sequence[str]]:

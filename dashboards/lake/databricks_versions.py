@@ -1,4 +1,4 @@
-"""Which version each table of a Databricks schema has, looked up beside the pages."""
+"""The current version of each table of a Databricks schema, read in the background."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from schemas.tables import schema_version
 
 AT_ONCE = 4
 WAITED_FOR = 3
-"""What was looked up so many times longer ago than it is fresh is not shown any more: who asks waits for a new look."""
+"""Versions older than this multiple of `fresh_seconds` are not used; the caller waits for new ones."""
 
 TOLD_SECONDS = 300.0
-"""A table is asked so seldom for its schema version, which changes when a job of another Regroup is started."""
+"""Interval between reads of a table's schema version, which changes only when a job of another Regroup starts."""
 
 
 class WarehouseVersion(NamedTuple):
-    """A table's newest version, when it was made, and the schema version of the Regroup that writes it. A table that
-    was made anew counts from 0 again.
+    """A table's newest version number, its time, and the schema version of the Regroup that writes the table.
+
+    The number of a recreated table starts again at 0.
     """
 
     number: int
@@ -32,7 +33,7 @@ class WarehouseVersion(NamedTuple):
 
 
 class Versions:
-    """Those of the tables that are there. A look older than `fresh_seconds` is renewed while it goes on being used."""
+    """The versions of the existing tables. They are read again when older than `fresh_seconds` and used."""
 
     def __init__(self, connections: Connections, place: str, names: Iterable[str], fresh_seconds: float) -> None:
         self._connections = connections
@@ -42,13 +43,13 @@ class Versions:
         self._pool = ThreadPoolExecutor(1 + AT_ONCE, thread_name_prefix="versions")
         self._lock = Lock()
         self._held: Mapping[str, WarehouseVersion] = {}
-        self._told: dict[str, tuple[float, int]] = {}
+        self._schema_versions: dict[str, tuple[float, int]] = {}
         self._failed: Exception | None = None
         self._looked_at = float("-inf")
         self._underway: Future[None] | None = None
 
     def get(self) -> Mapping[str, WarehouseVersion]:
-        """Raises `LakeError` where the last look failed."""
+        """Return the versions by table. Raises `LakeError` if the last read failed."""
         with self._lock:
             age = monotonic() - self._looked_at
             if self._underway is None and age >= self._fresh_seconds:
@@ -62,7 +63,7 @@ class Versions:
             return self._held
 
     def renewed(self) -> Mapping[str, WarehouseVersion]:
-        """Those of a look that nobody has seen yet."""
+        """Return the versions from a new read."""
         with self._lock:
             self._looked_at = float("-inf")
         return self.get()
@@ -71,18 +72,18 @@ class Versions:
         found: Mapping[str, WarehouseVersion] = {}
         failed: Exception | None = None
         try:
-            looked = zip(self._names, self._pool.map(self._newest, self._names), strict=True)
-            found = {name: version for name, version in looked if version is not None}
+            results = zip(self._names, self._pool.map(self._newest, self._names), strict=True)
+            found = {name: version for name, version in results if version is not None}
             if not found and "/" not in self._place:
-                # No schema is no empty schema.
+                # Without this statement, a missing schema would look like an empty one.
                 self._connections.ask(f"DESCRIBE SCHEMA {quoted(*self._place.split('.'))}", {})
-        except Exception as error:  # noqa: BLE001 - for who asks
+        except Exception as error:  # noqa: BLE001 - raised again in `get`
             failed = error
         with self._lock:
             self._held, self._failed, self._looked_at, self._underway = found, failed, monotonic(), None
 
     def _newest(self, name: str) -> WarehouseVersion | None:
-        """None where there is no such table."""
+        """Return the newest version; None if there is no such table."""
         try:
             answer = self._connections.ask(f"DESCRIBE HISTORY {source(self._place, name)} LIMIT 1", {})
             written = self._written(name)
@@ -94,9 +95,9 @@ class Versions:
         return WarehouseVersion(newest["version"], newest["timestamp"], written)
 
     def _written(self, name: str) -> int:
-        asked_at, written = self._told.get(name, (float("-inf"), 0))
+        asked_at, written = self._schema_versions.get(name, (float("-inf"), 0))
         if monotonic() - asked_at >= TOLD_SECONDS:
             answer = self._connections.ask(f"DESCRIBE DETAIL {source(self._place, name)}", {})
             written = schema_version(dict(answer["properties"][0].as_py()))
-            self._told[name] = monotonic(), written
+            self._schema_versions[name] = monotonic(), written
         return written

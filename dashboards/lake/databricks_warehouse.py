@@ -1,4 +1,4 @@
-"""What a Databricks SQL warehouse is to settings and pages, apart from what connects to it."""
+"""The settings of a Databricks SQL warehouse, without the code that connects to it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Warehouse:
-    """A SQL warehouse, and where the tables are: `catalog.schema`, or the folder that the jobs write, such as
-    `/Volumes/main/regroup/warehouse`. With `token`, or as the service principal `client_id`. In the settings a secret
-    is a reference, such as `env:NAME`.
+    """A SQL warehouse and the place of the tables.
+
+    The place is `catalog.schema`, or the folder that the jobs write, such as `/Volumes/main/regroup/warehouse`. Sign in
+    with `token`, or as the service principal `client_id`. In the settings, a secret is a reference such as `env:NAME`.
     """
 
     server_hostname: str
@@ -21,7 +22,7 @@ class Warehouse:
 
     @property
     def host(self) -> str:
-        """Without what an address has around it."""
+        """Return the host name, without scheme and trailing slash."""
         return self.server_hostname.removeprefix("https://").rstrip("/")
 
     @property

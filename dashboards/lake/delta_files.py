@@ -1,4 +1,4 @@
-"""The Delta tables of a folder: their versions, and each version's Parquet files as a view for duckdb."""
+"""The Delta tables of a folder: their versions, and each version's Parquet files as a DuckDB view."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from duckdb import DuckDBPyConnection, DuckDBPyRelation
 from schemas.tables import schema_version
 
 SETTLED_SECONDS = 2.0
-"""A log folder that changed less long ago may have changed again within the same tick of the file system's clock."""
+"""If a log folder changed more recently, it may have changed again within one tick of the file system's clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Source:
-    """One version of a table, equal to itself alone. `is_even`: every file has every column. `schema_version`: of the
-    Regroup that wrote it.
+    """One version of a table; equal only to itself.
+
+    `is_even` is True if every file has every column. `schema_version` is that of the Regroup that wrote the table.
     """
 
     version: int
@@ -33,20 +34,20 @@ class Source:
     is_even: bool
 
     def relation(self, cursor: DuckDBPyConnection, name: str, files: Sequence[str]) -> DuckDBPyRelation:
-        """The rows of these of its files, for this cursor."""
+        """Return the rows of the given files of this version, for this cursor."""
         return relation(cursor, name, files, self.schema, is_even=self.is_even)
 
 
 def relation(
     cursor: DuckDBPyConnection, name: str, files: Sequence[str], schema: pa.Schema, *, is_even: bool
 ) -> DuckDBPyRelation:
-    """The rows of Parquet files of a table with this schema, for this cursor; `is_even`: each has all its columns."""
+    """Return the rows of a table's Parquet files, for this cursor. `is_even`: every file has all of its columns."""
     if not files:
         return cursor.from_arrow(schema.empty_table())
     written = cursor.read_parquet(list(files), union_by_name=not is_even)
     if is_even:
         return written
-    # What no file has is NULL, and of the type that the schema says.
+    # Columns that no file has are NULL, with the type in the schema.
     cursor.register(f"{name} written", written)
     cursor.register(f"{name} nothing", schema.empty_table())
     return cursor.sql(f'FROM "{name} nothing" UNION ALL BY NAME FROM "{name} written"')
@@ -61,7 +62,7 @@ class _OpenTable:
 
 
 class DeltaFiles:
-    """`<warehouse>/<table>` as written by the jobs. Not safe for threads."""
+    """The tables `<warehouse>/<table>`, as the jobs write them. Not thread-safe."""
 
     def __init__(self, warehouse: Path, names: Iterable[str], fresh_seconds: float) -> None:
         self._warehouse = warehouse.absolute()
@@ -79,7 +80,7 @@ class DeltaFiles:
         return {name: int(open_.table.history(1)[0]["timestamp"]) for name, open_ in self._open.items()}
 
     def source(self, name: str) -> Source | None:
-        """The newest version; None where there is no such table, or it is just being made."""
+        """Return the newest version; None if the table does not exist or is just being created."""
         self._look((name,))
         for _ in range(2):
             open_ = self._open.get(name)
@@ -89,7 +90,7 @@ class DeltaFiles:
                 if open_.source is None or open_.source.version != open_.table.version():
                     open_.source = self._read(name, open_.table)
             except (DeltaError, OSError):
-                # The files of a version that is no longer the newest may be gone.
+                # Files of a version that is no longer the newest may have been deleted.
                 self.forget(name)
                 self._refresh(name)
             else:
@@ -97,12 +98,12 @@ class DeltaFiles:
         return None
 
     def forget(self, name: str) -> None:
-        """Open it anew when it is asked for next."""
+        """Reopen the table at its next use."""
         self._open.pop(name, None)
         self._looked_at.pop(name, None)
 
     def _look(self, names: Iterable[str]) -> None:
-        """Whether there are newer versions, unless that was asked just now."""
+        """Read newer versions, unless the table was checked within `fresh_seconds`."""
         for name in names:
             if monotonic() - self._looked_at.get(name, float("-inf")) >= self._fresh_seconds:
                 self._refresh(name)
@@ -112,14 +113,14 @@ class DeltaFiles:
         try:
             log = (self._warehouse / name / "_delta_log").stat()
             open_ = self._open.get(name)
-            # Another folder of the same name is another table, whatever its version number.
+            # A new folder of the same name is a new table, even with the same version number.
             if open_ is None or open_.identity != log.st_ino:
                 self._open[name] = _OpenTable(log.st_ino, DeltaTable(str(self._warehouse / name)), log.st_mtime_ns)
             elif open_.changed_ns != log.st_mtime_ns or time() - log.st_mtime < SETTLED_SECONDS:
                 open_.table.update_incremental()
                 open_.changed_ns = log.st_mtime_ns
         except (DeltaError, OSError):
-            # Not there, or just being made: it is absent until it can be opened.
+            # The table is missing or just being created; it is absent until it can be opened.
             self.forget(name)
 
     def _read(self, name: str, table: DeltaTable) -> Source:
@@ -127,7 +128,7 @@ class DeltaFiles:
         schema = pa.schema(table.schema().to_arrow())
         paths = pa.table(table.get_add_actions()).column("path").to_pylist()
         files = tuple(f"{folder}/{unquote(path)}" for path in paths)
-        # A table under way has other files every few seconds: what was known of those that left is let go.
+        # A table that is being written gets new files every few seconds, so entries of removed files are dropped.
         known = self._columns.get(name, {})
         columns = {file: known.get(file) or frozenset(pq.read_schema(file).names) for file in files}
         self._columns[name] = columns

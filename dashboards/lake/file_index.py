@@ -1,7 +1,7 @@
-"""Which files of a table hold rows of a group, and of what time: who asks for one group need not open the others.
+"""Which files of a table hold rows of a group, and of what time, so that a query on one group skips the other files.
 
-Per file, group and table some 24 bytes in memory, read from the file's own columns when it is first asked of. A file is
-never left out that holds a row of the group whose time overlaps what is asked for.
+It takes about 24 bytes of memory per file, group and table, read from the file's columns at the first query. A file is
+never skipped if it holds a row of the group whose time overlaps the query's range.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ SPANS = {
     "group_events": ("event_at", "event_at"),
     "rebalances": ("started_at_earliest", "ended_at"),
 }
-"""When a row of the table begins and ends; NULL: not yet."""
+"""Columns with the start and end of a row; NULL means not yet."""
 
 Between = tuple[datetime | None, datetime | None]
-"""From and to, both included; None is no limit."""
+"""From and to, both inclusive; None means no limit."""
 
 ALWAYS: Between = (None, None)
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -33,7 +33,7 @@ Array = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
 class FileRange(NamedTuple):
-    """One file: hashes of its groups, ascending, each with the first and last microsecond of its rows."""
+    """One file: sorted hashes of its groups, each with the first and last microsecond of its rows."""
 
     groups: Array
     first: Array
@@ -41,7 +41,7 @@ class FileRange(NamedTuple):
 
     def holds(self, group: int, first: int, last: int) -> bool:
         at = int(np.searchsorted(self.groups, group))
-        # Two groups of one hash are both looked at.
+        # Two groups may have the same hash; check both.
         while at < len(self.groups) and self.groups[at] == group:
             if self.first[at] <= last and self.last[at] >= first:
                 return True
@@ -50,7 +50,7 @@ class FileRange(NamedTuple):
 
 
 class FileIndex:
-    """Those of one table. Safe for threads."""
+    """The index of one table. Thread-safe."""
 
     def __init__(self, name: str) -> None:
         self._first, self._last = SPANS[name]
@@ -60,7 +60,7 @@ class FileIndex:
     def files(
         self, cursor: DuckDBPyConnection, files: Sequence[str], cluster: str, group: str, between: Between
     ) -> list[str]:
-        """Those of `files` that have rows of the group that overlap `between`."""
+        """Return the `files` that may have rows of the group within `between`."""
         with self._lock:
             missing = [file for file in files if file not in self._zones]
             if missing:
@@ -80,30 +80,30 @@ class FileIndex:
             )
             .to_arrow_table()
         )
-        names, told_names = _numbered(found["filename"])
-        clusters, told_clusters = _numbered(found["cluster"])
-        ids, told_ids = _numbered(found["group_id"])
-        pairs, which = np.unique(clusters * len(told_ids) + ids, return_inverse=True)
+        names, known_names = _numbered(found["filename"])
+        clusters, known_clusters = _numbered(found["cluster"])
+        ids, known_ids = _numbered(found["group_id"])
+        pairs, which = np.unique(clusters * len(known_ids) + ids, return_inverse=True)
         hashes = [
-            hash((told_clusters[pair // len(told_ids)], told_ids[pair % len(told_ids)])) for pair in pairs.tolist()
+            hash((known_clusters[pair // len(known_ids)], known_ids[pair % len(known_ids)])) for pair in pairs.tolist()
         ]
         groups = np.array(hashes, np.int64)[which]
-        # No beginning that is known is any beginning.
+        # An unknown start counts as the earliest possible one.
         first = found["first"].fill_null(LEAST).to_numpy()
         last = found["last"].to_numpy()
         order = np.lexsort((groups, names))
         groups, names, first, last = groups[order], names[order], first[order], last[order]
-        edges = np.searchsorted(names, np.arange(len(told_names) + 1))
+        edges = np.searchsorted(names, np.arange(len(known_names) + 1))
         nothing = FileRange(groups[:0], first[:0], last[:0])
         zones = dict.fromkeys(files, nothing)
-        for number, name in enumerate(told_names):
+        for number, name in enumerate(known_names):
             part = slice(edges[number], edges[number + 1])
             zones[name] = FileRange(groups[part].copy(), first[part].copy(), last[part].copy())
         return zones
 
 
 def _numbered(column: pa.ChunkedArray) -> tuple[Array, list[str]]:
-    """A number for each text, and the texts."""
+    """Return an index for each text, and the distinct texts."""
     coded = column.combine_chunks().dictionary_encode()
     return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
 

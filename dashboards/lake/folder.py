@@ -1,11 +1,11 @@
-"""Which warehouses are folders: an address such as `s3a://bucket/x` would become a local folder of that name."""
+"""Check that a warehouse is a folder: an address such as `s3a://bucket/x` would become a local folder of that name."""
 
 from __future__ import annotations
 
 import re
 
 ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
-"""`Path` has made one slash of two before anybody looks."""
+"""`Path` has already replaced the two slashes by one."""
 
 
 def not_a_folder(warehouse: object) -> str | None:

@@ -1,4 +1,4 @@
-"""Reads the tables of a warehouse folder: deltalake finds a version's files, duckdb reads them. Never writes."""
+"""Reads the tables of a warehouse folder: deltalake finds a version's files, DuckDB reads them. Never writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COLUMNS = {table.name: set(table.names) for table in TABLES}
 Parameter = str | int | float | datetime | Sequence[str]
 Tables = Sequence[str] | Mapping[str, Between]
 CELLS = 1_000_000
-"""Kept answers have at most so many cells: about 100 MB."""
+"""Limit of the cells in cached results: about 100 MB."""
 
 __all__ = [
     "CELLS",
@@ -47,17 +47,17 @@ __all__ = [
 
 
 class LakeError(Exception):
-    """Tables that are there cannot be read; its words are a sentence for who reads the pages, with the next step."""
+    """An existing table cannot be read. The message is a sentence for readers of the pages, with the next step."""
 
 
 class Lake(Protocol):
-    """Where tables are. Another warehouse needs these three and nothing else. All raise `LakeError`."""
+    """The tables of a warehouse. These three methods are all that a warehouse needs. All raise `LakeError`."""
 
     def versions(self) -> Mapping[str, int]:
-        """Version of every table that is there; an absent table or warehouse is no error."""
+        """Return the version of every existing table; a missing table or warehouse is no error."""
 
     def changed_at(self) -> Mapping[str, int]:
-        """When each of them last changed, epoch milliseconds, where that is known."""
+        """Return when each table last changed, in epoch milliseconds, if that is known."""
 
     def query(
         self,
@@ -67,26 +67,27 @@ class Lake(Protocol):
         parameters: Mapping[str, Parameter],
         prefixes: tuple[str, ...] | None = None,
     ) -> Rows:
-        """At most `cap` rows of a query over `tables`, instants as epoch milliseconds; none if a table is absent.
+        """Return at most `cap` rows of a query over `tables`, timestamps as epoch milliseconds.
 
-        The query ends in `LIMIT $cap`. One with the parameters `cluster` and `group` asks for rows of that group only,
-        if a table has groups; `tables` may name the time range (`dashboards.lake.file_index`). With `prefixes`, only
-        groups whose ids begin with one of them are read (`dashboards.lake.row_filter`).
+        The result is empty if a table is missing. The query ends in `LIMIT $cap`. If it has the parameters `cluster`
+        and `group`, it must only use rows of that group, in tables that have groups; `tables` may give the time range
+        (`dashboards.lake.file_index`). With `prefixes`, only groups whose ids begin with one of them are read
+        (`dashboards.lake.row_filter`).
         """
 
 
 class WarmLake(Lake, Protocol):
-    """One that a server may prepare."""
+    """A lake that a server can prepare."""
 
     def warm(self) -> None:
-        """Learn now what the first question would wait for."""
+        """Load now what the first query would wait for."""
 
 
 class LocalLake:
-    """`<warehouse>/<table>` as written by the jobs. Safe for threads; answers are kept by (versions, query).
+    """The tables `<warehouse>/<table>`, as the jobs write them. Thread-safe; results are cached by (versions, query).
 
-    It looks for newer versions every `fresh_seconds`, keeps answers of at most so many `cells` in all, and files too
-    where `keeps_files`, which saves who asks again and again of the same.
+    Newer versions are checked for every `fresh_seconds`. The cache holds at most `cells` cells. With `keeps_files`,
+    DuckDB also caches file contents, which helps repeated queries on the same files.
     """
 
     def __init__(
@@ -99,9 +100,9 @@ class LocalLake:
         self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "256MB", "temp_directory": ""})
         self._duckdb.execute("SET GLOBAL TimeZone = 'UTC'")
         self._duckdb.execute(f"SET enable_external_file_cache = {str(keeps_files).lower()}")
-        # Delta never writes a file twice.
+        # Delta never rewrites a file in place.
         self._duckdb.execute("SET validate_external_file_cache = 'NO_VALIDATION'")
-        # A query can reach the warehouse's files only: nothing else here, no network, no extension.
+        # Limit queries to the warehouse's files: no other file, no network, no extension.
         self._duckdb.execute("SET allowed_directories = $folders", {"folders": [str(Path(warehouse).absolute())]})
         for setting in (
             "python_enable_replacements",
@@ -113,11 +114,11 @@ class LocalLake:
         self._duckdb.execute("SET lock_configuration = true")
 
     def warm(self) -> None:
-        """Learn now what the first question of a group would wait for: which files have rows of which groups."""
+        """Read which files have rows of which groups, so that the first query on a group need not wait."""
         for name, zones in self._zones.items():
             with self._lock:
                 source = self._files.source(name)
-            # Files that vanish meanwhile are a matter for who asks.
+            # If files vanish meanwhile, the next query handles it.
             with suppress(duckdb.Error), self._duckdb.cursor() as cursor:
                 if source is not None and source.is_even:
                     zones.files(cursor, source.files, "", "", ALWAYS)
@@ -146,24 +147,24 @@ class LocalLake:
             raise self._older(question, str(error)) or error from None
         except duckdb.OutOfMemoryException:
             raise LakeError(
-                "This page asks for more than the pages' memory holds: choose a shorter range, or one group."
+                "This page needs more memory than the pages have: choose a shorter range, or one group."
             ) from None
         except duckdb.IOException:
-            # Files of the version that was open are gone: there is a newer one.
+            # Files of the open version were deleted, so there is a newer version.
             with self._lock:
                 for name in tables:
                     self._files.forget(name)
             return self._asked(question)
 
-    def _older(self, question: Question, told: str) -> LakeError | None:
-        """Why a query failed, if because a table has not yet a column that duckdb misses."""
+    def _older(self, question: Question, message: str) -> LakeError | None:
+        """Return the error for a query that failed because the table lacks a column; None for other failures."""
         for name in question.tables:
             with self._lock:
                 source = self._files.source(name)
             lacking = COLUMNS[name] - set(source.schema.names) if source is not None else set()
-            if any(f'"{column}"' in told for column in lacking):
+            if any(f'"{column}"' in message for column in lacking):
                 return LakeError(
-                    f"The table {name} is of an earlier Regroup: its job adds what it lacks when it starts."
+                    f"The table {name} is of an earlier Regroup: its job adds the missing columns when it starts."
                 )
         return None
 
@@ -185,7 +186,7 @@ class LocalLake:
             return rows_of(milliseconds(asked.to_arrow_table()), question.cap)
 
     def _needed(self, cursor: DuckDBPyConnection, name: str, source: Source, question: Question) -> Sequence[str]:
-        """Files that can have rows of the group that is asked for, if it is one."""
+        """Return the files that may have rows of the query's group; all files for a query without a group."""
         cluster, group = question.parameters.get("cluster"), question.parameters.get("group")
         if name not in SPANS or not source.is_even or not isinstance(cluster, str) or not isinstance(group, str):
             return source.files
@@ -193,7 +194,7 @@ class LocalLake:
 
 
 class Question(NamedTuple):
-    """What `Lake.query` is asked; each table with the time that it is asked of."""
+    """The arguments of `Lake.query`; `tables` maps each table to its time range."""
 
     sql: str
     cap: int
@@ -207,21 +208,21 @@ class Question(NamedTuple):
 
 
 def refuse_newer(written: Mapping[str, int]) -> None:
-    """Raises `LakeError` for a table with a higher schema version than this Regroup knows."""
+    """Raise `LakeError` for a table with a higher schema version than this Regroup knows."""
     newer = next((name for name, version in written.items() if version > SCHEMA_VERSION), None)
     if newer is not None:
-        raise LakeError(f"The table {newer} was written by a newer Regroup than the one that shows it: update this.")
+        raise LakeError(f"The table {newer} was written by a newer Regroup than these pages: update the pages.")
 
 
 def frozen(parameters: Mapping[str, Parameter]) -> tuple[Any, ...]:
-    """The same parameters as a key."""
+    """Return the parameters as a hashable key."""
     return tuple(
         (k, v if isinstance(v, str | int | float | datetime) else tuple(v)) for k, v in sorted(parameters.items())
     )
 
 
 def milliseconds(table: pa.Table) -> pa.Table:
-    """Instants as numbers: milliseconds since the epoch."""
+    """Return the table with timestamps as integers: milliseconds since the epoch."""
     for position, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type):
             whole = table.column(position).cast(pa.timestamp("ms", tz=field.type.tz), safe=False).cast(pa.int64())

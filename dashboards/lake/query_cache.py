@@ -1,4 +1,4 @@
-"""Answers that are kept, and questions that are asked once however many wait for them."""
+"""A cache of query results. Concurrent requests for the same query run it once."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ import pyarrow as pa
 Row = dict[str, Any]
 
 ANSWER_BYTES = 16 << 20
-"""Bytes of one answer as Arrow holds it; as Python's values it takes up to 15 times as much."""
+"""Largest result, in bytes as Arrow. As Python values it takes up to 15 times as much."""
 
 CELL_BYTES = 16
-"""Bytes of an ordinary cell as Arrow holds it: a longer one counts as several."""
+"""Bytes of an ordinary cell as Arrow. A longer cell counts as several."""
 
 
 class Rows(NamedTuple):
-    """An answer; `is_capped` when there would have been more rows."""
+    """A query result. `is_capped` is True if there are more rows."""
 
     rows: list[Row]
     is_capped: bool
 
 
 class SizedRows(Rows):
-    """An answer equal to `Rows` with the same content. `size`: bytes of the rows as Arrow holds them."""
+    """A result that equals `Rows` with the same content. `size` is the bytes of its rows as Arrow."""
 
     size: int = 0
 
 
 def rows_of(found: pa.Table, cap: int) -> SizedRows:
-    """The first `cap` rows, and fewer if they have more than `ANSWER_BYTES`: clients choose the lengths of names."""
+    """Return the first `cap` rows, or fewer if they exceed `ANSWER_BYTES`, because names can have any length."""
     kept = found.slice(0, cap)
     while kept.nbytes > ANSWER_BYTES:
         kept = kept.slice(0, kept.num_rows // 2)
@@ -43,7 +43,7 @@ def rows_of(found: pa.Table, cap: int) -> SizedRows:
 
 
 class QueryCache:
-    """The newest answers, at most so many cells of them. Safe for threads."""
+    """The most recently used results, limited to a number of cells. Thread-safe."""
 
     def __init__(self, cells: int) -> None:
         self._cells = cells
@@ -53,7 +53,7 @@ class QueryCache:
         self._underway: dict[Hashable, Future[Rows]] = {}
 
     def get(self, key: Hashable, ask: Callable[[], Rows]) -> Rows:
-        """The kept answer, or that of `ask`; who comes while another asks the same gets the other's, or its error."""
+        """Return the cached result, or run `ask`. Concurrent callers with the same key share one result or error."""
         with self._lock:
             if (answer := self._answers.get(key)) is not None:
                 self._answers.move_to_end(key)

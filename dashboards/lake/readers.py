@@ -1,4 +1,4 @@
-"""Which groups who may see: the setting `readers`, by the name or the groups that the guard knows a reader by."""
+"""Which reader may see which groups: the setting `readers`, by the reader's name or groups."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dashboards.lake.lake import Lake, Parameter, Tables
 from dashboards.lake.query_cache import Rows
 
 Prefixes = tuple[str, ...]
-TOKEN = "token"  # noqa: S105 - how a reader is called who came with it
+TOKEN = "token"  # noqa: S105 - name of a reader who signed in with the token
 GROUP_MARK = "@"
-"""Stands before the name of a group of readers, so that nobody's own name is one."""
+"""Prefix of the names of groups of readers, which separates them from names of readers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """Prefixes of group ids by reader, as stated. Where nobody is named, everybody sees everything."""
+    """Prefixes of group ids by reader, as configured. If no reader is configured, everybody sees everything."""
 
     stated: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -28,13 +28,13 @@ class Readers:
 
     @classmethod
     def of(cls, stated: Any) -> Readers:
-        """From settings: `name = ["prefix", ...]`.
+        """Return the readers of a setting `name = ["prefix", ...]`.
 
         Raises:
-            ValueError: with a sentence, where that is something else.
+            ValueError: with a sentence, if the setting has another form.
         """
         if not isinstance(stated, dict):
-            raise ValueError(  # noqa: TRY004 - what people wrote, not what a program passed
+            raise ValueError(  # noqa: TRY004 - the value comes from a file, not from code
                 'The setting readers must be a table: write [readers], then name = ["prefix"] in lines below.'
             )
         for name, prefixes in stated.items():
@@ -45,7 +45,7 @@ class Readers:
         return cls(stated)
 
     def prefixes(self, names: Sequence[str]) -> Prefixes | None:
-        """What a reader of these names sees: groups whose ids begin so; None: all; (): none."""
+        """Return the prefixes of the group ids that a reader of these names sees; None: all; (): none."""
         if not self.stated:
             return None
         found = sorted({prefix for name in names for prefix in self.stated.get(name, ())})
@@ -53,10 +53,10 @@ class Readers:
 
 
 def readers_table(file: Path) -> Any:
-    """[readers] of a TOML file.
+    """Return the table [readers] of a TOML file.
 
     Raises:
-        ValueError, OSError: it names nobody, which would let everybody see everything, or cannot be read.
+        ValueError, OSError: the file cannot be read, or names no reader, which would let everybody see everything.
     """
     readers = tomllib.loads(file.read_text(encoding="utf-8")).get("readers")
     if not readers:
@@ -65,7 +65,7 @@ def readers_table(file: Path) -> Any:
 
 
 class ReadersLake:
-    """A lake of which everybody sees what `prefixes` says of who asks now, whatever is asked."""
+    """A lake that limits every query to the groups that the current reader may see (`prefixes`)."""
 
     def __init__(self, lake: Lake, prefixes: Callable[[], Prefixes | None]) -> None:
         self._lake = lake
@@ -86,5 +86,5 @@ class ReadersLake:
         prefixes: Prefixes | None = None,
     ) -> Rows:
         if prefixes is not None:
-            raise ValueError("Who asks decides what is seen.")
+            raise ValueError("The reader's prefixes come from the request; pass none.")
         return self._lake.query(sql, tables, cap, parameters, self._prefixes())

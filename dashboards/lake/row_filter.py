@@ -1,4 +1,4 @@
-"""What a reader sees who may see some groups only: decided for every table, here, below every page and every search."""
+"""The rows and columns that a reader with limited groups sees, defined per table and applied to every query."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import NamedTuple
 from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 WHOLE = ("coverage", "reassignments", "reassignment_samples")
-"""They know topics, partitions and brokers, and no group."""
+"""Tables about topics, partitions and brokers, without groups. Every reader sees them."""
 
 
 class RowFilter(NamedTuple):
-    """Columns that every reader sees of every row, and a condition for rows that are shown whole. `instead` are
-    expressions for columns that are neither shown as they are nor hidden.
+    """The columns that every reader sees of every row, and a condition under which the whole row is shown.
+
+    `instead` maps other columns to expressions that replace their values. All remaining columns are hidden.
     """
 
     shown: tuple[str, ...]
@@ -23,7 +24,7 @@ class RowFilter(NamedTuple):
 
 
 STORM_KEY = token_hex(32)
-"""Of this process. An id of a storm is a hash of a group's name, which a list of names would find out."""
+"""Secret of this process. A storm's id is a hash of a group's name, so a list of names would reveal the group."""
 KEY_VARIABLE = "storm_key"
 HIT_NOBODY_ELSE = "array_length(seen_ids) = array_length(group_ids)"
 _KEY = f"getvariable('{KEY_VARIABLE}')"
@@ -53,18 +54,19 @@ MASKED = {
         },
     ),
 }  # fmt: skip
-"""Rows that may be about any group: a reader learns that they exist, and what is safe to say whomever they are about.
-A column that is not named here is hidden. Of a storm that also hit others: when it was, how many groups it hit and what
-it cost all of them.
+"""Masks of tables whose rows may be about any group. A reader sees that a row exists, and the columns listed here,
+which reveal no group. All other columns are hidden. Of a storm that also hit other groups, a reader sees its times, its
+number of groups and its total cost.
 """
 
 VARIABLE = "prefix_"
-"""How the variables are called that hold the prefixes, with a number after it."""
+"""Prefix of the names of the variables that hold the prefixes; a number follows."""
 
 
 def filtered_sql(name: str, columns: Collection[str], prefixes: int) -> str:
-    """The table for a reader of groups whose ids begin with one of so many prefixes, from the whole of it, which is
-    called `<name> whole`. A table that nothing is known of is empty.
+    """Return the query of a table for a reader with this number of prefixes.
+
+    It reads the complete table from `<name> whole`. A table that is in no list here gives no rows.
     """
     whole = f'"{name} whole"'
     if name in WHOLE:
@@ -76,20 +78,20 @@ def filtered_sql(name: str, columns: Collection[str], prefixes: int) -> str:
         return f"SELECT {_masked(MASKED[name], columns)} FROM {whole}"
     if not prefixes or "group_id" not in columns:
         return f"SELECT * FROM {whole} WHERE false"
-    # A mark without a group is about the whole cluster.
+    # A mark without a group applies to the whole cluster.
     of_all = " OR group_id IS NULL" if name == "marks" else ""
     return f"SELECT * FROM {whole} WHERE {_begins('group_id', prefixes)}{of_all}"
 
 
 def variables(prefixes: Sequence[str]) -> dict[str, str]:
-    """Values of the variables in `filtered_sql`."""
+    """Return the values of the variables in `filtered_sql`."""
     return {KEY_VARIABLE: STORM_KEY} | {f"{VARIABLE}{number}": prefix for number, prefix in enumerate(prefixes)}
 
 
 def filtered(
     cursor: DuckDBPyConnection, name: str, whole: DuckDBPyRelation, prefixes: Sequence[str]
 ) -> DuckDBPyRelation:
-    """`filtered_sql` of a relation of this cursor."""
+    """Return `filtered_sql` of a relation of this cursor."""
     for variable, value in variables(prefixes).items():
         cursor.execute(f"SET VARIABLE {variable} = $value", {"value": value})
     cursor.register(f"{name} whole", whole)
@@ -101,9 +103,9 @@ def _begins(what: str, prefixes: int) -> str:
 
 
 def _masked(mask: RowFilter, columns: Collection[str]) -> str:
-    """What is selected of these columns."""
+    """Return the SELECT list for these columns."""
     hidden = f"CASE WHEN {mask.whole_if} THEN {{0}} END"
-    said = {column: column if column in mask.shown else hidden.format(column) for column in columns} | {
+    expressions = {column: column if column in mask.shown else hidden.format(column) for column in columns} | {
         column: expression for column, expression in mask.instead.items() if column in columns
     }
-    return ", ".join(f"{expression} AS {column}" for column, expression in said.items())
+    return ", ".join(f"{expression} AS {column}" for column, expression in expressions.items())

@@ -1,4 +1,4 @@
-"""Tokens of a Databricks service principal: OAuth's client credentials at the workspace's own token endpoint."""
+"""Tokens of a Databricks service principal: OAuth client credentials at the workspace's token endpoint."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dashboards.lake.lake import LakeError
 
 TIMEOUT_SECONDS = 10
 EARLY_SECONDS = 60.0
-"""A token that ends so soon is not used any more."""
+"""A token is renewed this long before it expires."""
 
 
 class ServicePrincipal:
-    """The headers of one service principal's requests, its token renewed before it ends. Safe for threads."""
+    """The request headers of one service principal. Its token is renewed before it expires. Thread-safe."""
 
     def __init__(self, token_url: str, client_id: str, client_secret: str) -> None:
         self._url = token_url
@@ -30,7 +30,7 @@ class ServicePrincipal:
         self._until = 0.0
 
     def headers(self) -> Mapping[str, str]:
-        """Raises `LakeError` where there is no token to be had."""
+        """Return the headers. Raises `LakeError` if no token can be obtained."""
         with self._lock:
             if not self._token or monotonic() > self._until:
                 self._renew()
@@ -41,8 +41,8 @@ class ServicePrincipal:
         request = Request(self._url, asked, dict(self._known))  # noqa: S310 - https, from settings
         try:
             with urlopen(request, timeout=TIMEOUT_SECONDS) as answer:  # noqa: S310
-                told = json.load(answer)
-            self._token, lasts = str(told["access_token"]), float(told.get("expires_in", 0))
+                response = json.load(answer)
+            self._token, lasts = str(response["access_token"]), float(response.get("expires_in", 0))
         except HTTPError as error:
             raise LakeError(
                 f"Databricks gives the service principal no token (HTTP {error.code}): check client_id and "
@@ -50,6 +50,6 @@ class ServicePrincipal:
             ) from error
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise LakeError(
-                f"No token can be had from {self._url}: check server_hostname and the way there."
+                f"No token could be obtained from {self._url}: check server_hostname and the network."
             ) from error
         self._until = monotonic() + max(0.0, lasts - EARLY_SECONDS)

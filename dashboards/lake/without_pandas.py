@@ -1,6 +1,6 @@
-"""A process without pandas, which pyarrow loads together with the first array it makes wherever that is installed.
+"""Keep pandas out of a process: if pandas is installed, pyarrow loads it with the first array that it creates.
 
-Great Expectations needs it, Databricks' client, and Spark where tasks are planned; it takes each process 40 MB and a
+pandas is installed for Great Expectations, Databricks' client and Spark's driver. It costs a process 40 MB and one
 second of a core.
 """
 
@@ -19,5 +19,5 @@ class _NoPandas(MetaPathFinder):
 
 
 def without_pandas() -> None:
-    """From here on `import pandas` fails in this process, as where it is not installed: for the start of a process."""
+    """Make `import pandas` fail in this process, as if it were not installed. Call at the start of a process."""
     sys.meta_path.insert(0, _NoPandas())

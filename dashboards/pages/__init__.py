@@ -1,1 +1,1 @@
-"""One module a page: `render(store, state, now)` → what the address shows."""
+"""One module per page, with a function `render(store, state, now)` that returns the page for an address."""

@@ -1,4 +1,4 @@
-"""Advice: which groups should change what, what it would save, and what to paste."""
+"""Advice: which groups should change which settings, the saving, and the text to paste."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from schemas.states import AdviceAction, AdviceStatus
 from schemas.written import count
 
 WHOLE = 3
-"""Up to so many groups are listed with all that there is to paste: of many it would fill a page that nobody reads."""
+"""Up to this many groups, the page shows the settings to paste of all proposals; for more it would be too long."""
 
 HEAD = (
     "Action", "Lost, predicted", "Interval", "Saving", "Rebalances", "Recommended", "Status",
@@ -44,10 +44,10 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     known, advised = found.rows[0]["total"], found.rows[0]["advised"]
     text = (
         f"{count(advised, 'group')} of {known:,} should change something. Each group's own churn is replayed "
-        "under other settings; resource-seconds are the time nobody processed a partition or task, added up. What was "
-        "never observed of a group, a broker or a client is assumed to be Kafka's default, and then said."
+        "with other settings. Resource-seconds are the total time in which partitions or tasks were not processed. "
+        "Settings of a group, broker or client that were never observed are assumed to be Kafka's defaults, and marked."
     )
-    shown = f" Those that would save most first: {state.skip + 1:,} to {state.skip + len(groups):,}."
+    shown = f" Largest saving first: {state.skip + 1:,} to {state.skip + len(groups):,}."
     return [
         head,
         html.P(text + (shown if len(groups) < known else ""), className="summary"),
@@ -59,7 +59,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
 def _none(store: Store) -> Component:
     if "advice" not in store.versions():
         return empty("missing", "Nothing here yet", "No analysis has run yet (“regroup analyze”, or “up”).")
-    return empty("nothing", "No advice", "No group has stopped and started members since its start.")
+    return empty("nothing", "No advice", "No group had members that stopped and started.")
 
 
 def _by_group(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
@@ -71,8 +71,10 @@ def _by_group(rows: list[Row]) -> dict[tuple[str, str], list[Row]]:
 
 def _group(state: State, rows: list[Row], causes: list[Row], *, is_whole: bool) -> Component:
     first = rows[0]
-    told = [row for row in rows if (is_whole or row["is_recommended"]) and (row["settings"] or row["preconditions"])]
-    more = dcc.Link("How to do each of them", href=state.href("advice", q=first["group_id"]))
+    explained = [
+        row for row in rows if (is_whole or row["is_recommended"]) and (row["settings"] or row["preconditions"])
+    ]
+    more = dcc.Link("How to apply each of them", href=state.href("advice", q=first["group_id"]))
     title = dcc.Link(
         visible(first["group_id"], 80), href=state.href("group", cluster=first["cluster"], group=first["group_id"])
     )
@@ -89,7 +91,7 @@ def _group(state: State, rows: list[Row], causes: list[Row], *, is_whole: bool) 
             *([html.H3("Why it rebalances"), *diagnosis_section(causes)] if causes else []),
             html.H3("What other settings would do"),
             table(HEAD, [_cells(row) for row in rows]),
-            *map(_details, told),
+            *map(_details, explained),
             *([] if is_whole else [html.P(more)]),
         ],
         className="panel",

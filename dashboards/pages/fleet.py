@@ -1,4 +1,4 @@
-"""Fleet: which groups rebalance, what it cost, worst first."""
+"""Fleet: the groups with their rebalances and costs, worst first."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from schemas.written import count
 
 HEATMAP_ROWS = 30
 BLOCK_ROWS = 100
-"""The table asks for so many rows at a time, as it is scrolled."""
+"""Rows per request, as the table is scrolled."""
 
 MOST_ROWS = 10_000_000
 CONTAINS = {"filter": "agTextColumnFilter", "filterParams": {"filterOptions": ["contains"], "maxNumConditions": 1}}
@@ -110,14 +110,14 @@ def render(store: Store, state: State, now: int) -> list[Component]:
 
 
 def _totals(store: Store, listed: list[Row], view: Window) -> Row:
-    """Of all groups, whichever are listed."""
+    """Return the totals of all groups, not only of the listed ones."""
     if not listed:
         return store.totals(view)
     return {name: listed[0][f"all_{name}"] for name in ("rebalances", "lost", "lost_min", "lost_max")}
 
 
 def block(store: Store, state: State, request: Any, now: int, rows: int = BLOCK_ROWS) -> dict[str, Any]:
-    """At most `rows` of the table, as its grid asks for them; no sensible request is answered as the first one."""
+    """Return at most `rows` of the table for a grid's request; an invalid request is treated as the first one."""
     seen = store.span()
     if seen is None:
         return {"rowData": [], "rowCount": 0}
@@ -130,7 +130,7 @@ def block(store: Store, state: State, request: Any, now: int, rows: int = BLOCK_
 
 
 def wanted(request: Any) -> Wanted:
-    """What AG Grid's request says: rows, one column to sort by, and the filters of the columns that have one."""
+    """Return rows, sort column and column filters from AG Grid's request."""
     request = request if isinstance(request, dict) else {}
     first, model = request.get("startRow"), request.get("filterModel")
     sorts = request.get("sortModel")
@@ -169,12 +169,12 @@ def _nothing_yet(store: Store) -> Component:
         return empty(
             "missing",
             "Nothing here yet",
-            "The tables are there, but no group has been observed. This page fills by itself.",
+            "The tables are there, but no group has been observed. This page updates when data arrives.",
         )
     return empty(
         "missing",
         "Nothing here yet",
-        "The warehouse has no tables. Start “regroup up” or “regroup replay”; this page then fills by itself.",
+        "The warehouse has no tables. Start “regroup up” or “regroup replay”; this page then updates.",
     )
 
 
@@ -273,7 +273,7 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Kno
 
 
 def _groups(known: int, view: Window, made_from: str) -> Component:
-    """The grid asks for its rows itself; `data-made` tells assets/grid.js that others would be answered now."""
+    """Return the grid, which requests its rows itself. If `data-made` changes, assets/grid.js requests them again."""
     made: Any = {"data-made": blake2s(made_from.encode(), digest_size=8).hexdigest()}
     return html.Section(
         [

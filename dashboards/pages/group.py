@@ -1,4 +1,4 @@
-"""Group: one group's states, members and owners over time, and its generations."""
+"""Group: the states, members and owners of one group over time, and its generations."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     drawn = group_figure(strip, inside, lived, owned, events.rows, view, hrefs, unit, waits)
     marks = store.marks(view, state.cluster, [group])
     flagged(drawn.figure, marks, first=view.start, last=view.end)
-    # What comes and goes has a place of its own: the rest of the page then stays as it is (assets/update.js).
+    # Parts that appear and disappear have their own container, so the rest of the page is not replaced (update.js).
     quiet = html.Div([] if inside else [_quiet(state, found, seen, view)])
     capped = any(rows.is_capped for rows in (generations, events, members, stalls))
     return [
@@ -87,7 +87,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         panel(
             "What happened",
             sentences.group(inside, found)
-            + (f" Work went on: {resumed_from(stalls.rows, unit)}." if stalls.rows else "")
+            + (f" Work resumed: {resumed_from(stalls.rows, unit)}." if stalls.rows else "")
             + all_resumed(stalls.rows, unit)
             + sentences.waited(waits)
             + sentences.unread_note(gaps.rows)
@@ -105,20 +105,20 @@ def render(store: Store, state: State, now: int) -> list[Component]:
 
 
 def _behind(found: list[Behind], view: Window) -> list[Component]:
-    """How far behind the group was around its changes; nothing where the poll did not ask."""
+    """Return the lag around the group's changes; empty if the poll kept no end offsets."""
     if not found:
         return []
     rows = [(instant(each.at), str(each), "observed" if each.least == each.most else "bounded") for each in found]
     summary = (
-        f"Records not yet committed, around changes of the group only.{lag_sentence(found, view.start, view.end)}"
-        " Between two changes nobody asked."
+        f"Uncommitted records, only around changes of the group.{lag_sentence(found, view.start, view.end)}"
+        " There are no measurements between changes."
     )
     as_table = table(("At (UTC)", "Records behind", "Evidence"), rows[-LOOKS_SHOWN:])
     return [panel("How far behind", summary, lag_figure(found, view), name="behind", table=as_table)]
 
 
 def _owned_until(found: Row, generations: list[Row], observed_until: int) -> int:
-    """An open rebalance stops everybody, unless the group moves only what it must."""
+    """Return the end of the drawn owners. An open rebalance stops all members, unless it is incremental."""
     since = found["open_rebalance_since_at"]
     if since is None or (generations and generations[0]["rebalance_mode"] in PARTIAL_MODES):
         return observed_until
@@ -177,7 +177,7 @@ def _not_known(store: Store, state: State) -> Component:
     text = (
         "The tables hold no group of this name in this cluster."
         if store.versions()
-        else "The warehouse has no tables. This page fills by itself when data arrives."
+        else "The warehouse has no tables. This page updates when data arrives."
     )
     return empty(
         "missing", "Nothing here yet", text, dcc.Link("All groups", href=state.href("fleet"), className="button")
@@ -191,7 +191,7 @@ def _quiet(state: State, found: Row, seen: KnownSpan, view: Window) -> Component
         className="button",
     )
     if look_of(found["state"]) == "unknown":
-        text = "Its records say that it exists, but not how it rebalanced."
+        text = "Its records show that it exists, but not how it rebalanced."
         return empty("unobserved", "Not observed", text)
     if seen.last_at < view.start:
         text = f"The newest record is of {instant(seen.last_at)[:19]} {zone()}, before this range begins."
@@ -204,7 +204,7 @@ def _shown(drawn: Drawn, lived: list[Lane], owned: list[Owned], *, capped: bool)
     if drawn.lanes < len(lived):
         notes.append(f"{drawn.lanes} of {len(lived)} member lanes are drawn")
     if drawn.resources < len(owned):
-        notes.append(f"{drawn.resources} of {len(owned)} partitions are drawn, those that stood still longest")
+        notes.append(f"{drawn.resources} of {len(owned)} partitions are drawn, those with the longest stops")
     if capped:
         notes.append("only the newest part of this range was read: choose a shorter one")
     return "".join(f" {note[0].upper()}{note[1:]}." for note in notes)
@@ -259,7 +259,7 @@ def _tables(
 
 
 def _pin(state: State, label: str) -> Component:
-    """Puts the lane first, or back where it was: what one follows stays in sight among two hundred."""
+    """Return a link that moves the lane to the top, or back to its place."""
     is_pinned = label in state.lanes
     kept = tuple(each for each in state.lanes if each != label)
     href = state.href(

@@ -1,4 +1,4 @@
-"""Health: what Regroup itself has read, missed and could not read. The page to open when the others look wrong."""
+"""Health: what Regroup has read, missed and failed to read. The page to open when the others look wrong."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from schemas.written import count
 
 STALE_MS = 60_000
 SOURCE_HEAD = (
-    "Cluster", "Source", "Newest record (UTC)", "Age", "First record (UTC)", "Partitions", "Read", "Of no interest",
+    "Cluster", "Source", "Newest record (UTC)", "Age", "First record (UTC)", "Partitions", "Read", "Skipped",
     "Quarantined", "Gaps",
 )  # fmt: skip
 LAYERS = (("bronze", BRONZE), ("silver", (*SILVER, *REASSIGNMENT_TABLES)), ("gold", GOLD), ("operations", OPERATIONS))
@@ -38,17 +38,17 @@ LIMITS = {
 REASONS = {
     NotCosted.TOO_LARGE: "the record lists more resources than max_resources",
     NotCosted.UNREADABLE: "an assignment could not be decoded",
-    NotCosted.UNKNOWN_BEFORE: "what members had before is not known",
-    NotCosted.NO_SUCH_PARTITION: "the leader assigned partitions that polls say do not exist",
+    NotCosted.UNKNOWN_BEFORE: "the previous assignment is unknown",
+    NotCosted.NO_SUCH_PARTITION: "the leader assigned partitions that do not exist according to polls",
 }
 OPTIONAL = {
     "log": (
-        "No coordinator's log has been read: when a rebalance began is bounded, and who caused it often unknown. "
-        "“regroup ship-logs” or [[clusters.NAME.logs]] bring it."
+        "No coordinator's log has been read: the start of a rebalance is only bounded, and its cause often unknown. "
+        "“regroup ship-logs” or [[clusters.NAME.logs]] provide the log."
     ),
     "poll": (
-        "Nobody polls the brokers: states between two records, topic names by id and bytes of reassignments are not "
-        "known. “regroup poll”, or “up”, does."
+        "The brokers are not polled: states between two records, topic names by id and bytes of reassignments are "
+        "unknown. “regroup poll” or “up” poll them."
     ),
 }
 
@@ -86,12 +86,12 @@ def _summary(
     sources: list[Row], quarantined: list[Row], missed: int, refusals: list[Row], operations: Operations
 ) -> str:
     newest = max((s["last_at"] for s in sources if s["last_at"] is not None), default=None)
-    fresh = "when the newest record was written is not known"
+    fresh = "the time of the newest record is not known"
     if newest is not None:
         age = operations.now - newest
         fresh = f"the newest record is {duration(max(0, age))} old"
         if age > STALE_MS:
-            fresh += ": either nothing has been written since, or nobody reads"
+            fresh += ": either nothing has been written since, or nothing was read"
     lost = sum(row["records"] for row in quarantined)
     parts = [
         f"{count(len(sources), 'source')} read; {fresh}",
@@ -138,7 +138,7 @@ def _source(row: Row, now: int) -> list[Cell]:
 
 
 def _absent(health: HealthStore, sources: list[Row]) -> list[str]:
-    """What an optional source that nobody reads leaves unknown."""
+    """Return notices on optional sources that are not read, and on what is therefore unknown."""
     named = {row["source"] for row in sources}
     read = {"log": bool(named - {"__consumer_offsets", "poll"}), "poll": "poll" in named}
     return [text for kind, text in OPTIONAL.items() if not read[kind] and not health.has_told(kind)]
@@ -148,14 +148,14 @@ def _gaps(rows: list[Row], total: int) -> Component:
     more = f" The first {GAP_ROWS:,} of {total:,}." if total > GAP_ROWS else ""
     return table_panel(
         "Gaps",
-        f"Spans that were not read: what happened in them is unknown, and drawn so.{more}",
+        f"Spans that were not read. They are drawn as not observed.{more}",
         ("Cluster", "Source", "Partition", "From offset", "To offset", "Why"),
         [
             [
                 visible(row["cluster"], 40),
                 visible(row["source"], 60),
                 ABSENT if row["source_partition"] < 0 else int(row["source_partition"]),
-                # A poll's spans are times.
+                # The spans of polls are times, not offsets.
                 instant(row["from_offset"])[:19] if row["source"] == "poll" else f"{row['from_offset']:,}",
                 instant(row["to_offset"])[:19] if row["source"] == "poll" else f"{row['to_offset']:,}",
                 visible(row["gap_reason"], 200),
@@ -170,7 +170,7 @@ def _quarantine(rows: list[Row]) -> Component:
     return table_panel(
         "Quarantine",
         "Records and lines that could not be read, kept raw in the table quarantine.",
-        ("Cluster", "Source", "Reason", "Records", "Last (UTC)", "Of the last one"),
+        ("Cluster", "Source", "Reason", "Records", "Last (UTC)", "Detail of the last one"),
         [
             [
                 visible(row["cluster"], 40),
@@ -182,7 +182,7 @@ def _quarantine(rows: list[Row]) -> Component:
             ]
             for row in rows
         ],
-        nothing="Nothing: all that was read could be decoded.",
+        nothing="Nothing: every record that was read could be decoded.",
     )
 
 
@@ -210,7 +210,7 @@ def _limits(health: HealthStore) -> Component:
     ]
     return table_panel(
         "Beyond a limit",
-        "What clients chose so large that it is not built or not costed. Bronze has all of it.",
+        "Groups and generations that are too large to be built or costed. Bronze has all of their records.",
         ("Cluster", "What", "Why", "Such as", "Last (UTC)"),
         rows,
         nothing="Nothing: every group and every generation is built and costed.",
@@ -220,8 +220,8 @@ def _limits(health: HealthStore) -> Component:
 def _refusals(rows: list[Row]) -> Component:
     return table_panel(
         "Calls to brokers that failed or were refused",
-        "Told once, when it began; “regroup doctor” asks again and says which permission is missing.",
-        ("Cluster", "Call", "About", "What the broker said", "Told (UTC)"),
+        "Recorded once, at the first failure. “regroup doctor” repeats the calls and names the missing permission.",
+        ("Cluster", "Call", "About", "Broker's response", "Recorded (UTC)"),
         [
             [
                 visible(row["cluster"], 40),

@@ -1,4 +1,4 @@
-"""The part of the Health page that is about Regroup's own jobs, and about the rules that its tables must keep."""
+"""The part of the Health page about Regroup's own jobs, and the quality rules of its tables."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from schemas.states import JobOutcome, RuleSeverity
 from schemas.written import count
 
 SILENT_MS = 2 * HEARTBEAT_MS + 60_000
-"""A job that has not said for so long that it runs missed two times to say so."""
+"""A running job that has not reported for this long has missed two reports."""
 
-LOST = "did not say how it ended"
+LOST = "end not reported"
 WRONG = (LOST, JobOutcome.FAILED)
 RUN_HEAD = (
-    "Job", "Outcome", "Why", "Started (UTC)", "Ended (UTC)", "For", "Last heard of (UTC)", "Part of", "Version", "Host",
+    "Job", "Outcome", "Why", "Started (UTC)", "Ended (UTC)", "For", "Last report (UTC)", "Part of", "Version", "Host",
 )  # fmt: skip
 RULE_HEAD = ("Table", "Rule", "What is wrong", "Weight", "Rows", "Of", "Examples")
 CHECK_HEAD = (
-    "Table", "Rules are", "Version now", "Version checked", "Checked at (UTC)", "Kept", "Broken", "Rows looked at",
+    "Table", "Rules are", "Version now", "Version checked", "Checked at (UTC)", "Kept", "Broken", "Rows checked",
 )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operations:
-    """What jobs told of their runs, what the last checks gave, and the version of each table as it is now."""
+    """The job runs, the latest results of the quality rules, and the current version of each table."""
 
     runs: Sequence[Row]
     results: Sequence[Row]
@@ -47,7 +47,7 @@ class Operations:
 
     @property
     def wrong(self) -> list[Row]:
-        """Jobs whose last run failed, or of which nobody knows how it ended."""
+        """Return jobs whose last run failed, or whose end was not reported."""
         return [run for run in self.runs if run["place"] == 1 and self.outcome(run) in WRONG]
 
     @property
@@ -56,18 +56,18 @@ class Operations:
 
     @property
     def unchecked(self) -> list[str]:
-        """Tables with rules that are there and were never held against them."""
+        """Return existing tables that have rules but were never checked."""
         checked = {row["table_name"] for row in self.results}
         return [table.name for table in CHECKED if table.name in self.versions and table.name not in checked]
 
     @property
     def changed(self) -> int:
-        """How many tables are not, or not any more, the version that was checked."""
+        """Return how many tables differ from their checked version, or no longer exist."""
         checked = {row["table_name"]: row["version"] for row in self.results}
         return sum(self.versions.get(name) != version for name, version in checked.items())
 
     def outcome(self, run: Row) -> str:
-        """What the run said last, unless it must have ended since without a word."""
+        """Return the run's last reported outcome, or LOST if it must have ended without a report."""
         if run["outcome"] != JobOutcome.RUNNING:
             return str(run["outcome"])
         next_at = run["next_started_at"]
@@ -75,19 +75,19 @@ class Operations:
         return LOST if is_followed or self.now - run["told_at"] > SILENT_MS else str(run["outcome"])
 
     def summary(self) -> list[str]:
-        """One part of a sentence about the jobs, one about the rules."""
+        """Return one part of a sentence about the jobs, and one about the rules."""
         if not self.runs:
-            jobs = "no job has left a run"
+            jobs = "no job run is recorded"
         elif self.wrong:
-            jobs = f"{count(len(self.wrong), 'job')} failed or fell silent in the last run"
+            jobs = f"{count(len(self.wrong), 'job')} failed or stopped reporting in the last run"
         else:
             jobs = "no job's last run failed"
         if not self.results:
-            rules = "no table was held against its rules"
+            rules = "no table was checked against its rules"
         elif self.broken:
             rules = f"{count(len(self.broken), 'rule')} broken"
         else:
-            rules = "every rule that was checked is kept"
+            rules = "every checked rule is kept"
         if self.results and self.unchecked:
             rules += f", {count(len(self.unchecked), 'table')} never checked"
         if self.changed:
@@ -113,11 +113,11 @@ class Operations:
         shown.sort(key=lambda run: (self.outcome(run) not in WRONG, run["place"], -run["started_at"], run["job"]))
         return table_panel(
             "Job runs",
-            "The last run of each job, and the one before where that went wrong; what went wrong comes first. A job "
-            f"that runs says so every {duration(HEARTBEAT_MS)}.",
+            "The last run of each job, and the run before it if that failed or did not report its end. Such runs come "
+            f"first. A running job reports every {duration(HEARTBEAT_MS)}.",
             RUN_HEAD,
             [self._run(run) for run in shown],
-            nothing="No job has left a run here: how the jobs fare is not known.",
+            nothing="No job run is recorded here, so the state of the jobs is unknown.",
         )
 
     def _run(self, run: Row) -> list[Cell]:
@@ -142,15 +142,14 @@ class Operations:
         )
         checks = table_panel(
             "Data quality",
-            "Whether the rows of each table keep the rules that the table promises; “regroup quality” checks every new "
-            "version.",
+            "Whether the rows of each table keep the rules of the table; “regroup quality” checks every new version.",
             CHECK_HEAD,
             [*self._never(), *self._checked()],
             nothing="There is no table of silver or gold yet.",
         )
         if not broken:
             return [checks]
-        text = "What the rows that break them say cannot be relied on. Examples are keys of such rows."
+        text = "Do not rely on rows that break a rule. The examples are keys of such rows."
         return [table_panel("Broken rules", text, RULE_HEAD, [_rule(row) for row in broken]), checks]
 
     def _never(self) -> list[list[Cell]]:

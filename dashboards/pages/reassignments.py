@@ -1,4 +1,4 @@
-"""Reassignments: which partitions move between brokers, how far each is, and which groups rebalanced meanwhile."""
+"""Reassignments: which partitions move between brokers, their progress, and the groups that rebalanced meanwhile."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEPS = {
     ReassignmentPhase.ISR_SHRUNK: "ISR shrunk",
     ReassignmentPhase.COMPLETED: "completed",
 }
-"""The six steps in which people learn a reassignment; KRaft takes the last three at once."""
+"""The six steps of a reassignment; KRaft takes the last three at once."""
 
 HEAD = (
     "Partition", "Cluster", "Replicas", "State", "Step", "Bytes", "Speed", "Estimated end (UTC)", "Started (UTC)",
@@ -54,7 +54,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             [
                 html.H2("Partitions"),
                 html.P(
-                    f"{capped}Running ones first. A poll bounds start and end; the controller's log states them.",
+                    f"{capped}Running ones first. Polls bound start and end; the controller's log has exact times.",
                     className="summary",
                 ),
                 table(HEAD, [_cells(state, row) for row in listed]),
@@ -72,7 +72,7 @@ def _curve(samples: Rows, marks: list[Row], view: Window) -> list[Component]:
     flagged(figure, marks, first=view.start, last=view.end)
     text = "Size of the added replicas against the leader's, as polls saw it."
     if moves > LINES_SHOWN:
-        text += f" The {LINES_SHOWN} that began last of {moves:,} are drawn."
+        text += f" The last {LINES_SHOWN} of {moves:,} to begin are drawn."
     rows = [
         (f"{visible(r['topic'], 60)}-{r['partition']}", instant(r["observed_at"]), f"{r['progress']:.0%}", _bytes(r))
         for r in samples.rows[:100]
@@ -88,7 +88,7 @@ def _none(store: Store, state: State) -> Component:
     return empty(
         "nothing",
         "No reassignment seen in this range",
-        "Without a poll (“regroup poll”, or “up”) and without the controller's log none could have been seen.",
+        "Reassignments are seen only with a poll (“regroup poll”, or “up”) or the controller's log.",
         dcc.Link("Show all data", href=state.href("reassignments", from_=ALL, to=""), className="button"),
     )
 
@@ -102,7 +102,7 @@ def _tiles(rows: list[Row]) -> Component:
     return html.Div(
         [
             tile("Running, as last seen", f"{len(running):,}", f"{stalled:,} of them stalled", loud=stalled > 0),
-            tile("Bytes to move", size(left) if known else ABSENT, note if running else "none runs"),
+            tile("Bytes to move", size(left) if known else ABSENT, note if running else "none running"),
             tile("Reassignments", f"{len(rows):,}", "in this range"),
         ],
         className="tiles",
@@ -163,7 +163,7 @@ def _brokers(listed: list[int] | None) -> str:
 
 
 def size(number: float) -> str:
-    """`812 B`, `80.2 MB`: powers of 1,000."""
+    """Return `812 B` or `80.2 MB`: powers of 1,000."""
     for unit in ("B", "kB", "MB", "GB"):
         if abs(number) < 999.5:
             return f"{number:,.0f} B" if unit == "B" else f"{number:,.1f} {unit}"

@@ -1,4 +1,4 @@
-"""Rebalance: the anatomy of one generation's making: why, whom everyone waited for, what moved, what it cost."""
+"""Rebalance: one generation in detail: its cause, the slowest member, what moved and the cost."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from schemas.written import count
 
 TABLE_ROWS = 200
 BEFORE_MS, AFTER_MS = 60_000, 120_000
-"""Around a rebalance, as far as the poll goes on asking for end offsets."""
+"""Margins around a rebalance within which the poll keeps end offsets."""
 
 
 def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: ARG001 - every page has this shape
@@ -38,7 +38,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
         text = (
             "No such generation of this group has been observed. It may never have completed."
             if store.versions()
-            else "The warehouse has no tables. This page fills by itself when data arrives."
+            else "The warehouse has no tables. This page updates when data arrives."
         )
         back = dcc.Link("All groups", href=state.href("fleet"), className="button")
         return [_head(state, group or "", None, None), empty("missing", "Nothing here yet", text, back)]
@@ -53,7 +53,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
     near = Window(first - BEFORE_MS, last + AFTER_MS, is_live=False)
     view = drawn(state, whole)
     figure.layout.xaxis.range = [(view.start - origin) * SCALE, (view.end - origin) * SCALE]
-    note = f" The {RESOURCES_SHOWN} that stood still longest are drawn." if more else ""
+    note = f" The {RESOURCES_SHOWN} with the longest stops are drawn." if more else ""
     return [
         _head(state, group, found, whole),
         html.P(
@@ -78,13 +78,13 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
 
 
 def _start(g: Row) -> tuple[int, int]:
-    """Earliest and latest moment at which it can have begun."""
+    """Return the earliest and latest possible start."""
     latest = began(g)
     return (latest, latest) if g["prepared_at"] is not None else (min(g["prepared_at_earliest"], latest), latest)
 
 
 def _around(g: Row) -> Window:
-    """Where a mark is near."""
+    """Return the window within which marks are near."""
     end = g["completed_at"] if g["completed_at"] is not None else g["joined_at"]
     return Window(_start(g)[0] - NEAR_MS, end + NEAR_MS, is_live=False)
 
@@ -175,7 +175,7 @@ def _cost(found: Rebalance) -> Component:
             )
             for cause, rows in sorted(causes.items())
         ),
-        ("Went on", resumed_from(stalls, word)),
+        ("Resumed", resumed_from(stalls, word)),
         ("Moved", sentences.resources_moved(g)),
         ("Took", html.Span([sentences.rebalance_length(g), " ", evidence_mark(g["evidence"])])),
     ]
@@ -184,7 +184,7 @@ def _cost(found: Rebalance) -> Component:
     if found.restarted:
         pairs.append(("Later, static restarts", sentences.cost(found.restarted, word)))
     if open_:
-        pairs.append(("Nobody has", f"{count(len(open_), word)} yet"))
+        pairs.append(("Without an owner", f"{count(len(open_), word)} so far"))
     if (episode := found.episode) is not None and episode["generations"] > 1:
         pairs.append(
             (
@@ -238,7 +238,7 @@ def _moves(found: Rebalance) -> Component:
         for s in found.stalls.rows[:TABLE_ROWS]
     ]  # fmt: skip
     word = sentences.unit(found.generation["group_type"])
-    summary = f"{count(len(found.stalls.rows), word)} changed hands or stood still."
+    summary = f"{count(len(found.stalls.rows), word)} moved or stopped."
     if len(found.stalls.rows) > TABLE_ROWS:
         summary += f" The first {TABLE_ROWS} are listed."
     head = (
@@ -252,7 +252,7 @@ def _moves(found: Rebalance) -> Component:
         "Cause",
         "Evidence",
     )
-    body = table(head, rows, empty=f"No {word} stood still.")
+    body = table(head, rows, empty=f"No {word} stopped.")
     return html.Section([html.H2("What moved"), html.P(summary, className="summary"), body], className="panel")
 
 

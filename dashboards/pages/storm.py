@@ -1,4 +1,4 @@
-"""One storm: its groups over time, what it cost, what is suspected, and what those hit have in common."""
+"""One storm: its groups over time, its cost, the suspected cause, and what the groups hit have in common."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TABLE_ROWS = 200
 
 
 def render(store: Store, state: State, now: int) -> list[Component]:
-    """The storm that the address names; an open one lasts to the newest record of its cluster."""
+    """Return the page of the storm in the address; an open storm lasts to the newest record of its cluster."""
     row = store.storm(state.storm)
     if row is None:
         return [_head(state, None, None), _unknown(store, state)]
@@ -50,23 +50,23 @@ def render(store: Store, state: State, now: int) -> list[Component]:
 
 
 def title(row: Row) -> str:
-    """`5 groups together`, or the one group's id."""
+    """Return `5 groups together`, or the id of the only group."""
     groups = row["group_ids"] or ()
     if row["scope"] == StormScope.GROUP and groups:
         return visible(groups[0], 80)
     return f"{count(row['groups'], 'group')} together"
 
 
-HIDDEN = "It also hit groups that you may not see: its cause, and whom else it hit, are not shown to you."
+HIDDEN = "It also hit groups that you may not see, so its cause and the other groups are hidden."
 
 
 def is_masked(row: Row) -> bool:
-    """The storm also hit groups that the reader may not see, so that most of the row is missing."""
+    """Return whether the storm also hit groups that the reader may not see; then most of the row is missing."""
     return row["evidence"] is None
 
 
 def storm_sentence(row: Row, until: int) -> str:
-    """The storm in a sentence: how long, how much beyond the explained, what it cost, what is suspected."""
+    """Describe the storm in a sentence: duration, unexplained rebalances, cost and suspected cause."""
     lasted = duration(max(0, (row["ended_at"] or until) - row["started_at"]))
     lost = (row["lost_resource_seconds"], row["lost_resource_seconds_min"], row["lost_resource_seconds_max"])
     if is_masked(row):
@@ -106,7 +106,7 @@ def _head(state: State, row: Row | None, whole: Window | None) -> Component:
 def _unknown(store: Store, state: State) -> Component:
     if "storms" not in store.versions():
         return empty("missing", "Nothing here yet", "No analysis has run yet (“regroup analyze”, or “up”).")
-    text = "No storm goes by this id: records that came later may have shown that it began earlier, as another one."
+    text = "No storm has this id. Later records may have shown that it began earlier, which gives it another id."
     return empty(
         "missing", "No such storm", text, dcc.Link("All storms", href=state.href("storms"), className="button")
     )
@@ -145,7 +145,11 @@ def _cause(row: Row) -> Component:
 
 
 def _voices(row: Row) -> str:
-    return "the unexplained rebalances" if row["scope"] == StormScope.GROUP else "the groups, as it began in each"
+    return (
+        "the unexplained rebalances"
+        if row["scope"] == StormScope.GROUP
+        else "the groups, by each group's cause at its start"
+    )
 
 
 def _cost(row: Row, until: int) -> Component:
@@ -184,9 +188,9 @@ def _differences(row: Row) -> Component:
         for d in found
     ]
     is_fleet = row["scope"] == StormScope.FLEET
-    those, rest = ("those hit", "the rest") if is_fleet else ("those who set it off", "the group's members")
+    those, rest = ("groups hit", "other groups") if is_fleet else ("members that caused it", "the group's members")
     text = (
-        f"What {those} have in common, more often than {rest}; strongest first."
+        f"Attributes that are more common among {those} than among {rest}; strongest first."
         if found
         else f"Nothing stands out: no attribute is more common among {those} than among {rest}."
     )

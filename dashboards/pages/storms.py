@@ -1,4 +1,4 @@
-"""Storms: rebalances beyond what deploys and scaling explain: whom they hit, what they cost, what stands out."""
+"""Storms: rebalances that deploys and scaling do not explain, the groups hit, the costs, and what stands out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = (
 
 
 def render(store: Store, state: State, now: int) -> list[Component]:
-    """All storms of the range, or the one that the address names."""
+    """Return all storms of the range, or the one in the address."""
     seen = store.span()
     if state.storm:
         return storm.render(store, state, now)
@@ -35,7 +35,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     if not found.rows:
         return [head, _none(store, state, view, seen)]
     newest = seen.until if seen else {}
-    # An open storm lasts to the newest record of its cluster: what that did afterwards is not known.
+    # An open storm is drawn to the newest record of its cluster; nothing is known after that.
     rows = [r | {"until": max(newest.get(r["cluster"], 0), r["started_at"], r["detected_at"])} for r in found.rows]
     capped = "Only the first of them are listed. " if found.is_capped else ""
     return [
@@ -46,7 +46,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         html.Section(
             [
                 html.H2("List"),
-                html.P("Open ones first, then by what they cost.", className="summary"),
+                html.P("Open storms first, then by cost.", className="summary"),
                 table(HEAD, [_cells(state, row) for row in rows]),
             ],
             className="panel",
@@ -55,7 +55,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
 
 
 def _summary(rows: list[Row]) -> str:
-    """The worst one in a sentence, after how many there are."""
+    """Return the number of storms, and a sentence about the worst one."""
     running = sum(row["is_open"] for row in rows)
     first = f"{count(len(rows), 'storm')} in this range, {'none' if not running else f'{running:,}'} open as last seen."
     return f"{first} {storm.title(rows[0])}: {storm.storm_sentence(rows[0], rows[0]['until'])}"
@@ -89,7 +89,7 @@ def _overview(store: Store, state: State, rows: list[Row], view: Window) -> Comp
 
 
 def _none(store: Store, state: State, view: Window, seen: KnownSpan | None) -> Component:
-    """Not analysed, not observed, or nothing happened: never one for another."""
+    """Return a notice that separates three cases: not analyzed, not observed, nothing happened."""
     if "storms" not in store.versions():
         return empty("missing", "Nothing here yet", "No analysis has run yet (“regroup analyze”, or “up”).")
     everything = dcc.Link("Show all data", href=state.href("storms", from_=ALL, to=""), className="button")
@@ -99,13 +99,9 @@ def _none(store: Store, state: State, view: Window, seen: KnownSpan | None) -> C
             if seen is None
             else f" Records are of {instant(seen.first_at)[:19]} to {instant(seen.last_at)[:19]} {zone()}."
         )
-        return empty(
-            "unobserved", "Not observed in this range", f"No group's records are of this range.{when}", everything
-        )
+        return empty("unobserved", "Not observed in this range", f"No record lies in this range.{when}", everything)
     number = store.totals(view)["rebalances"]
-    text = (
-        f"{count(number, 'rebalance')} in this range, as many as deploys, scaling and each group's own normal explain."
-    )
+    text = f"{count(number, 'rebalance')} in this range, explained by deploys, scaling and each group's usual rate."
     return empty("nothing", "No storm", text if number else "No group rebalanced in this range.", everything)
 
 

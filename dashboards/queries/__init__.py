@@ -1,4 +1,4 @@
-"""The questions of the pages: SQL with bound parameters, and the rows that come back.
+"""The pages' queries: SQL with bound parameters, and the returned rows.
 
-How SQL reaches the files is in `dashboards.lake.lake`; how rows are shown is in `dashboards.views`.
+`dashboards.lake.lake` runs the SQL over the files. `dashboards.views` displays the rows.
 """

@@ -1,4 +1,4 @@
-"""What `dashboards.queries.store` asks of the diagnoses. Rules as there."""
+"""SQL on the diagnoses, for `dashboards.queries.store`. The rules are there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ORDER BY cluster, group_id, rank LIMIT $cap
 
 OF_WINDOW = """
 WITH mine AS (
-    -- There is one for each day: that of the last one in the window.
+    -- There is one diagnosis per day; take the last day of the window.
     SELECT * FROM diagnoses WHERE cluster = $cluster AND group_id = $group AND as_of >= $start
       AND as_of < date_trunc('day', CAST($end AS TIMESTAMPTZ)) + INTERVAL 1 DAY
 )

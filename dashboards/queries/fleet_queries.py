@@ -1,19 +1,21 @@
-"""What `dashboards.queries.store` and the search ask of many groups at once. Rules as in `dashboards.queries.store`."""
+"""SQL on many groups at once, for `dashboards.queries.store` and the search. The rules are in the former."""
 
 from __future__ import annotations
 
 SHORT_ID = 128
-"""Characters of a group's id that questions about many groups read."""
+"""Characters of a group id that queries on many groups read."""
 
 SHORT = f"""CASE WHEN length(group_id) > {SHORT_ID}
     THEN substr(group_id, 1, {SHORT_ID}) || '…' || substr(sha256(group_id), 1, 32) ELSE group_id END"""
-"""A group's id, or the beginning of a longer one with its hash (`urlstate.group_hash`), which no id of `SHORT_ID`
-characters can be: 100,000 ids of a kilobyte would fill the memory of the pages.
+"""A group's id, or for a longer id its beginning and its hash (`urlstate.group_hash`).
+
+The shortened form is longer than `SHORT_ID` characters, so it cannot equal a complete id. It is needed because 100,000
+ids of a kilobyte would fill the memory of the pages.
 """
 
 
 def group_address(group_id: str) -> dict[str, str]:
-    """What addresses the group that goes by `SHORT`, for `State.href`."""
+    """Return the address parameters of a group given its `SHORT` id, for `State.href`."""
     return {"gid": group_id[-32:]} if len(group_id) > SHORT_ID else {"group": group_id}
 
 
@@ -71,4 +73,4 @@ IDS = f"""
 SELECT cluster, id AS group_id FROM (SELECT cluster, {SHORT} AS id FROM groups) named
 ORDER BY length(id), cluster, id LIMIT $cap
 """
-"""Short ids first: people type them, and an answer holds so many bytes only (`answers.ANSWER_BYTES`)."""
+"""Short ids come first, because people type them and a response has a size limit (`answers.ANSWER_BYTES`)."""

@@ -1,4 +1,4 @@
-"""What the pages ask of gold: advice, storms and marks. Units and rules are those of `dashboards.queries.store`."""
+"""The queries on gold: advice, storms and marks. The rules of `dashboards.queries.store` apply."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ADVICE_GROUPS = 15
 STORM_ROWS = 200
 STORM_REBALANCES = 1_000
 MARK_ROWS = 60
-"""As many as a figure flags."""
+"""The highest number of marks in a figure."""
 
 ADVICE = """
 WITH newest AS (
@@ -73,28 +73,30 @@ LIMIT $cap
 
 
 class GoldStore:
-    """Answers of one warehouse."""
+    """The queries on one warehouse."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
     @property
     def lake(self) -> Lake:
-        """For pages that ask other questions."""
+        """Return the lake, for pages with other queries."""
         return self._lake
 
     def versions(self) -> Mapping[str, int]:
-        """Changes exactly when an answer may have changed."""
+        """Return the version of each table. It changes exactly when a response may have changed."""
         return self._lake.versions()
 
     def advice(self, q: str = "", skip: int = 0, groups: int = ADVICE_GROUPS) -> Rows:
-        """The newest advice for groups whose id contains `q`, for so many after `skip`: those that would save most
-        first, each best first. `total` and `advised` in each row: groups analysed, and groups that should change.
+        """Return the newest advice for `groups` groups whose id contains `q`, after skipping `skip` groups.
+
+        Groups with the largest saving come first; within a group, the best proposal. In each row, `total` is the number
+        of analyzed groups, and `advised` the number of groups that should change.
         """
         return self._lake.query(ADVICE, ("advice",), ADVICE_ROWS, {"q": q, "skip": skip, "groups": groups})
 
     def storms(self, window: Window) -> Rows:
-        """Storms of the window: open ones first, then by what they cost."""
+        """Return the storms of the window: open ones first, then by cost."""
         return self._lake.query(STORMS, ("storms",), STORM_ROWS, window_parameters(window))
 
     def storm(self, storm_id: str) -> Row | None:
@@ -102,12 +104,12 @@ class GoldStore:
         return rows[0] if rows else None
 
     def shaken(self, cluster: str, groups: Sequence[str], window: Window) -> Rows:
-        """Generations that these groups made in the window, newest first, with what each cost."""
+        """Return the generations of these groups in the window, newest first, each with its cost."""
         parameters: dict[str, Parameter] = {"cluster": cluster, "groups": list(groups), **window_parameters(window)}
         return self._lake.query(SHAKEN, ("generations", "stalls"), STORM_REBALANCES, parameters)
 
     def marks(self, window: Window, cluster: str = "", groups: Sequence[str] = ()) -> list[Row]:
-        """The newest marks of the window, oldest first; where groups are named, none that is about another one."""
+        """Return the newest marks of the window, oldest first. If groups are given, omit marks of other groups."""
         rows = self._ask(
             MARKS, ("marks",), MARK_ROWS, cluster=cluster, groups=list(groups), **window_parameters(window)
         )
@@ -118,5 +120,5 @@ class GoldStore:
 
 
 def window_parameters(window: Window) -> dict[str, Parameter]:
-    """The window's ends as parameters."""
+    """Return the window's ends as query parameters."""
     return {"start": moment(window.start), "end": moment(window.end)}

@@ -1,4 +1,4 @@
-"""What `dashboards.queries.store` asks of one group and of one of its generations. Rules as there."""
+"""SQL on one group and one generation, for `dashboards.queries.store`. The rules are there."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WITH made AS (
     SELECT * FROM generations
     WHERE cluster = $cluster AND group_id = $group AND joined_at >= $since AND joined_at < $until
 ), cost AS (
-    -- A static member that comes back while the generation holds was stopped by no rebalance.
+    -- No rebalance stopped a static member that rejoined during the generation.
     SELECT incarnation, generation_id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
            sum(stopped_ms_max) / 1000 AS lost_max, count(*) AS stopped_resources
     FROM stalls JOIN made USING (cluster, group_id, incarnation, generation_id)

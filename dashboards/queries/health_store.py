@@ -1,4 +1,4 @@
-"""What the Health page asks of the tables: sources, gaps, quarantine, refused calls, job runs and broken rules."""
+"""The queries of the Health page: sources, gaps, quarantine, refused calls, job runs and failed quality rules."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ SELECT cluster, not_costed, count(*) AS generations, count(DISTINCT group_id) AS
 FROM generations WHERE not_costed IS NOT NULL GROUP BY cluster, not_costed ORDER BY cluster, not_costed LIMIT $cap
 """
 
-# A replayed capture leaves what its log and its polls told, and no spans of theirs.
+# A replayed capture gives rows of its log and its polls, but no coverage of them.
 TOLD = {
     "log": ("coordinator_events", "SELECT 1 AS told FROM coordinator_events LIMIT $cap"),
     "poll": ("admin_observations", "SELECT 1 AS told FROM admin_observations WHERE kind = 'group_list' LIMIT $cap"),
@@ -78,60 +78,61 @@ TOLD = {
 
 
 class HealthStore:
-    """Answers of one warehouse; a table that is not there yet gives no rows."""
+    """The queries on one warehouse. A missing table gives no rows."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
 
     def sources(self) -> list[Row]:
-        """Per cluster and source: `partitions`, `first_at`, `last_at`, `records`, `skipped`, `quarantined`, `gaps`."""
+        """Return `partitions`, `first_at`, `last_at`, `records`, `skipped`, `quarantined` and `gaps` per source."""
         return self._lake.query(SOURCES, ("coverage",), SOURCE_ROWS, {}).rows
 
     def has_told(self, kind: str) -> bool:
-        """Whether a `log` or a `poll` has ever told anything."""
+        """Return whether there is any row from a `log` or a `poll`."""
         table, sql = TOLD[kind]
         return bool(self._lake.query(sql, (table,), 1, {}).rows)
 
     def gaps(self) -> Rows:
-        """Spans that were not read, the latest offsets first; `total` is how many there are."""
+        """Return the spans that were not read, latest offsets first. `total` is their number."""
         return self._lake.query(GAPS, ("coverage",), GAP_ROWS, {})
 
     def quarantine(self) -> list[Row]:
-        """What could not be read, by reason: `records`, `last_at` and the `detail` of the last one."""
+        """Return quarantined records by reason: `records`, `last_at`, and the `detail` of the newest one."""
         return self._lake.query(REASONS, ("quarantine",), REASON_ROWS, {}).rows
 
     def limits(self) -> list[Row]:
-        """Groups that a limit keeps out of silver, as the newest rows of `limits_reached` say."""
+        """Return the groups that a limit keeps out of silver, from the newest rows of `limits_reached`."""
         return self._lake.query(LIMITS, ("limits_reached",), LIMIT_ROWS, {}).rows
 
     def not_costed(self) -> list[Row]:
-        """Generations that were not costed, by cluster and reason: `generations`, `groups`, `last_at`, `example`."""
+        """Return generations without costs, by cluster and reason: `generations`, `groups`, `last_at`, `example`."""
         try:
             return self._lake.query(NOT_COSTED, ("generations",), LIMIT_ROWS, {}).rows
         except LakeError:
-            # A table of an earlier Regroup has no such column until a job starts.
+            # A table of an earlier Regroup lacks this column until a job starts.
             return []
 
     def refusals(self) -> list[Row]:
-        """Calls that failed or were refused, each with when that was told last."""
+        """Return the calls that failed or were refused, each with the time of the last failure."""
         return self._lake.query(REFUSALS, ("admin_observations",), REFUSAL_ROWS, {}).rows
 
     def runs(self, now: int) -> list[Row]:
-        """The newest word of the last runs of each job that was heard of in the last 90 days, its last run (`place` 1)
-        first; `next_started_at` is when the job's next run began.
+        """Return the last runs of each job within 90 days, each in its newest state.
+
+        The last run of a job has `place` 1 and comes first. `next_started_at` is the start of the job's next run.
         """
         since = moment(now - now % DAY_MS - RUN_DAYS * DAY_MS)
         return self._lake.query(RUNS, ("job_runs",), RUN_ROWS, {"since": since}).rows
 
     def results(self) -> list[Row]:
-        """Of every table that was checked, what each rule gave the last time."""
+        """Return the latest result of each quality rule, for every table that was checked."""
         return newest_results(self._lake)
 
     def versions(self) -> Mapping[str, int]:
-        """Version of every table that is there."""
+        """Return the version of every existing table."""
         return self._lake.versions()
 
     def tables(self) -> list[tuple[str, int, int | None]]:
-        """Name, version and when it last changed of every table that is there."""
+        """Return name, version and time of the last change of every existing table."""
         changed = self._lake.changed_at()
         return [(name, version, changed.get(name)) for name, version in self._lake.versions().items()]

@@ -1,8 +1,8 @@
-"""How far behind a group was around its rebalances: what it had committed against the end offsets that the poll kept.
+"""Consumer lag around rebalances: committed offsets compared with the end offsets that the poll kept.
 
-The poll keeps end offsets only around changes of a group (`end_offsets` in `admin_observations`), so this is context of
-a rebalance and no monitor of lag. Commits come in runs, of which `offset_commits` has the first and the last: between
-them only bounds are known.
+The poll keeps end offsets only around changes of a group (`end_offsets` in `admin_observations`), so this is context
+for a rebalance, not lag monitoring. `offset_commits` has the first and last commits of each run, so between them only
+bounds are known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behind:
-    """One look: records not yet committed, over `known` of the `of` partitions that the group had committed before."""
+    """Lag at one poll: uncommitted records in `known` of the `of` partitions that the group had committed before."""
 
     at: int
     least: int
@@ -38,7 +38,7 @@ class Behind:
 
 
 def lag_checks(observed: Iterable[Row], commits: Iterable[Row]) -> list[Behind]:
-    """In order of time. `observed`: `observed_at`, `body`; `commits`: rows of `offset_commits` of one group."""
+    """Return the lag in order of time, from rows with `observed_at` and `body`, and rows of `offset_commits`."""
     runs = _runs(commits)
     topics = {topic for topic, _ in runs}
     looks: dict[int, dict[Place, int]] = defaultdict(dict)
@@ -51,7 +51,7 @@ def lag_checks(observed: Iterable[Row], commits: Iterable[Row]) -> list[Behind]:
 
 
 def lag_sentence(found: Sequence[Behind], start: int, end: int) -> str:
-    """What a summary says of the looks from `start` to `end`: the first, the farthest behind and the last."""
+    """Return a summary of the polls from `start` to `end`: the first, the one with the highest lag, and the last."""
     mine = [each for each in found if start <= each.at <= end]
     if not mine:
         return ""
@@ -59,12 +59,12 @@ def lag_sentence(found: Sequence[Behind], start: int, end: int) -> str:
     shown = dict.fromkeys((first, worst, last))
     parts = "; ".join(f"{each} at {instant(each.at)[11:19]}" for each in shown)
     noun = "record" if (first.least, first.most) == (1, 1) else "records"
-    return f" Behind, as far as the poll asked ({count(len(mine), 'look')}): {parts} {zone()}, in {noun}."
+    return f" Lag ({count(len(mine), 'poll')}): {parts} {zone()}, in {noun}."
 
 
 def _ends(body: str) -> tuple[str, Mapping[str, int]]:
-    said = json.loads(body)
-    return said["topic"], said["ends"]
+    observation = json.loads(body)
+    return observation["topic"], observation["ends"]
 
 
 def _runs(commits: Iterable[Row]) -> dict[Place, list[Row]]:
@@ -83,7 +83,7 @@ def _look(at: int, ends: Mapping[Place, int], runs: Mapping[Place, Sequence[Row]
         return None
     return Behind(
         at=at,
-        # Ends and commits are asked for at two moments, between which a group may go on.
+        # End offsets and commits are read at different times, and the group may commit in between.
         least=sum(max(0, end - high) for end, (_, high) in committed),
         most=sum(max(0, end - low) for end, (low, _) in committed),
         known=len(committed),
@@ -92,7 +92,10 @@ def _look(at: int, ends: Mapping[Place, int], runs: Mapping[Place, Sequence[Row]
 
 
 def _committed(runs: Sequence[Row], at: int) -> tuple[int, int] | None:
-    """Lowest and highest offset that may have been committed last by then; None before the first, or once deleted."""
+    """Return the lowest and highest offset that may have been the last commit at `at`.
+
+    Return None before the first commit and after a tombstone.
+    """
     number = bisect_right(runs, at, key=lambda row: row["first_commit_at"])
     if not number or runs[number - 1]["is_tombstone"]:
         return None

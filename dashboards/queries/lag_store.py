@@ -1,4 +1,4 @@
-"""What the pages ask of bronze: end offsets that the poll kept, and a group's commits around them."""
+"""The queries on bronze: end offsets kept by the poll, and a group's commits around them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dashboards.urlstate import Window
 
 LOOKS, RUNS = 5_000, 50_000
 EARLIER_MS = 3_600_000
-"""A partition that nobody committed for so long before the range counts as not known."""
+"""If a partition has no commit in this time before the range, its lag is unknown."""
 
 LOOKED = """
 SELECT observed_at, body FROM admin_observations
@@ -26,15 +26,15 @@ ORDER BY last_commit_at DESC LIMIT $cap
 
 
 class LagStore(GoldStore):
-    """Answers about how far behind groups were."""
+    """The queries on the lag of groups."""
 
     def behind(self, cluster: str, group: str, window: Window) -> list[Behind]:
-        """At each look in the window; none where the poll kept no end offsets of the group's topics."""
-        looked = self._lake.query(
+        """Return the lag at each poll in the window; empty if the poll kept no end offsets of the group's topics."""
+        polls = self._lake.query(
             LOOKED, ("admin_observations",), LOOKS, {"cluster": cluster, **window_parameters(window)}
         )
-        if not looked.rows:
+        if not polls.rows:
             return []
         wide = window_parameters(Window(window.start - EARLIER_MS, window.end, is_live=False))
         asked = {"cluster": cluster, "group": group, **wide}
-        return lag_checks(looked.rows, self._lake.query(COMMITTED, ("offset_commits",), RUNS, asked).rows)
+        return lag_checks(polls.rows, self._lake.query(COMMITTED, ("offset_commits",), RUNS, asked).rows)

@@ -1,4 +1,4 @@
-"""What `dashboards.queries.store` asks of reassignments. Rules as there."""
+"""SQL on reassignments, for `dashboards.queries.store`. The rules are there."""
 
 from __future__ import annotations
 

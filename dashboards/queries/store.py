@@ -1,9 +1,10 @@
-"""Every question the pages ask of silver; with `dashboards.queries.gold_store` the only SQL.
+"""The queries of the pages on silver. All SQL of the pages is in this package.
 
-Ids are bound parameters only.
+Ids are always bound parameters.
 
-Instants are epoch milliseconds in and out. A table that is not there yet gives no rows. *Lost* counts stalls that ended
-and that were not `no_member`, by the time they were known to have stopped (`stopped_at_latest`).
+Timestamps are epoch milliseconds in and out. A missing table gives no rows. *Lost* sums the stalls that ended and whose
+cause is not `no_member`. A stall belongs to the range that contains `stopped_at_latest`, when it was known to have
+stopped.
 """
 
 from __future__ import annotations
@@ -78,8 +79,10 @@ LIMIT $cap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownSpan:
-    """What the tables hold. `last_at` is the newest record known, `until` the newest of each cluster: what a cluster
-    did after its own is not known, whatever was read of others.
+    """The time span and groups in the tables.
+
+    `last_at` is the newest known record, and `until` the newest of each cluster. Nothing is known of a cluster after
+    its own newest record.
     """
 
     first_at: int
@@ -92,7 +95,7 @@ class KnownSpan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which groups of the fleet, and in what order. `order`: one of ORDERS; '' is worst first."""
+    """Filter and order of the fleet's groups. `order` is one of ORDERS; '' means worst first."""
 
     skip: int = 0
     rows: int
@@ -115,7 +118,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rebalance:
-    """One generation with its surroundings. `previous` and `following` are None at the ends of an incarnation."""
+    """One generation and its context. `previous` and `following` are None at the ends of an incarnation."""
 
     generation: Row
     previous: Row | None
@@ -128,17 +131,17 @@ class Rebalance:
 
     @property
     def named(self) -> list[Row]:
-        """Every row that tells who a member is."""
+        """Return every row that names a member."""
         return [*self.previous_members, *self.members, *self.events]
 
     @property
     def stopped(self) -> list[Row]:
-        """Stalls that this rebalance made; not those of static members that came back while its generation held."""
+        """Return the stalls caused by this rebalance, without static members that rejoined during the generation."""
         return [s for s in self.stalls.rows if not self._is_later(s)]
 
     @property
     def restarted(self) -> list[Row]:
-        """Stalls of static members that came back while its generation held: no rebalance stopped them."""
+        """Return the stalls of static members that rejoined during the generation; no rebalance caused them."""
         return [s for s in self.stalls.rows if self._is_later(s)]
 
     def _is_later(self, stall: Row) -> bool:
@@ -147,10 +150,10 @@ class Rebalance:
 
 
 class Store(LagStore):
-    """Answers of one warehouse."""
+    """The queries on one warehouse."""
 
     def span(self, cluster: str = "") -> KnownSpan | None:
-        """Of one cluster or of all; None while nothing has been observed."""
+        """Return the span of one cluster or of all; None if nothing has been observed."""
         of = [row for row in self._ask(SPAN, ("groups",), CLUSTERS) if cluster in ("", row["cluster"])]
         rows = [row for row in of if row["first_at"] is not None and row["last_at"] is not None]
         if not rows:
@@ -165,21 +168,22 @@ class Store(LagStore):
         )
 
     def totals(self, window: Window) -> Row:
-        """`rebalances`, `lost`, `lost_min`, `lost_max` (resource-seconds) of all groups."""
+        """Return `rebalances`, `lost`, `lost_min` and `lost_max` (resource-seconds) of all groups."""
         rows = self._ask(TOTALS, ("generations", "stalls"), 1, **window_parameters(window))
         return rows[0] if rows else {"rebalances": 0, "lost": 0, "lost_min": 0, "lost_max": 0}
 
     def fleet(self, window: Window, q: str = "", wanted: Wanted | None = None) -> Rows:
-        """Groups whose id contains `q`, as `wanted`; unless that says otherwise those that rebalance now first, then by
-        what was lost. `total` in each row is how many there are, and `all_rebalances`, `all_lost`, `all_lost_min`,
-        `all_lost_max` are `totals`.
+        """Return groups whose id contains `q`, filtered and ordered by `wanted`.
+
+        By default, groups that are rebalancing come first, then the groups that lost most. In each row, `total` is the
+        number of groups, and `all_rebalances`, `all_lost`, `all_lost_min` and `all_lost_max` are `totals`.
         """
         wanted = wanted or Wanted(rows=FLEET_ROWS)
         parameters: dict[str, Parameter] = {"q": q, **wanted.parameters(), **window_parameters(window)}
         return self._lake.query(FLEET, ("groups", "generations", "stalls"), wanted.rows, parameters)
 
     def cells(self, window: Window, bins: int, groups: Sequence[tuple[str, str]]) -> list[Row]:
-        """Rebalances per group and bin: `cluster`, `group_id`, `bin`, `rebalances`."""
+        """Return rebalances per group and bin: `cluster`, `group_id`, `bin`, `rebalances`."""
         return self._ask(
             CELLS,
             ("generations",),
@@ -191,8 +195,10 @@ class Store(LagStore):
         )
 
     def reassignments(self, window: Window) -> Rows:
-        """Reassignments under way in the window, those that run first; `groups` and `rebalances`: generations of groups
-        that consume the topic, or are coordinated by the partition, made while it ran.
+        """Return the reassignments in progress in the window, unfinished ones first.
+
+        `groups` and `rebalances` refer to generations that began during the reassignment, of groups that consume the
+        topic or whose coordinator is the partition.
         """
         found = self._lake.query(MOVES, ("reassignments",), MOVE_ROWS, window_parameters(window))
         met: dict[tuple[Any, ...], Row] = {}
@@ -208,7 +214,7 @@ class Store(LagStore):
         return Rows([nobody | row | met.get(_move(row), {}) for row in found.rows], found.is_capped)
 
     def progress(self, window: Window) -> Rows:
-        """What polls saw of the reassignments of the window: `observed_at`, `progress` 0..1, bytes; newest first."""
+        """Return polls of the window's reassignments: `observed_at`, `progress` 0..1, bytes; newest first."""
         return self._lake.query(
             PROGRESS, ("reassignments", "reassignment_samples"), MOVE_SAMPLES, window_parameters(window)
         )
@@ -218,24 +224,24 @@ class Store(LagStore):
         return rows[0] if rows else None
 
     def group_by_hash(self, cluster: str, gid: str) -> str | None:
-        """The id that `urlstate.group_hash` shortened."""
+        """Return the group id of a `urlstate.group_hash`; None if no group has it."""
         rows = self._ask(BY_HASH, ("groups",), 1, cluster=cluster, gid=gid)
         return rows[0]["group_id"] if rows else None
 
     def generations(self, cluster: str, group: str, window: Window) -> Rows:
-        """Newest first: those of the window and the one before it, with what each cost."""
+        """Return the generations of the window and the one before it, newest first, each with its cost."""
         before, after = self._before(cluster, group, window.start), self._after(cluster, group, window.end)
         since = window.start if before is None else before
-        # That it began within the window can be true of the next one, and of none after that.
+        # The first generation after the window may have begun within it; later ones cannot have.
         until = window.end if after is None else after + 1
-        # What a generation's record shows to have stopped had not resumed before it.
+        # Stalls caused by a generation cannot have ended before it began.
         of = {"generations": (moment(since), moment(until)), "stalls": (moment(since - DAY_MS), None)}
         key: dict[str, Parameter] = {"cluster": cluster, "group": group}
         limits = {"since": moment(since), "until": moment(until), "end": moment(window.end)}
         return self._lake.query(GENERATIONS, of, GENERATION_ROWS, {**key, **limits})
 
     def _before(self, cluster: str, group: str, start: int) -> int | None:
-        """When the group's newest generation before `start` joined; looked for in the days just before at first."""
+        """Return when the group's last generation before `start` joined. Reads the last two days first, then all."""
         for days in (2, 10_000):
             since = moment(max(0, start - days * DAY_MS))
             key: dict[str, Parameter] = {"cluster": cluster, "group": group, "start": moment(start), "since": since}
@@ -259,15 +265,15 @@ class Store(LagStore):
         return self._of_group(EVENTS, ("group_events",), EVENT_ROWS, cluster, group, window)
 
     def diagnoses(self, q: str = "", groups: Sequence[str] = ()) -> Rows:
-        """The newest diagnoses of groups whose id contains `q`, of `groups` alone if any are named, costliest first."""
+        """Return the newest diagnoses of groups whose id contains `q`, or only of `groups` if any are given."""
         return self._lake.query(NEWEST, ("diagnoses",), DIAGNOSIS_ROWS, {"q": q, "groups": list(groups)})
 
     def diagnosis(self, cluster: str, group: str, window: Window) -> list[Row]:
-        """The diagnoses of the last day of the window on which the group rebalanced."""
+        """Return the diagnoses of the last day in the window on which the group rebalanced."""
         return self._of_group(OF_WINDOW, ("diagnoses",), DIAGNOSIS_ROWS, cluster, group, window).rows
 
     def gaps(self, cluster: str, group: str, window: Window) -> Rows:
-        """Spans of the group's partition of the offsets topic that were not read: `from_at`, `to_at`, `gap_reason`."""
+        """Return unread spans of the group's partition of the offsets topic: `from_at`, `to_at`, `gap_reason`."""
         if not self._ask(HAS_GAPS, ("coverage",), 1, cluster=cluster):
             return Rows([], is_capped=False)
         parameters: dict[str, Parameter] = {"cluster": cluster, "group": group, **window_parameters(window)}
@@ -278,15 +284,15 @@ class Store(LagStore):
         return self._of_group(LINES, ("coordinator_events",), LINE_ROWS, cluster, group, window)
 
     def rebalance(self, cluster: str, group: str, incarnation: int, generation: int) -> Rebalance | None:
-        """None if there is no such generation."""
+        """Return a generation with its context; None if there is no such generation."""
         key: dict[str, Parameter] = {
             "cluster": cluster,
             "group": group,
             "incarnation": incarnation,
             "generation": generation,
         }
-        beside = self._ask(BESIDE, ("generations",), 1, **key)
-        others = {name: generation if row is None else row for name, row in (beside[0] if beside else {}).items()}
+        adjacent = self._ask(BESIDE, ("generations",), 1, **key)
+        others = {name: generation if row is None else row for name, row in (adjacent[0] if adjacent else {}).items()}
         near = self._ask(NEIGHBOURS, ("generations",), 3, **key, **others) if others else []
         at = next((i for i, row in enumerate(near) if row["generation_id"] == generation), None)
         if at is None:
@@ -294,7 +300,7 @@ class Store(LagStore):
         previous = near[at - 1] if at else None
         before = previous["generation_id"] if previous else generation
         last = near[at + 1]["joined_at"] + DAY_MS if at + 1 < len(near) else None
-        # What belongs to this generation or the one before it lies between these, with a day to spare.
+        # All rows of this generation and the one before it lie in this range; the margin is one day.
         lived = (moment(near[max(0, at - 1)]["joined_at"] - DAY_MS), None if last is None else moment(last))
 
         def rows(sql: str, table: str, cap: int, **more: Parameter) -> Rows:
@@ -313,7 +319,7 @@ class Store(LagStore):
         )
 
     def _of_group(self, sql: str, tables: Sequence[str], cap: int, cluster: str, group: str, window: Window) -> Rows:
-        """Of rows that overlap the window."""
+        """Return the rows that overlap the window."""
         limits = window_parameters(window)
         of_window = dict.fromkeys(tables, (moment(window.start), moment(window.end)))
         return self._lake.query(sql, of_window, cap, {"cluster": cluster, "group": group, **limits})

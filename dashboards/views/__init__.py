@@ -1,4 +1,4 @@
-"""Parts that several pages share: components, controls of time, sentences, colours, and rows ready to draw.
+"""Parts that several pages share: components, time controls, sentences, colours, and rows prepared for drawing.
 
 Whole pages are in `dashboards.pages`, figures in `dashboards.figures`.
 """

@@ -1,4 +1,4 @@
-"""Pieces that pages are made of. Text in them is escaped by React; nothing here takes HTML."""
+"""Building blocks of pages. React escapes their text; no function here accepts HTML."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ GRID_CELLS = {"sortable": True, "resizable": True, "suppressMovable": True}
 
 
 def aria(label: str) -> Any:
-    """What a screen reader says, as the keyword Dash takes it by."""
+    """Return the label for screen readers, as a keyword argument for Dash components."""
     return {"aria-label": label}
 
 
 def tile(label: str, value: str, note: str = "", *, loud: bool = False) -> Component:
-    """A headline number; `note` holds its bounds or when it was true."""
+    """Return a headline number; `note` holds its bounds or its time."""
     return html.Div(
         [html.Div(label, className="label"), html.Div(value, className="value"), html.Div(note, className="note")],
         className="tile loud" if loud else "tile",
@@ -42,7 +42,7 @@ def panel(
     name: str = "",
     table: Component | None = None,
 ) -> Component:
-    """A figure with its words and its equivalent table."""
+    """Return a figure with its summary and its equivalent table."""
     body: list[Component] = [html.H2(title), html.P(summary, className="summary")]
     if figure is not None:
         body.append(
@@ -64,8 +64,10 @@ def panel(
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "Nothing.") -> Component:
-    """A plain table. Numbers stand right, everything else left. Its rows go to the browser as bare cells, which
-    assets/still.js makes elements of: with a name around each, they were most of what a page weighed.
+    """Return a plain table, with numbers aligned right and other cells left.
+
+    Its rows are sent to the browser as bare cells, and assets/still.js builds the elements. With a component around
+    each cell, the cells would be most of the size of a page.
     """
     cells: Any = {"data-rows": [list(row) for row in rows]}
     if not cells["data-rows"]:
@@ -79,14 +81,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "
 def table_panel(
     title: str, text: str, head: Sequence[str], rows: Iterable[Sequence[Cell]], nothing: str = "Nothing."
 ) -> Component:
-    """A table with its title and its words."""
+    """Return a table with a title and a summary."""
     return html.Section(
         [html.H2(title), html.P(text, className="quiet"), table(head, rows, empty=nothing)], className="panel"
     )
 
 
 def marks_table(marks: Sequence[Row]) -> Component:
-    """Every mark that a figure flags."""
+    """Return a table of every mark that a figure flags."""
     rows = [
         (
             instant(m["marked_at"]),
@@ -102,12 +104,12 @@ def marks_table(marks: Sequence[Row]) -> Component:
 
 
 def grid(name: str, columns: Sequence[Row], rows: Sequence[Row], height: int) -> Component:
-    """A sortable table. Its renderers (assets/regroup.js) make text and same-site links only."""
+    """Return a sortable table. Its renderers (assets/regroup.js) create only text and links to this site."""
     return _grid({"type": "grid", "name": name}, columns, height, {}, rowData=list(rows))
 
 
 def paged_grid(name: str, columns: Sequence[Row], height: int, block: int) -> Component:
-    """The same, whose rows the server sorts and filters, `block` at a time (`getRowsRequest`, `getRowsResponse`)."""
+    """Return a table that the server sorts and filters, in blocks of `block` rows (`getRowsRequest`)."""
     return _grid(name, columns, height, {"cacheBlockSize": block, "maxBlocksInCache": 10}, rowModelType="infinite")
 
 
@@ -136,7 +138,7 @@ def _grid(identity: Any, columns: Sequence[Row], height: int, options: Row, **ro
 
 
 def paging_links(state: State, page: str, shown: int, step: int, known: int) -> Component:
-    """Ways to those before and after the `shown` ones, of `known`, that the address's `skip` leaves out."""
+    """Return links to the groups before and after the `shown` ones, out of `known`, by the address's `skip`."""
     at = state.skip
     steps = (
         (f"Previous {min(at, step)}", max(0, at - step), at > 0),
@@ -151,17 +153,17 @@ def paging_links(state: State, page: str, shown: int, step: int, known: int) -> 
 
 
 def empty(kind: str, title: str, text: str, *links: Component) -> Component:
-    """`kind`: nothing (happened), filtered, unobserved or missing; the words say which."""
+    """Return a notice for an empty page. `kind` is nothing (happened), filtered, unobserved or missing."""
     return html.Div([html.H2(title), html.P(text), *links], className=f"empty {kind}", role="status")
 
 
 def links(name: str, hrefs: Sequence[str]) -> Component:
-    """Where a click into row y of the figure `name` leads, for a figure whose marks cannot carry it (a heatmap's)."""
+    """Return the addresses by row of the figure `name`, for figures whose points cannot hold one (heatmaps)."""
     return dcc.Store(id={"type": "links", "name": name}, data=list(hrefs))
 
 
 def facts(pairs: Iterable[tuple[str, Cell]]) -> Component:
-    """Names and values."""
+    """Return a list of names and values."""
     return html.Dl(
         [item for name, value in pairs for item in (html.Dt(zoned(name)), html.Dd(value))], className="facts"
     )
@@ -173,7 +175,7 @@ def swatch(look: str) -> Component:
 
 
 def legend(*, looks: Iterable[str] = LOOKS, glyphs: bool = True) -> Component:
-    """What looks, edges and glyphs mean; always in sight."""
+    """Return the legend of looks, edges and markers; looks and edges are always visible."""
     items = [html.Li([swatch(name), html.Span(LOOKS[name].word)], title=LOOKS[name].meaning) for name in looks]
     edges = [
         html.Li([swatch(f"edge {grade}"), html.Span(grade.value)], title=meaning) for grade, meaning in EVIDENCE.items()
@@ -202,7 +204,7 @@ def heat_legend() -> Component:
 
 
 def state_word(look: str, state: str | None) -> Component:
-    """The look's swatch with Kafka's own word for the state."""
+    """Return the look's swatch with Kafka's name of the state."""
     return html.Span(
         [swatch(look), html.Span(LOOKS[look].word), html.Span(visible(state), className="quiet")], className="state"
     )

@@ -1,4 +1,4 @@
-"""Why a group rebalances: the newest diagnoses, as one sentence and as what speaks for each cause."""
+"""Why a group rebalances: the newest diagnoses as one sentence, and the evidence for each cause."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NAMED_INSTANCES = 3
 
 
 def diagnosis_section(rows: Sequence[Row]) -> list[Component]:
-    """A sentence with its grades, and the details; nothing where there is no diagnosis."""
+    """Return a sentence with evidence grades, and details; empty if there is no diagnosis."""
     if not rows:
         return []
     return [
         html.P(_sentence(rows), className="summary"),
         html.Details(
             [
-                html.Summary("What speaks for it"),
+                html.Summary("Evidence"),
                 table(HEAD, [_cells(row) for row in rows]),
                 html.Ul([html.Li(_details(row)) for row in rows]),
             ]
@@ -38,14 +38,14 @@ def diagnosis_section(rows: Sequence[Row]) -> list[Component]:
 
 
 def panel(rows: Sequence[Row]) -> list[Component]:
-    """The same as a section of its own."""
+    """Return `diagnosis_section` as a section with a heading."""
     if not rows:
         return []
     return [html.Section([html.H2("Why it rebalances"), *diagnosis_section(rows)], className="panel")]
 
 
 def _sentence(rows: Sequence[Row]) -> list[Any]:
-    """`Of 14 rebalances 9 come from …: orders-7 (inferred); 5 from …`: what is wrong first, then what caused most."""
+    """Return `Of 14 rebalances 9 come from …: orders-7 (inferred); 5 from …`: problems first, then by count."""
     whole = sum(row["rebalances"] for row in rows)
     first = rows[0]
     since, until = instant(first["window_start_at"])[:19], instant(first["as_of"])[:19]

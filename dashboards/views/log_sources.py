@@ -1,4 +1,4 @@
-"""Where the log lines that a page rests on came from: whoever may write to a source could have forged its lines."""
+"""The sources of the log lines that a page relies on: anyone who can write to a source could have forged its lines."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def each_line(lines: Rows) -> Component:
         for line in lines.rows
     ]
     head = ("Time", "Says", "Broker", "Topic-partition or file", "Offset or line", "Bound by")
-    return _panel(lines, table(head, rows, empty="No log line: nothing here rests on one."))
+    return _panel(lines, table(head, rows, empty="No log line: nothing here relies on one."))
 
 
 def by_source(lines: Rows) -> Component:
@@ -39,7 +39,7 @@ def by_source(lines: Rows) -> Component:
     counted = Counter((_source(line), _broker(line), _binding(line)) for line in lines.rows)
     rows = [(visible(source, 80), broker, bound, n) for (source, broker, bound), n in sorted(counted.items())]
     head = ("Topic-partition or file", "Broker", "Bound by", "Lines")
-    return _panel(lines, table(head, rows, empty="No log line: nothing here rests on one."))
+    return _panel(lines, table(head, rows, empty="No log line: nothing here relies on one."))
 
 
 def _panel(lines: Rows, body: Component) -> Component:
@@ -48,7 +48,7 @@ def _panel(lines: Rows, body: Component) -> Component:
     if lines.is_capped:
         summary = f"The newest {len(lines.rows)} lines about this group in this range."
     if unbound:
-        summary += f" No setting binds the source of {unbound} of them: whoever may write there may have written them."
+        summary += f" No setting binds the source of {unbound} of them: anyone who can write there could forge them."
     return html.Section([html.H2("Log lines"), html.P(summary, className="summary"), body], className="panel")
 
 
@@ -61,5 +61,5 @@ def _broker(line: Row) -> str:
 
 
 def _binding(line: Row) -> str:
-    """A table of an earlier Regroup has no such column."""
+    """Return the setting that binds the line's source. A table of an earlier Regroup lacks the column."""
     return visible(line.get("source_binding") or "nothing", 80)

@@ -1,4 +1,4 @@
-"""Marks in words: what people announced, and how long after it something began."""
+"""Marks in words: what people announced, and the time from a mark to a later start."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from dashboards.views.theme import FLAGS, Glyph
 from schemas.states import MarkKind
 
 NEAR_MS = 15 * 60_000
-"""Further apart, a mark says nothing of what follows."""
+"""A mark further away than this is not mentioned."""
 
 
 def flag_of(mark: Row) -> Glyph:
-    """Its character and word."""
+    """Return the mark's character and word."""
     return next((flag for kind, flag in FLAGS.items() if kind == mark["kind"]), FLAGS[MarkKind.OTHER])
 
 
 def name(mark: Row) -> str:
-    """`the deploy “v2.31”`."""
+    """Return `the deploy “v2.31”`."""
     return f"the {flag_of(mark).word} “{visible(mark['text'], 80)}”"
 
 
 def mark_subject(mark: Row) -> str:
-    """Which group, or the whole cluster."""
+    """Return the mark's group, or the whole cluster."""
     return "the whole cluster" if mark["group_id"] is None else visible(mark["group_id"], 80)
 
 
 def time_since_mark(marks: Sequence[Row], earliest: int, latest: int) -> str:
-    """How long after the newest mark before it something began that began within the bounds; with a space in front.
+    """Return the time from the last near mark to a start between `earliest` and `latest`, with a leading space.
 
-    Nothing where no mark is near.
+    Return an empty text if no mark is near.
     """
     near = [m for m in marks if earliest - NEAR_MS <= m["marked_at"] <= latest]
     if not near:

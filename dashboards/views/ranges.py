@@ -1,5 +1,6 @@
-"""The control of time: quick ranges, the span in force, and what moves it. Its buttons are the keys of
-assets/keyboard.js, pressed or clicked; assets/times.js and zoom.js carry them out by changing the address.
+"""The time controls: quick ranges, the current span, and buttons that move it.
+
+The buttons have the keys of assets/keyboard.js. assets/times.js and zoom.js implement them by changing the address.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ MOVES = (
     ("s", "\N{MINUS SIGN}", "zoom out"),
     ("w", "+", "zoom in"),
     ("d", "→", "later"),
-    ("f", "◎", "focus on what was pointed at last"),
+    ("f", "◎", "focus on the last item pointed at"),
 )  # fmt: skip
 
 
 def ranges(state: State, shown: str, view: Window | None) -> Component:
-    """Links to the same page with another range; `shown` is the one in force, `view` what it is now."""
+    """Return links to the same page with other ranges; `shown` names the current one, `view` is its span."""
     here: dict[str, object] = {"cluster": state.cluster, "group": state.group, "gid": state.gid, "q": state.q, "to": ""}
     if state.page == "group":
         here["lanes"] = state.lanes
@@ -42,36 +43,36 @@ def ranges(state: State, shown: str, view: Window | None) -> Component:
 
 
 def part(state: State, whole: Window) -> Component:
-    """For a page with a span of its own: which part of it is drawn."""
+    """Return the controls for the visible part, on a page with a fixed span."""
     return html.Div(_moves(drawn(state, whole), whole), className="range")
 
 
 def drawn(state: State, whole: Window) -> Window:
-    """The part that the address names, else the whole."""
+    """Return the part in the address, or the whole span."""
     return whole if state.zoom is None else Window(*state.zoom, is_live=False)
 
 
 def _moves(view: Window, whole: Window | None) -> Component:
-    told: dict[str, Any] = {"data-start": str(view.start), "data-end": str(view.end)}
+    attributes: dict[str, Any] = {"data-start": str(view.start), "data-end": str(view.end)}
     words = f"{_span(view)} {zone()}"
     if whole is None:
         when: Component = html.Button(words, className="when", title="Choose from and to", **keyed("r"))
     else:
-        told |= {"data-whole": f"{whole.start}-{whole.end}"}
+        attributes |= {"data-whole": f"{whole.start}-{whole.end}"}
         when = html.Span(words, className="when")
     buttons = [
         html.Button(sign, title=f"{word} ({key.upper()})", **keyed(key), **aria(word)) for key, sign, word in MOVES
     ]
-    return html.Div([when, *buttons], className="moves", role="group", **aria("time shown"), **told)
+    return html.Div([when, *buttons], className="moves", role="group", **aria("time shown"), **attributes)
 
 
 def _span(view: Window) -> str:
-    """With milliseconds only where a span is short."""
+    """Return the span as text, with milliseconds only if it is shorter than a minute."""
     size = 23 if view.width < 60_000 else 19
     first, last = instant(view.start)[:size], instant(view.end)[:size]
     return span(first, last[11:] if first[:10] == last[:10] else last)
 
 
 def keyed(key: str) -> Any:
-    """The control that a key stands for (assets/keyboard.js)."""
+    """Return the attribute that binds a control to a key (assets/keyboard.js)."""
     return {"data-key": key}

@@ -1,4 +1,4 @@
-"""Whether what stood still goes on again, and from where: late, or also read again."""
+"""Whether stopped resources resumed, and at which offset: late, or with records read again."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from schemas.written import count
 
 
 def resumed_from(stalls: Iterable[Row], unit: str) -> str:
-    """Of stops that are over, from the last commit before each and the first after it.
+    """Return how ended stops resumed, from the last commit before each and the first after it.
 
-    A first commit that lies behind the last one says that records were read again; one that does not says nothing of
-    records that were read and not yet committed when it stopped, which are in no record of Kafka's.
+    If the first commit is behind the last one, records were read again. Otherwise nothing is known of records that were
+    read but not committed when the resource stopped, because Kafka has no record of them.
     """
     over = [s for s in stalls if s["resumed_at_latest"] is not None]
     known = [s for s in over if s["last_committed_offset"] is not None and s["first_committed_offset"] is not None]
@@ -23,13 +23,13 @@ def resumed_from(stalls: Iterable[Row], unit: str) -> str:
     back = [s for s in known if s["first_committed_offset"] < s["last_committed_offset"]]
     of = f"{len(known):,} of {count(len(over), unit)} known"
     if not back:
-        return f"where it had stopped: no commit went back ({of})"
+        return f"no commit went back ({of})"
     records = sum(s["last_committed_offset"] - s["first_committed_offset"] for s in back)
     return f"{count(len(back), unit)} went back by {count(records, 'record')} in all, read again ({of})"
 
 
 def all_resumed(stalls: Iterable[Row], unit: str) -> str:
-    """Whether all that the newest rebalance with stops had stopped has committed again, and when the last of it did."""
+    """Return whether all resources stopped by the newest rebalance have committed again, and when the last one did."""
     rows = list(stalls)
     if not rows:
         return ""
@@ -37,7 +37,7 @@ def all_resumed(stalls: Iterable[Row], unit: str) -> str:
     mine = [s for s in rows if (s["incarnation"], s["generation_id"]) == newest]
     waiting = [s for s in mine if s["first_commit_at"] is None]
     if waiting:
-        of = f" Of {count(len(mine), unit)} stopped last"
+        of = f" Of {count(len(mine), unit)} stopped by the last rebalance,"
         return f"{of} {len(waiting):,} had no commit yet, or none within ten minutes."
     last = max(s["first_commit_at"] for s in mine)
-    return f" All {count(len(mine), unit)} stopped last committed again by {instant(last)} {zone()}."
+    return f" All {count(len(mine), unit)} stopped by the last rebalance committed again by {instant(last)} {zone()}."

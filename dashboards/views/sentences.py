@@ -1,4 +1,4 @@
-"""Every figure in words: the text summary that stands beside it, and what a reader would say aloud."""
+"""The figures in words: the text summary next to each figure, also for screen readers."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TRIGGERS = {
     Trigger.LEADER_REJOINED: "the leader {} rejoined",
     Trigger.SUBSCRIPTION_CHANGED: "{} changed its subscription",
     Trigger.METADATA_CHANGED: "the metadata changed (topics, partitions or connectors)",
-    Trigger.COOPERATIVE_FOLLOWUP: "follow-up: what was given up before was handed out",
+    Trigger.COOPERATIVE_FOLLOWUP: "follow-up: assigns what was revoked before",
     Trigger.STATIC_MEMBER_CHANGED: "the static member {} came back changed",
     Trigger.ASSIGNMENT_FAILED: "the assignment could not be stored",
     Trigger.CONNECT_DELAY_EXPIRED: "the delay for a lost worker was over",
     Trigger.PROBING: "a probing rebalance of Kafka Streams",
     Trigger.UPGRADE: "the group was upgraded",
     Trigger.DOWNGRADE: "the group was downgraded",
-    Trigger.ENFORCED: "{} asked for a rebalance",
+    Trigger.ENFORCED: "{} requested a rebalance",
     Trigger.UNKNOWN: "why is not known",
 }
 
@@ -51,23 +51,23 @@ CAUSES = {
     DiagnosisCause.MIXED_PROTOCOLS: "members with different assignors or protocols",
     DiagnosisCause.UNKNOWN: "not known",
 }
-"""What is suspected, as a noun."""
+"""Suspected causes, as nouns."""
 
 UNITS = {GroupType.CONSUMER: "partition", GroupType.STREAMS: "partition", GroupType.CONNECT: "task"}
 
 
 def unit(group_type: str | None) -> str:
-    """What a group of this type hands out."""
+    """Return the noun for the resources of a group of this type."""
     return next((word for kind, word in UNITS.items() if kind == group_type), "resource")
 
 
 def term(generation: Row) -> str:
-    """What the group's protocol calls a row of `generations`."""
+    """Return the name that the group's protocol uses for a row of `generations`."""
     return "generation" if generation["group_protocol"] == GroupProtocol.CLASSIC else "epoch"
 
 
 def names(rows: Iterable[Row]) -> dict[str, str]:
-    """Member id → short name, for every member that rows of members or events name."""
+    """Return short names by member id, for every member in rows of members or events."""
     return {
         r["member_id"]: visible(member_label(r["member_id"], r["group_instance_id"], r["client_id"]), 60)
         for r in rows
@@ -76,14 +76,14 @@ def names(rows: Iterable[Row]) -> dict[str, str]:
 
 
 def resources_moved(generation: Row) -> str:
-    """`4 of 12`; a dash where no assignment was made."""
+    """Return `4 of 12`; a dash if there is no assignment."""
     if generation["resources_moved"] is None:
         return ABSENT
     return f"{generation['resources_moved']} of {generation['resources_assigned']}"
 
 
 def trigger(generation: Row, known: dict[str, str]) -> str:
-    """Why it began, in words; `probably` where that is inferred."""
+    """Return why the rebalance began, in words; with `probably` if that is inferred."""
     member = generation["trigger_member_id"]
     who = known.get(member, visible(member_label(member), 60)) if member else "a member"
     kind = generation["trigger"]
@@ -93,12 +93,12 @@ def trigger(generation: Row, known: dict[str, str]) -> str:
 
 
 def cause(name: str | None) -> str:
-    """A diagnosis' cause as a noun."""
+    """Return the cause of a diagnosis as a noun."""
     return next((text for kind, text in CAUSES.items() if kind == name), visible(name, 40))
 
 
 def rebalance_length(generation: Row) -> str:
-    """The rebalance's length, or its bounds."""
+    """Return the rebalance's length, or its bounds."""
     if generation["rebalance_ms"] is not None:
         return duration(generation["rebalance_ms"])
     if generation["rebalance_ms_max"] is None:
@@ -107,7 +107,7 @@ def rebalance_length(generation: Row) -> str:
 
 
 def lost(stalls: Sequence[Row]) -> tuple[float, float, float]:
-    """Resource-seconds: estimate, lower and upper bound. Not counted: nobody was there, or it still stands."""
+    """Return resource-seconds: estimate, lower and upper bound. Stops without members or an end do not count."""
     ended = [s for s in stalls if s["cause"] != StallCause.NO_MEMBER and s["stopped_ms"] is not None]
     return (
         sum(s["stopped_ms"] for s in ended) / 1000,
@@ -117,7 +117,7 @@ def lost(stalls: Sequence[Row]) -> tuple[float, float, float]:
 
 
 def rebalance(found: Rebalance) -> str:
-    """`m-7 left; everyone waited 24.0 s for m-3; 12 of 12 partitions stopped; 61 partition-seconds lost`."""
+    """Return `m-7 left; everyone waited 24.0 s for m-3; 12 of 12 partitions stopped; 61 partition-seconds lost`."""
     g, known = found.generation, names(found.named)
     parts = [trigger(g, known)]
     if g["slowest_member_id"] and g["slowest_waited_ms"] is not None:
@@ -140,19 +140,19 @@ def rebalance(found: Rebalance) -> str:
     if reason is not None:
         parts.append(reason)
     if is_costed(g):
-        parts.append("the last member went: nobody is there to lose anything" if idle else cost(found.stopped, word))
+        parts.append("the last member left, so no loss is counted" if idle else cost(found.stopped, word))
     if found.restarted:
         parts.append(f"later, static members that came back: {cost(found.restarted, word)}")
     return "; ".join(parts) + "."
 
 
 def is_costed(generation: Row) -> bool:
-    """Whether the cost of a row of `generations` is known, but for partitions that do not exist."""
+    """Return whether the cost of a row of `generations` is known, except for partitions that do not exist."""
     return generation.get("not_costed") in (None, NotCosted.NO_SUCH_PARTITION)
 
 
 def not_costed(generation: Row) -> str | None:
-    """Why resources of a row of `generations` were not costed; None if all were, or if an earlier Regroup wrote it."""
+    """Return why resources of a row were not costed; None if all were, or if an earlier Regroup wrote the row."""
     known = generation.get("resources_not_costed")
     number = "resources" if known is None else count(known, "resource")
     match generation.get("not_costed"):
@@ -161,9 +161,9 @@ def not_costed(generation: Row) -> str | None:
         case NotCosted.TOO_LARGE:
             return f"not costed: its record lists {number}, more than the setting max_resources allows"
         case NotCosted.UNKNOWN_BEFORE:
-            return "not costed: what members had before is not known"
+            return "not costed: the previous assignment is unknown"
         case NotCosted.NO_SUCH_PARTITION:
-            return f"{number} not costed: the leader assigned partitions that polls say do not exist"
+            return f"{number} not costed: the leader assigned partitions that do not exist according to polls"
         case _:
             return "not costed: an assignment could not be decoded"
 
@@ -176,7 +176,7 @@ def cost(stalls: Sequence[Row], word: str) -> str:
 
 
 def group(generations: Sequence[Row], state: Row | None) -> str:
-    """The state strip in words. `generations` are those of the window."""
+    """Describe the state strip. `generations` holds the generations of the window."""
     now = f"Now {LOOKS[look_of(state['state'])].word}" if state else "State not known"
     if state and state["state_since_at"]:
         now += f" since {clock(state['state_since_at'])} {zone()}"
@@ -198,7 +198,7 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
 
 
 def waited(delays: Sequence[Segment]) -> str:
-    """How long Connect let work wait, with a space in front; nothing where it did not."""
+    """Return how long Connect delayed work, with a leading space; empty if it did not."""
     if not delays:
         return ""
     whole = duration(sum(s.end - s.start for s in delays))
@@ -206,7 +206,7 @@ def waited(delays: Sequence[Segment]) -> str:
 
 
 def unread_note(gaps: Sequence[Row]) -> str:
-    """What the strip cannot show, with a space in front; nothing where all was read."""
+    """Return the unread spans of the strip, with a leading space; empty if everything was read."""
     return "".join(
         f" Its records from {clock(g['from_at'])} to {clock(g['to_at'])} {zone()} were not read: "
         f"{visible(g['gap_reason'], 120)}."

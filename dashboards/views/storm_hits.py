@@ -1,4 +1,4 @@
-"""Whom a storm hit and why, as tables: its groups with what each lost, and the causes over which it spreads."""
+"""A storm's effects as tables: its groups with the loss of each, and the causes of its rebalances."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ def rebalance_href(state: State, row: Row, g: Row) -> str:
 
 
 def groups_panel(state: State, row: Row, made: Sequence[Row], view: Window) -> Component:
-    """List the storm's groups, hardest hit first; the figures add up to those of the storm. `made` are the generations
-    of these groups in `view`: each group's costliest is linked.
+    """List the storm's groups, hardest hit first; their figures add up to those of the storm.
+
+    `made` holds the generations of these groups in `view`; the costliest of each group is linked.
     """
     hits = _hits(row, made)
     shown, rest = hits[:GROUPS_LISTED], hits[GROUPS_LISTED:]
@@ -51,7 +52,7 @@ def causes_panel(row: Row) -> Component | None:
     rows: list[list[Cell]] = [
         [sentences.cause(each["cause"]), f"{each['rebalances']:,}", f"{each['groups']:,}"] for each in found
     ]
-    text = "Each unexplained rebalance has the cause that its group's page gives it."
+    text = "Each unexplained rebalance has the cause shown on its group's page."
     if row["scope"] == StormScope.FLEET:
         text += " Of many groups, the hardest hit are diagnosed."
     body = table(("Cause", "Rebalances", "Groups"), rows)
@@ -59,8 +60,9 @@ def causes_panel(row: Row) -> Component | None:
 
 
 def _hits(row: Row, made: Sequence[Row]) -> list[Row]:
-    """What each group lost, as the storm's row has it; else, and for a reader who may not see all groups, as its
-    generations say.
+    """Return the loss of each group from the storm's row.
+
+    If the row has none, or the reader may not see all groups, the loss is computed from the groups' generations.
     """
     if row["by_group"] is not None:
         return [dict(each) for each in row["by_group"]]

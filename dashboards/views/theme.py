@@ -1,8 +1,8 @@
-"""The visual language: six looks, glyphs with words, identity hues and figure defaults. The same on every page.
+"""The visual language of all pages: six looks, markers with words, identity hues and figure defaults.
 
-Colours hold in both themes: every look has at least 3:1 contrast on white and on #1A1B1E, and the looks stay apart for
-protan, deutan and tritan eyes (the theme's tests compute it). Ink, grid and backgrounds belong to the style sheet,
-which restyles a drawn figure when the theme changes.
+The colours suit both themes. Every look has a contrast of at least 3:1 on white and on #1A1B1E, and the looks are
+distinguishable with protan, deutan and tritan vision (the theme's tests compute both). The style sheet sets text, grid
+and background colours, and restyles figures when the theme changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from schemas.states import Evidence, GroupEventKind, GroupState, MarkKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """How a state is drawn: never by colour alone. `height` is a share of the lane."""
+    """How a state is drawn: never by colour alone. `height` is a fraction of the lane."""
 
     word: str
     meaning: str
@@ -28,15 +28,15 @@ class Look:
 
 LOOKS = {
     "working": Look(word="working", meaning="stable, everybody processes", colour="#517390", height=0.28),
-    "stopped": Look(word="stopped", meaning="members were asked to stop and rejoin", colour="#BD3743", height=1.0),
+    "stopped": Look(word="stopped", meaning="members must stop and rejoin", colour="#BD3743", height=1.0),
     "assigning": Look(
         word="assigning", meaning="the leader computes the assignment", colour="#C38300", height=1.0, pattern="/"
     ),
-    "partial": Look(word="partial", meaning="only what moves stands still", colour="#AF6AF2", height=0.5),
+    "partial": Look(word="partial", meaning="only moving partitions are stopped", colour="#AF6AF2", height=0.5),
     "empty": Look(word="empty", meaning="no members", colour="#929292", height=0.07),
     "unknown": Look(
         word="not observed",
-        meaning="no record tells; never taken for healthy",
+        meaning="no record covers it; never counted as healthy",
         colour="#929292",
         height=1.0,
         pattern="x",
@@ -56,17 +56,17 @@ STATE_LOOKS = {
 }
 
 LEVELS = (0, 1, 2, 4, 8)
-"""Rebalances in one cell of the heatmap. A cell's shade is the highest level it reaches; the first is quiet."""
+"""Rebalances in one cell of the heatmap. A cell has the shade of the highest level it reaches; level 0 is quiet."""
 
 
 def look_of(state: str | None) -> str:
-    """The look of a `groups.state`; whatever is not known here looks unknown."""
+    """Return the look of a `groups.state`; an unknown state looks unknown."""
     return next((look for known, look in STATE_LOOKS.items() if known == state), "unknown")
 
 
 @dataclass(frozen=True, slots=True)
 class Glyph:
-    """An event's mark: a character for text, Plotly's name of the same shape, and the word."""
+    """The marker of an event: a character for text, Plotly's name of the same shape, and the word."""
 
     character: str
     symbol: str
@@ -97,7 +97,7 @@ FLAGS = {
     MarkKind.INCIDENT: Glyph("⚠", "", "incident"),
     MarkKind.OTHER: Glyph("⚐", "", "mark"),
 }
-"""What people announced."""
+"""Markers of marks, which people set to announce an event."""
 
 LOUD = {
     GroupEventKind.SESSION_EXPIRED,
@@ -105,25 +105,25 @@ LOUD = {
     GroupEventKind.FENCED,
     GroupEventKind.FAILED_REBALANCE,
 }
-"""Events nobody asked for."""
+"""Unwanted events, shown prominently."""
 
 EVIDENCE = {
-    Evidence.OBSERVED: "solid edge: a record or log line states it",
+    Evidence.OBSERVED: "solid edge: a record or log line contains it",
     Evidence.BOUNDED: "faded edge: it lies within the faded span",
-    Evidence.INFERRED: "dotted edge: a model filled it in",
+    Evidence.INFERRED: "dotted edge: a model estimated it",
 }
 
 HUES = ("#5B8DB8", "#B98A4E", "#6FA287", "#A9799F", "#8A8F5A", "#7C83B5", "#B27A72", "#5F9EA0")
-"""Identity colours; used for owners only, always beside a label."""
+"""Identity colours. They are used only for owners, always next to a label."""
 
 
 def hue(identity: str) -> str:
-    """The same colour for the same name, everywhere and always."""
+    """Return the colour of a name; the same name always has the same colour."""
     return HUES[blake2s(identity.encode("utf-8", "surrogatepass"), digest_size=2).digest()[0] % len(HUES)]
 
 
 def hues(identities: Iterable[str]) -> dict[str, str]:
-    """`hue` of each, except that those shown together differ for as long as there are colours."""
+    """Return `hue` of each, changed so that identities shown together differ while there are unused colours."""
     out: dict[str, str] = {}
     for identity in dict.fromkeys(identities):
         start = HUES.index(hue(identity))
@@ -137,7 +137,7 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif"
 
 
 def layout(height: int, **more: Any) -> dict[str, Any]:
-    """Defaults of every figure: transparent, no title, no legend; the page around it carries the words."""
+    """Return the defaults of every figure: transparent, without title and legend, which the page provides."""
     return {
         "height": height,
         "autosize": True,
@@ -151,7 +151,7 @@ def layout(height: int, **more: Any) -> dict[str, Any]:
         "hovermode": "closest",
         "hoverlabel": {"align": "left", "font": {"family": FONT, "size": 12}},
         "dragmode": "zoom",
-        # An owner's name that does not fit its bar is left out rather than cut.
+        # Hide an owner's name that does not fit its bar instead of cutting it.
         "uniformtext": {"minsize": 9, "mode": "hide"},
         "template": None,
         **more,
@@ -163,10 +163,10 @@ CONFIG: Any = {
     "responsive": True,
     "scrollZoom": False,
     "doubleClick": False,
-    # Plotly offers to upload figures to its cloud unless it is told otherwise.
+    # By default, Plotly offers to upload figures to its cloud.
     "showSendToCloud": False,
     "plotlyServerURL": "",
     "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "resetScale2d", "sendChartToCloud"],
     "showTips": False,
 }
-"""Plotly's own options. The mode bar appears on hover; its PNG export stays. assets/zoom.js zooms out again."""
+"""Plotly's options. The mode bar appears on hover and keeps its PNG export. assets/zoom.js implements zooming out."""

@@ -1,4 +1,4 @@
-"""Rows of one group → what is drawn over time: states, members' lives, who owned what. Pure; instants are epoch ms."""
+"""Rows of one group prepared for drawing over time: states, member lifetimes, owners. Pure; times are epoch ms."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ DEPARTURES = (GroupEventKind.LEFT, GroupEventKind.SESSION_EXPIRED, GroupEventKin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """A span in one lane. It begins within [earliest, start] and ends within [end, latest], equal where stated.
+    """A span in one lane. It begins within [earliest, start] and ends within [end, latest]; equal if exactly known.
 
-    `kind` is a look, or an owner's label; `proof` what the tooltip says of it.
+    `kind` is a look or an owner's label; `proof` is a text for the tooltip.
     """
 
     earliest: int
@@ -37,7 +37,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LookChange:
-    """From here on the group looks like `look`."""
+    """A change of the group's look to `look`."""
 
     look: str
     earliest: int
@@ -49,7 +49,7 @@ class _LookChange:
 def states(
     generations: Sequence[Row], group: Row | None, events: Iterable[Row], window: Window, observed_until: int
 ) -> list[Segment]:
-    """The group's state over the window without a hole: what no record tells is `unknown`."""
+    """Return the group's state over the window without gaps; a time that no record covers is `unknown`."""
     changes = [_LookChange(look="unknown", earliest=window.start, at=window.start, evidence=Evidence.INFERRED)]
     for generation in sorted(generations, key=lambda g: g["joined_at"]):
         changes += _of_generation(generation)
@@ -81,16 +81,16 @@ def _of_generation(g: Row) -> list[_LookChange]:
     ]
     if g["is_empty"]:
         return [*found, _LookChange(look="empty", earliest=g["joined_at"], at=g["joined_at"], generation=g)]
-    stated = [("assigning", g["joined_at"])]
+    recorded = [("assigning", g["joined_at"])]
     if g["synced_at"] is not None:
-        stated.append(("partial" if g["group_protocol"] != "classic" else "working", g["synced_at"]))
+        recorded.append(("partial" if g["group_protocol"] != "classic" else "working", g["synced_at"]))
     if g["completed_at"] is not None:
-        stated.append(("working", g["completed_at"]))
-    return found + [_LookChange(look=look, earliest=at, at=at, generation=g) for look, at in stated]
+        recorded.append(("working", g["completed_at"]))
+    return found + [_LookChange(look=look, earliest=at, at=at, generation=g) for look, at in recorded]
 
 
 def _now(group: Row | None, last: _LookChange) -> list[_LookChange]:
-    """What the last known state adds to the last generation: an open rebalance, or that nothing is known."""
+    """Return the change to the group's last known state if it is newer than the last generation; else nothing."""
     if group is None or group["state"] in (GroupState.DEAD, GroupState.STABLE):
         return []
     since = group["open_rebalance_since_at"] or group["state_since_at"]
@@ -116,7 +116,7 @@ def _between(change: _LookChange, following: _LookChange) -> Segment:
 
 
 def proof(row: Row) -> str:
-    """The record that proves a generation."""
+    """Return the offset of the record that proves a generation."""
     return f"__consumer_offsets-{row['source_partition']}@{row['source_offset']}"
 
 
@@ -135,7 +135,7 @@ def _clipped(segment: Segment, window: Window) -> Segment | None:
 
 
 def with_unread_spans(strip: Sequence[Segment], gaps: Iterable[Row], window: Window) -> list[Segment]:
-    """The strip with every span unknown that was not read: whatever is drawn over one would be a guess."""
+    """Return the strip with every unread span as unknown, because a state drawn there would be a guess."""
     out = list(strip)
     for gap in gaps:
         start, end = max(gap["from_at"], window.start), min(gap["to_at"], window.end)
@@ -163,7 +163,7 @@ def with_unread_spans(strip: Sequence[Segment], gaps: Iterable[Row], window: Win
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
-    """One row of members: a static instance, or members of one client and host that never overlap."""
+    """One row of members: a static instance, or members of one client and host whose lifetimes never overlap."""
 
     label: str
     lives: list[Segment]
@@ -177,7 +177,7 @@ def lanes(
     observed_until: int,
     pinned: Sequence[str] = (),
 ) -> list[Lane]:
-    """Members' lives, first come first; before them those whose labels are `pinned`."""
+    """Return the lanes of the members, those with `pinned` labels first, then in order of arrival."""
     lives = sorted(_lives(members, events, window, observed_until), key=lambda life: (life[0].start, life[1]))
     placed: dict[tuple[str, ...], list[list[tuple[Segment, str, Row]]]] = defaultdict(list)
     for life, member_id, row in lives:
@@ -226,7 +226,7 @@ def _lives(
         if arrival and arrival["evidence"] != Evidence.OBSERVED:
             earliest = min(start, first["rejoined_at_earliest"] or start)
             grade = grade if grade == Evidence.INFERRED else arrival["evidence"]
-        # Gone by the end of the last join phase; still there when its last generation completed.
+        # The member left between the completion of its last generation and the end of the last join phase.
         since = last["valid_from_at"] if grade == Evidence.INFERRED and departure else end
         life = Segment(
             earliest=min(earliest, start), start=start, end=max(start, min(since, end)), latest=max(start, end),
@@ -237,17 +237,17 @@ def _lives(
 
 
 def delays(members: Sequence[Row]) -> list[Segment]:
-    """Connect: spans in which the leader lets workers wait before lost or revoked work is handed out (KIP-415).
+    """Return the spans in which a Connect leader delays the assignment of lost or revoked work (KIP-415).
 
-    One lasts from the assignment that states a delay until it is over, or until one without a delay comes first.
+    A span begins with an assignment that has a delay. It ends after the delay, or earlier with the next assignment.
     """
-    stated: dict[tuple[int, int], tuple[int, int]] = {}
+    recorded: dict[tuple[int, int], tuple[int, int]] = {}
     for row in members:
         key = row["incarnation"], row["generation_id"]
-        start, delay = stated.get(key, (row["valid_from_at"], 0))
-        stated[key] = min(start, row["valid_from_at"]), max(delay, row["connect_delay_ms"] or 0)
+        start, delay = recorded.get(key, (row["valid_from_at"], 0))
+        recorded[key] = min(start, row["valid_from_at"]), max(delay, row["connect_delay_ms"] or 0)
     out: list[Segment] = []
-    order = sorted((start, delay, key) for key, (start, delay) in stated.items())
+    order = sorted((start, delay, key) for key, (start, delay) in recorded.items())
     for (start, delay, (incarnation, generation)), following in zip_longest(order, order[1:]):
         end = start + delay if following is None else min(start + delay, max(start, following[0]))
         if delay and end > start:
@@ -260,7 +260,7 @@ def delays(members: Sequence[Row]) -> list[Segment]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owned:
-    """One resource's owners over the window; the holes between them are stalls."""
+    """The owners of one resource over the window; the gaps between them are stalls."""
 
     name: str
     index: int
@@ -275,9 +275,9 @@ def ownership(
     observed_until: int,
     epochs: Collection[int] = (),
 ) -> list[Owned]:
-    """Per resource, in order of name and index; a span's `kind` is the owner's label.
+    """Return the owners per resource, ordered by name and index; a span's `kind` is the owner's label.
 
-    Of generations in `epochs` (KIP-848) a member's assignment is what it shall have, and stalls say when it got it.
+    In generations in `epochs` (KIP-848), an assignment is a target, and the stalls give the time of the hand-over.
     """
     labels = {m["member_id"]: member_label(m["member_id"], m["group_instance_id"], m["client_id"]) for m in members}
     held: dict[tuple[str, int], list[tuple[int, int | None, str, Row]]] = defaultdict(list)
@@ -303,7 +303,7 @@ def ownership(
 
 
 def _runs(times: Sequence[tuple[int, int | None, str, Row]], observed_until: int) -> list[Segment]:
-    """One segment per uninterrupted owner, as if a hand-over took no time."""
+    """Return one segment per uninterrupted owner, as if a hand-over took no time."""
     runs: list[Segment] = []
     for i, (since, until, label, row) in enumerate(times):
         following = times[i + 1][0] if i + 1 < len(times) else None
@@ -329,7 +329,7 @@ def _runs(times: Sequence[tuple[int, int | None, str, Row]], observed_until: int
 def _handed_over(
     runs: list[Segment], gaps: Sequence[Row], labels: Mapping[str, str], epochs: Collection[int]
 ) -> list[Segment]:
-    """The runs with the borders of epochs where the stalls have them: an epoch's target may come late, or never."""
+    """Move the borders of `epochs` to the times in the stalls, because a target may be reached late or never."""
     steps = sorted((g for g in gaps if g["generation_id"] in epochs), key=lambda g: g["stopped_at_latest"])
     if not steps or not runs:
         return runs
@@ -346,7 +346,7 @@ def _handed_over(
 
 
 def _cut(run: Segment, gaps: Sequence[Row]) -> list[Segment]:
-    """The run without the stalls in it: before each its end is bounded, after each its start."""
+    """Return the run without its stalls: the end before a stall and the start after it have bounds."""
     pieces, rest = [], run
     for gap in gaps:
         stop, stopped = gap["stopped_at_earliest"], gap["stopped_at_latest"]

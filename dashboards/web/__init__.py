@@ -1,4 +1,4 @@
-"""The HTTP side: the server and its limits, who gets in, headers, compression, and endpoints beside the pages.
+"""The HTTP side: server and limits, access control, headers, compression, and the endpoints that are not pages.
 
-What the pages show is not decided here.
+The content of the pages is not decided here.
 """

@@ -1,7 +1,7 @@
-"""Who may read the pages: this machine alone, whoever knows the token, or the readers that a trusted proxy names.
+"""Who may read the pages: only this machine, everyone with the token, or the readers that a trusted proxy names.
 
-`Access` holds every setting that guards the pages. It travels between processes as one document, so that no single
-setting can be left behind; `dashboards.web.guard` enforces it.
+`Access` holds every setting of access control. Processes pass it on as one document, so that no setting can be
+forgotten. `dashboards.web.guard` enforces it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from flask import request
 
 from dashboards.lake.readers import GROUP_MARK, TOKEN, Prefixes, Readers
 
-TOKEN_VARIABLE = "REGROUP_PAGES_TOKEN"  # noqa: S105 - its name
+TOKEN_VARIABLE = "REGROUP_PAGES_TOKEN"  # noqa: S105 - the variable's name, not a token
 SHORTEST = 16
 HEADER = "X-Forwarded-User"
 GROUPS_HEADER = "X-Forwarded-Groups"
 ANY_HOST = "*"
 BLANKS = " \t"
-"""All that HTTP allows around a header's value. `str.strip` removes more, which would make two names the same."""
+"""The characters that HTTP allows around a header value. `str.strip` removes more, which could make two names equal."""
 HOST = re.compile(r"\*|[a-z0-9._-]+|[0-9a-f:.]+", re.ASCII)
 REFERENCES = ("env:", "file:")
 Network = IPv4Network | IPv6Network
@@ -31,10 +31,13 @@ Network = IPv4Network | IPv6Network
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Without `token` and `proxies` the pages are for this machine alone. With `token`, whoever sends it may read. With
+    """Access control of the pages.
+
+    Without `token` and `proxies`, only this machine may read. With `token`, everyone who sends it may read. With
     `proxies`, requests must come from these networks and name the reader in `header`.
 
-    `hosts` are names and addresses by which a proxy may ask for the pages, `address` is the URL that readers open.
+    `hosts` holds the host names and addresses that requests through a proxy may use. `address` is the URL that readers
+    open.
     """
 
     token: str = field(default="", repr=False)
@@ -57,25 +60,27 @@ class Access:
         hosts: str = "",
         address: str = "",
     ) -> Self:
-        """Build it from settings: `proxies` and `hosts` are separated by commas, `readers` is the table of that name.
+        """Build it from settings. `proxies` and `hosts` are comma-separated; `readers` is the table of that name.
 
         Raises:
-            ValueError: with a sentence, where a value is invalid or the values contradict each other.
+            ValueError: with a sentence, if a value is invalid or the values contradict each other.
         """
         known = Readers.of({} if readers is None else readers)
         if known and not token and not proxies:
             raise ValueError(
-                "The setting readers needs to know who reads: set trusted_proxies (or pages_token, whose reader is "
-                f"called {TOKEN}), or take [readers] away."
+                "The setting readers requires that readers are identified: set trusted_proxies (or pages_token, whose "
+                f"reader is called {TOKEN}), or remove [readers]."
             )
         if token and proxies:
             raise ValueError(
-                "Either a token or trusted proxies guard the pages, not both: take one of the settings away."
+                "The pages are protected either by a token or by trusted proxies, not both: remove one of the settings."
             )
         _check_token(token)
         networks = _networks(proxies)
         if networks and not header.strip():
-            raise ValueError("The setting identity_header is empty: name the header in which the proxy says who reads.")
+            raise ValueError(
+                "The setting identity_header is empty: name the header in which the proxy sends the reader's name."
+            )
         return cls(
             token=token,
             proxies=networks,
@@ -88,24 +93,24 @@ class Access:
 
     @classmethod
     def of_document(cls, text: str) -> Self:
-        """Rebuild what `document` wrote.
+        """Rebuild it from the text that `document` returned.
 
         Raises:
-            ValueError: with a sentence, where anything is missing, unknown or of another type.
+            ValueError: with a sentence, if a field is missing, unknown or of another type.
         """
         try:
-            told = json.loads(text)
+            values = json.loads(text)
         except (ValueError, RecursionError):
-            told = None
-        if not isinstance(told, dict) or _types(told) != _types(_all_stated(cls())):
+            values = None
+        if not isinstance(values, dict) or _types(values) != _types(_all_stated(cls())):
             raise ValueError(
-                "What says who may read the pages did not arrive whole, so they do not start: run one version of "
+                "The access rules of the pages did not arrive complete, so the pages do not start: run one version of "
                 "Regroup, and let regroup up start this process."
             )
-        return cls.of(**told)
+        return cls.of(**values)
 
     def document(self) -> str:
-        """Every field as JSON. It contains the token: never print, log or store it."""
+        """Return every field as JSON. It contains the token: never print, log or store it."""
         return json.dumps(_all_stated(self))
 
     @property
@@ -114,39 +119,39 @@ class Access:
 
     @property
     def is_https(self) -> bool:
-        """Readers open the pages through TLS, whatever this process itself speaks."""
+        """Return whether readers open the pages over TLS, even if a proxy terminates it."""
         return self.address.lower().startswith("https:")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the current request's reader in `readers`: the name, and groups with GROUP_MARK before them.
+        """Return the names of the current request's reader in `readers`: the name, and groups prefixed by GROUP_MARK.
 
-        The proxy's users and groups cannot take a name that has another meaning there.
+        A user or group from the proxy cannot take the name TOKEN or a name of the other kind.
         """
         if not self.proxies:
             return (TOKEN,) if self.token else ()
         name = request.headers.get(self.header, "").strip(BLANKS)
-        told = request.headers.get(self.groups_header, "").split(",") if self.groups_header else []
-        groups = (GROUP_MARK + group.strip(BLANKS) for group in told if group.strip(BLANKS))
+        values = request.headers.get(self.groups_header, "").split(",") if self.groups_header else []
+        groups = (GROUP_MARK + group.strip(BLANKS) for group in values if group.strip(BLANKS))
         return (*groups, *((name,) if name != TOKEN and not name.startswith(GROUP_MARK) else ()))
 
     def prefixes(self) -> Prefixes | None:
-        """Prefixes of the groups that the current request's reader may see; None for all groups."""
+        """Return the prefixes of the groups that the current request's reader may see; None for all groups."""
         return self.readers.prefixes(self.names) if self.readers else None
 
     def refusal(self, host: str) -> str | None:
-        """Why the pages may not listen on `host`, and the next step; None where they may."""
+        """Return why the pages may not listen on `host`, and the next step; None if they may."""
         if self.is_guarded or is_loopback(host):
             return None
         return (
-            f"The pages would be open to everybody who reaches {host}: set pages_token (env:NAME or file:PATH), or "
-            "trusted_proxies with a proxy before them that knows its users, or listen on 127.0.0.1."
+            f"The pages would be open to everybody who can reach {host}: set pages_token (env:NAME or file:PATH), or "
+            "set trusted_proxies and use a proxy that authenticates users, or listen on 127.0.0.1."
         )
 
     def goes_by(self, host: str) -> bool:
-        """Whether a request may name `host`, without its port, as the host that it asks.
+        """Return whether a request may use `host`, without its port, as its Host header.
 
-        A page of another site can make a browser ask a name of its own that leads here, but not an address.
+        With DNS rebinding, another site's page can make a browser send a name of that site, but not an address.
         """
         if is_loopback(host):
             return True
@@ -156,7 +161,7 @@ class Access:
 
 
 def is_loopback(host: str) -> bool:
-    """Also by name; no other name is looked up."""
+    """Return whether the host is a loopback address or `localhost`; no other name is resolved."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -181,38 +186,38 @@ def _check_token(token: str) -> None:
         raise ValueError(f"The token of the pages must have at least {SHORTEST} characters.")
 
 
-def _networks(stated: str) -> tuple[Network, ...]:
+def _networks(value: str) -> tuple[Network, ...]:
     try:
-        found = tuple(ip_network(each.strip()) for each in stated.split(",") if each.strip())
+        found = tuple(ip_network(each.strip()) for each in value.split(",") if each.strip())
     except ValueError as error:
         raise ValueError(f"The setting trusted_proxies must be networks such as 10.0.0.0/8: {error}.") from None
-    if stated and not found:
-        raise ValueError("The setting trusted_proxies names no network: write such as 10.0.0.0/8, or take it away.")
+    if value and not found:
+        raise ValueError("The setting trusted_proxies names no network: write for example 10.0.0.0/8, or remove it.")
     return found
 
 
-def _hosts(stated: str) -> tuple[str, ...]:
-    found = tuple(each.strip().strip("[]").lower() for each in stated.split(",") if each.strip())
+def _hosts(value: str) -> tuple[str, ...]:
+    found = tuple(each.strip().strip("[]").lower() for each in value.split(",") if each.strip())
     if wrong := [each for each in found if not HOST.fullmatch(each)]:
         raise ValueError(f"The setting pages_hosts must be names without port, such as regroup.example: {wrong[0]!r}.")
     return found
 
 
-def _address(stated: str) -> str:
+def _address(value: str) -> str:
     try:
-        urlsplit(stated).hostname  # noqa: B018 - reading it checks it
+        urlsplit(value).hostname  # noqa: B018 - reading it checks it
     except ValueError:
-        raise ValueError(f"The setting dashboard_url is no address: {stated!r}.") from None
-    return stated
+        raise ValueError(f"The setting dashboard_url is no address: {value!r}.") from None
+    return value
 
 
 def _all_stated(access: Access) -> dict[str, Any]:
-    """Every field, as `Access.of` takes it."""
+    """Return every field in the form that `Access.of` accepts."""
     return {each.name: _stated(getattr(access, each.name)) for each in fields(access)}
 
 
-def _types(told: dict[str, Any]) -> dict[str, type]:
-    return {name: type(value) for name, value in told.items()}
+def _types(values: dict[str, Any]) -> dict[str, type]:
+    return {name: type(value) for name, value in values.items()}
 
 
 def _stated(value: Any) -> Any:

@@ -1,8 +1,8 @@
-"""Slows down guessing of the token: whoever sends wrong ones must wait before another one is looked at.
+"""Rate limit for guessing the token: after wrong tokens, a client must wait before its next token is checked.
 
-Every wrong token takes one attempt from three allowances, which refill with time: that of the client, that of the
-address it connects from, and that of everybody. A client that once sent the right token is held to its own allowance
-alone, so that others who guess cannot keep it out. No thread waits, and memory is bounded.
+Every wrong token uses one attempt of three allowances, which refill over time: the client's, that of the address it
+connects from, and a global one. A client that once sent the right token is limited only by its own allowance, so that
+guessing by others cannot lock it out. No thread waits, and memory is bounded.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import NamedTuple, TypeVar
 T = TypeVar("T")
 Scope = tuple[str, ...]
 KEPT = 4_096
-"""Allowances remembered; the least recently used one is full again when it is forgotten."""
+"""Maximum number of stored allowances. A dropped allowance, the least recently used one, is full at its next use."""
 LONGEST = 64
 
 
 class AttemptLimit(NamedTuple):
-    """Wrong tokens allowed at once, and how many more with every second."""
+    """Wrong tokens allowed at once, and further ones per second."""
 
     burst: int
     per_second: float
@@ -34,7 +34,7 @@ LIMITS = {"client": AttemptLimit(5, 0.2), "peer": AttemptLimit(50, 1), "all": At
 
 
 class AttemptVerdict(NamedTuple):
-    """`wait_s` is not 0 where the token was not looked at: it may be sent again after so many seconds."""
+    """The result of a check. If `wait_s` is not 0, the token was not checked; send it again after that many seconds."""
 
     is_right: bool
     wait_s: int
@@ -47,7 +47,7 @@ class _Allowance:
 
 
 class Attempts:
-    """Safe for threads."""
+    """The allowances. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
@@ -56,8 +56,10 @@ class Attempts:
         self._good: OrderedDict[Scope, None] = OrderedDict()
 
     def judge(self, peer: str, client: str, is_right: Callable[[], bool]) -> AttemptVerdict:
-        """`peer` is the address that connects. `client` is the one for which it says to ask; it need not be true, since
-        it only divides what the peer is allowed.
+        """Check a token with `is_right`, if the allowances permit it.
+
+        `peer` is the connecting address. `client` is the address for which the peer claims to connect; it need not be
+        true, since it only divides the peer's allowance.
         """
         own = ("client", _network(peer), _network(client))
         with self._lock:
@@ -90,7 +92,7 @@ def _remember(of: OrderedDict[Scope, T], scope: Scope, value: T) -> None:
 
 
 def _network(address: str) -> str:
-    """One customer of IPv6 has a network of 64 bits."""
+    """Return the address, or for IPv6 its /64 network, because one customer has a whole /64."""
     try:
         found = ip_address(address)
     except ValueError:

@@ -11,13 +11,13 @@ from flask_compress import Compress
 from dashboards.web.requests import component_file
 
 MOST_BYTES = 16 * 1024 * 1024
-"""The scripts that pages load take 3 MB with all algorithms; all files of the packages would take 45 MB."""
+"""With all algorithms, the scripts that pages load take 3 MB; all files of the packages would take 45 MB."""
 
 
 class Scripts:
-    """Compressed scripts by algorithm and file, at most `MOST_BYTES` of them (`COMPRESS_CACHE_BACKEND`).
+    """Compressed scripts by algorithm and file, at most `MOST_BYTES` in total (`COMPRESS_CACHE_BACKEND`).
 
-    The one that was not used for longest is dropped first. Safe for threads.
+    The least recently used one is dropped first. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -42,15 +42,15 @@ class Scripts:
 
 
 NO_FILE = ";"
-"""How a key ends (`ALGORITHM;FILE`) of a response that is not a script's file."""
+"""End of the key (`ALGORITHM;FILE`) of a response that is not a script file."""
 
 
 def file_of(request: Request) -> str:
-    """The file that a request names, whatever fingerprint its path carries; '' if it names none."""
+    """Return the file that a request names, without a fingerprint in its path; '' if it names none."""
     return component_file(request.path) or ""
 
 
 def compress(server: Flask) -> None:
-    """Compress responses for clients that accept gzip, Brotli or Zstandard; fast, because pages change all the time."""
+    """Compress responses with gzip, Brotli or Zstandard, at a fast level, because pages change often."""
     server.config |= {"COMPRESS_LEVEL": 3, "COMPRESS_CACHE_BACKEND": Scripts, "COMPRESS_CACHE_KEY": file_of}
     Compress(server)

@@ -1,4 +1,4 @@
-"""All rows of the table that the browser only has in part, for whoever takes them along (assets/share.js)."""
+"""All rows of the paged table, which the browser holds only in part, for exports (assets/share.js)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dashboards.web.requests import parsed, refused
 from dashboards.zone import shown_in_zone
 
 MOST_ROWS = 50_000
-"""A warehouse with more groups gives the first of them, and its total says so."""
+"""A warehouse with more groups returns only the first of them; the response's total shows it."""
 
 
 def add_rows(server: Flask, store: Store, now: Callable[[], int]) -> None:
-    """`/rows` answers with the fleet's table of an address: its query, and in `request` what the grid asks for."""
+    """Serve `/rows`: the rows of the fleet's table for an address's query. `request` holds the grid's request."""
 
     @server.route("/rows")
     def rows() -> Response:

@@ -1,4 +1,4 @@
-"""Lets requests in, or answers them instead: what `Access` says, enforced before every page and endpoint."""
+"""Access control before every page and endpoint, by the rules of `Access`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dashboards.web.attempts import Attempts, AttemptVerdict
 COOKIE = "regroup"
 WEEK_S = 7 * 24 * 3600
 OPEN = ("/healthz", "/login", "/assets/regroup.css")
-"""Answered to anybody: nothing of the tables is in it."""
+"""Paths open to everybody. Their responses contain nothing from the tables."""
 ASKED = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
 TLS = re.compile(r"(?:^|[\s,;=\"])https(?:$|[\s,;\"])", re.IGNORECASE)
 Answer = Response | None
@@ -32,7 +32,7 @@ LOGIN = """<!DOCTYPE html>
 
 
 def guard(server: Flask, access: Access, attempts: Attempts | None = None) -> None:
-    """Ask `access` before every request but those of `OPEN`."""
+    """Check `access` before every request except those of `OPEN`."""
     door = _Door(access, attempts or Attempts())
 
     @server.before_request
@@ -43,29 +43,30 @@ def guard(server: Flask, access: Access, attempts: Attempts | None = None) -> No
             return _identified(access)
         if access.token:
             return door.knows()
-        # A page of another site can make a browser ask a name of its own that leads to this machine.
+        # DNS rebinding: another site's page can make a browser send that site's name to this machine.
         if is_loopback(_asked_host()):
             return None
-        return _sentence(403, "These pages are for this machine alone: open 127.0.0.1.")
+        return _sentence(403, "These pages are only for this machine: open 127.0.0.1.")
 
     server.add_url_rule("/login", "login", door.login, methods=["GET", "POST"])
 
 
 def _identified(access: Access) -> Answer:
     if not any(ip_address(request.remote_addr or "0.0.0.0") in network for network in access.proxies):  # noqa: S104 - none
-        return _sentence(403, "These pages are read through their proxy.")
+        return _sentence(403, "These pages accept requests only from their proxy.")
     if not access.goes_by(_asked_host()):
         return _sentence(
-            403, "These pages do not go by this name: add it to the setting pages_hosts, or make it dashboard_url."
+            403, "These pages do not use this host name: add it to the setting pages_hosts, or use it in dashboard_url."
         )
     if not request.headers.get(access.header, "").strip():
-        return _sentence(401, f"The proxy sent no {access.header}: it has to say who asks.")
+        return _sentence(401, f"The proxy sent no {access.header}: it must name the reader.")
     return None
 
 
 class _Door:
-    """Where the token is asked for. Whoever sent it gets a cookie that tells nothing of it: guessing the cookie is no
-    way to guess the token. The cookie is good until this process ends.
+    """Sign-in by token. After the right token, a reader gets a session cookie.
+
+    The cookie is random and does not depend on the token. It is valid until this process ends.
     """
 
     def __init__(self, access: Access, attempts: Attempts) -> None:
@@ -82,20 +83,20 @@ class _Door:
             if verdict.is_right:
                 return None
             if verdict.wait_s:
-                return _later(_sentence(429, _too_many(verdict)), verdict)
+                return _with_retry_after(_sentence(429, _too_many(verdict)), verdict)
         elif request.method == "GET" and "text/html" in request.headers.get("Accept", ""):
             wanted = quote(request.full_path.rstrip("?"), safe="")
             answer: Response = redirect(f"/login?next={wanted}", code=303)  # type: ignore[assignment]
             return answer
-        return _sentence(401, "The pages ask for their token: send it as Authorization: Bearer.")
+        return _sentence(401, "The pages require their token: send it as Authorization: Bearer.")
 
     def login(self) -> Response:
         wanted = _local(request.args.get("next", "/"))
         if request.method != "POST" or not self._access.token:
-            return _form(wanted, "The pages ask for the token of the setting pages_token.", 200)
+            return _form(wanted, "The pages require the token in the setting pages_token.", 200)
         verdict = self._judge(request.form.get("token", ""))
         if verdict.wait_s:
-            return _later(_form(wanted, _too_many(verdict), 429), verdict)
+            return _with_retry_after(_form(wanted, _too_many(verdict), 429), verdict)
         if not verdict.is_right:
             return _form(wanted, "That is not the token.", 401)
         answer = Response(status=303, headers={"Location": wanted})
@@ -113,14 +114,15 @@ def _same(given: str, wanted: str) -> bool:
 
 
 def _says_tls() -> bool:
-    """Whether anything before this process says that it ends TLS. Anybody may say so: it makes the sender's own cookie
-    stricter and nothing else.
+    """Return whether a header says that a proxy terminated TLS.
+
+    Anybody can send such a header. It only makes the sender's own cookie Secure.
     """
     return any(TLS.search(request.headers.get(name, "")) for name in ("X-Forwarded-Proto", "Forwarded"))
 
 
 def _asked_host() -> str:
-    """The host that the request names, without its port; empty where that is no host."""
+    """Return the host in the request, without its port; empty if it is not a valid host."""
     found = ASKED.fullmatch(request.host.lower())
     return (found[1] or found[2]) if found else ""
 
@@ -129,7 +131,7 @@ def _too_many(verdict: AttemptVerdict) -> str:
     return f"Too many wrong tokens were sent: wait {verdict.wait_s} s, then send the right one."
 
 
-def _later(answer: Response, verdict: AttemptVerdict) -> Response:
+def _with_retry_after(answer: Response, verdict: AttemptVerdict) -> Response:
     answer.headers["Retry-After"] = str(verdict.wait_s)
     return answer
 
@@ -144,6 +146,6 @@ def _sentence(status: int, text: str) -> Response:
 
 
 def _local(path: str) -> str:
-    """A path of ours, whatever was asked for: never another site."""
+    """Return the path if it is on this site, else `/`."""
     is_ours = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
     return path if is_ours else "/"

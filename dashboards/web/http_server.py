@@ -1,8 +1,8 @@
 """The HTTP server of the pages: Waitress with deadlines and limits for clients that send or read too slowly.
 
-Waitress alone keeps an incomplete request for as long as a byte arrives every two minutes, and accepts no connection
-beyond its hundredth. Here each request has a deadline, and when too many connections are open the server closes those
-that wait for their client. A connection whose request is being answered is never closed to make room.
+Waitress alone keeps an incomplete request while a byte arrives every two minutes, and accepts no connection beyond its
+hundredth. Here each request has a deadline. When too many connections are open, the server closes those that wait for
+their client. A connection whose response is being computed is never closed to make room.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from waitress.utilities import BadRequest
 from dashboards.web.requests import LARGEST
 
 HEADER_S = 10.0
-"""Seconds from the first byte (on a new connection: from its opening) until the request's header is complete."""
+"""Seconds from the first byte (on a new connection: from its opening) until the request header is complete."""
 REQUEST_S = 30.0
-"""Seconds from the first byte until the whole request is there."""
+"""Seconds from the first byte until the whole request has arrived."""
 IDLE_S = 75.0
 """Seconds that a connection is kept between two requests."""
 ANSWER_S = 120.0
-"""Seconds in which the client must take everything that waits to be sent to it."""
+"""Seconds within which the client must read all pending output."""
 WAITING_MOST = 200
 """Open connections above which the server closes those that wait for their client."""
 HEADER_MOST = 32 * 1024
-"""Bytes of a header: proxies add tokens of several kB, the pages' own addresses stay below 4 kB."""
+"""Maximum bytes of a header. Proxies add tokens of several kB; the pages' own addresses stay below 4 kB."""
 THREADS = 8
 
 
 class Parser(HTTPRequestParser):  # type: ignore[misc]
-    """Answers 400 to every request that cannot be parsed; Waitress logs a traceback for some of them."""
+    """A parser that answers 400 to every request that cannot be parsed; Waitress logs a traceback for some of them."""
 
     def received(self, data: bytes) -> int:
         try:
             return int(super().received(data))
-        except Exception:  # noqa: BLE001 - whatever untrusted bytes raise in the parser
+        except Exception:  # noqa: BLE001 - untrusted bytes may raise anything in the parser
             self.error = BadRequest("The request cannot be parsed.")
             self.completed = True
             return len(data)
 
 
 class Channel(HTTPChannel):  # type: ignore[misc]
-    """A connection that knows since when it waits for its client."""
+    """A connection that records since when it waits for its client."""
 
     parser_class = Parser
     began_at: float | None = None
-    """When the first byte of the request arrived that is not complete yet."""
+    """When the first byte of the incomplete request arrived."""
     unread_since: float | None = None
 
     def received(self, data: bytes) -> bool:
@@ -71,13 +71,13 @@ class Channel(HTTPChannel):  # type: ignore[misc]
         return bool(self.connected and super().writable())
 
     def waits_since(self) -> float | None:
-        """Since when the client has to act; None while its request is being answered."""
+        """Return since when the server waits for the client; None while a response is being computed."""
         if self.requests:
             return None
         return self.began_at or float(self.last_activity)
 
     def is_overdue(self, now: float) -> bool:
-        """Whether a deadline has passed. To be called about once a second."""
+        """Return whether a deadline has passed. Call about once a second."""
         if not self.total_outbufs_len:
             self.unread_since = None
         elif self.unread_since is None:
@@ -99,7 +99,7 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
 
 class PagesServer(TcpWSGIServer):  # type: ignore[misc]
-    """The bound server of an application; `run` serves it."""
+    """The bound server of an application; `run` serves requests."""
 
     channel_class = Channel
     _is_stopped = False
@@ -107,7 +107,7 @@ class PagesServer(TcpWSGIServer):  # type: ignore[misc]
     def stop(self) -> None:
         """End `run` in another thread, and close every connection."""
         self._is_stopped = True
-        # The loop may have seen it already, and be closed.
+        # The loop may have ended and closed its trigger already.
         with suppress(OSError):
             self.pull_trigger()
 
@@ -132,9 +132,9 @@ class PagesServer(TcpWSGIServer):  # type: ignore[misc]
                 channel.give_up()
 
     def _longest_waiting(self) -> Channel | None:
-        """Of the address with the most waiting connections that one which waits longest.
+        """Return the connection that has waited longest, of the address with the most waiting connections.
 
-        So a client can only take the place of its own connections, unless it has many addresses.
+        A client can therefore displace only its own connections, unless it has many addresses.
         """
         waiting = [(since, each) for each in self.active_channels.values() if (since := each.waits_since()) is not None]
         by_address = Counter(each.addr[0] for _, each in waiting)
@@ -143,12 +143,12 @@ class PagesServer(TcpWSGIServer):  # type: ignore[misc]
 
 
 def bound(application: Any, *, host: str, port: int, threads: int = THREADS) -> PagesServer:
-    """A server that listens on the first address of `host`, and serves once `run` is called.
+    """Return a server that listens on the first address of `host`, and serves once `run` is called.
 
     Raises:
         OSError: the address is not available.
     """
-    # A browser requests all files of a page at once: some always wait, which needs no line in the log.
+    # A browser requests all files of a page at once, so some requests always wait; that needs no log line.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     return PagesServer(
         application,
@@ -160,7 +160,7 @@ def bound(application: Any, *, host: str, port: int, threads: int = THREADS) -> 
         cleanup_interval=1,
         connection_limit=2 * WAITING_MOST,
         max_request_header_size=HEADER_MOST,
-        # Waitress refuses what has this size.
+        # Waitress rejects a body of exactly this size.
         max_request_body_size=LARGEST + 1,
         # `select` fails for file descriptors from 1024 on.
         asyncore_use_poll=True,

@@ -1,4 +1,4 @@
-"""Which requests for an update are ours to answer: a browser sends what Dash made, and anybody may send anything."""
+"""Validation of update requests: a browser sends what Dash generated, but anybody may send anything."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from schemas.json_depth import DEEPEST_REQUEST, is_too_deep
 COMPONENTS = "/_dash-component-suites/"
 UPDATE = "/_dash-update-component"
 LARGEST = 256 * 1024
-"""Bytes of a request; a click or an address is a few hundred."""
-REFUSED = "This is no request of these pages.\n"
+"""Maximum bytes of a request; a click or an address takes a few hundred."""
+REFUSED = "This is not a request of these pages.\n"
 
 
 def parsed(text: str | bytes) -> Any:
-    """JSON of a request.
+    """Return the JSON of a request.
 
     Raises:
-        ValueError: it is no JSON, is nested deeper than `DEEPEST_REQUEST`, or has text that is no Unicode.
+        ValueError: it is not JSON, is nested deeper than `DEEPEST_REQUEST`, or contains text that is not Unicode.
     """
     try:
         body = json.loads(text)
@@ -31,13 +31,13 @@ def parsed(text: str | bytes) -> Any:
         raise ValueError("nested too deeply") from None
     if is_too_deep(body, DEEPEST_REQUEST):
         raise ValueError("nested too deeply")
-    # A lone surrogate, which JSON can spell, fails here and not where the text is used.
+    # JSON can contain a lone surrogate. Fail here instead of where the text is used.
     json.dumps(body, ensure_ascii=False).encode()
     return body
 
 
 def component_file(path: str) -> str | None:
-    """Package and file of a component's path, without the fingerprint; None for any other path."""
+    """Return package and file of a component's path, without the fingerprint; None for any other path."""
     if not path.startswith(COMPONENTS):
         return None
     file, _ = check_fingerprint(path.removeprefix(COMPONENTS))  # type: ignore[no-untyped-call]
@@ -45,7 +45,7 @@ def component_file(path: str) -> str | None:
 
 
 def refuse_unknown_components(server: Flask) -> None:
-    """Answer 404 to component paths without a file: Dash raises for what it does not know or does not find."""
+    """Answer 404 to component paths without a file, because Dash raises for unknown packages and missing files."""
 
     @server.errorhandler(DependencyException)
     @server.errorhandler(FileNotFoundError)
@@ -56,9 +56,9 @@ def refuse_unknown_components(server: Flask) -> None:
 
 
 def refuse_malformed(server: Flask, callbacks: Mapping[str, Mapping[str, Any]]) -> None:
-    """Answer 400 to an update that no page asks for, before Dash looks at it.
+    """Answer 400 to an update that no page requests, before Dash processes it.
 
-    `callbacks` are the application's by their output, filled in as Dash learns of them.
+    `callbacks` are the application's callbacks by output; Dash adds entries later.
     """
     server.config["MAX_CONTENT_LENGTH"] = LARGEST
 
@@ -78,13 +78,13 @@ def refused() -> Response:
 
 
 def _is_ours(body: Any, callbacks: Mapping[str, Mapping[str, Any]]) -> bool:
-    """It names a callback that runs here, with that one's outputs, inputs and state; their values may be anything."""
+    """Return whether the body names a server-side callback with its outputs, inputs and state; values may be any."""
     if not isinstance(body, dict) or not isinstance(body.get("output"), str):
         return False
     callback = callbacks.get(body["output"], {})
     changed = body.get("changedPropIds", [])
     return (
-        # Those without a function here run in the browser.
+        # Callbacks without a Python function run in the browser.
         "callback" in callback
         and isinstance(changed, list)
         and all(isinstance(each, str) and "." in each for each in changed)
@@ -99,7 +99,7 @@ def _are(found: Any, wanted: Sequence[Mapping[str, str]]) -> bool:
 
 
 def _is(found: Any, wanted: Mapping[str, str]) -> bool:
-    """The property of one component, or, where a pattern is wanted, a list of those of components that fit it."""
+    """Return whether `found` is the wanted property, or for a pattern a list of properties of matching components."""
     if not wanted["id"].startswith("{"):
         return isinstance(found, dict) and (found.get("id"), found.get("property")) == (
             wanted["id"],
@@ -117,7 +117,7 @@ def _is(found: Any, wanted: Mapping[str, str]) -> bool:
 
 
 def _are_targets(found: Any, output: str) -> bool:
-    """`..a.children...b.data..` names two properties, `a.children` one."""
+    """Return whether the targets match `output`: `..a.children...b.data..` names two properties, `a.children` one."""
     is_many = output.startswith("..")
     names = output.removeprefix("..").removesuffix("..").split("...") if is_many else [output]
     targets = found if is_many else [found]

@@ -1,4 +1,4 @@
-"""The runbooks that alerts link to, as plain text beside the pages."""
+"""The runbooks that alerts link to, served as plain text."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ FOLDER = next(
     (folder for folder in (HERE / "runbooks", HERE.parents[1] / "docs" / "runbooks") if folder.is_dir()),
     HERE / "runbooks",
 )
-"""In a wheel they are beside this module."""
+"""In a wheel, the runbooks are next to this module."""
 
 
 def add_runbooks(server: Flask) -> None:
-    """`/runbooks/<alert name>`: nothing but the names of our alerts is ever looked for on disk."""
+    """Serve `/runbooks/<alert name>`. Only names of our alerts are read from disk."""
 
     @server.get("/runbooks/<name>")
     def runbook(name: str) -> Response:

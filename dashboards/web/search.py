@@ -1,4 +1,4 @@
-"""Search as you type: `GET /search?q=` answers from ids in memory, which are read anew when `groups` has changed."""
+"""Search as you type: `GET /search?q=` searches ids in memory, which are read again after `groups` has changed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from dashboards.urlstate import parse
 ID_ROWS = 200_000
 SHOWN = 12
 KEPT = 8
-"""Readers of different groups have lists of their own."""
+"""Number of id lists kept, because readers of different groups have different lists."""
 LOOKED_AT = SHORT_ID
 """Characters of an id that are searched."""
 
 
 class Hit(NamedTuple):
-    """The better, the smaller: how it matches, over how many characters, then how short it is."""
+    """A match; smaller is better. Fields in order: kind of match, characters it spans, length of the id."""
 
     tier: int
     spread: int
@@ -34,7 +34,7 @@ class Hit(NamedTuple):
 
 
 class Search:
-    """Ids of one lake that contain what is typed, or its characters in that order. Safe for threads."""
+    """A search for ids of one lake that contain the typed text, or its characters in order. Thread-safe."""
 
     def __init__(self, lake: Lake) -> None:
         self._lake = lake
@@ -42,8 +42,10 @@ class Search:
         self._ids: OrderedDict[int, tuple[list[Row], list[tuple[str, str, str]]]] = OrderedDict()
 
     def find(self, typed: str, shown: int = SHOWN) -> tuple[list[Hit], int]:
-        """The best ones and how many there are: the id itself first, then beginnings, beginnings of its words, parts,
-        and last those that have the characters in order.
+        """Return the best hits and the number of all hits.
+
+        The exact id comes first, then prefixes, beginnings of words, other substrings, and last ids that contain the
+        characters in order.
         """
         wanted = typed.strip().lower()[:LOOKED_AT]
         if not wanted:
@@ -54,7 +56,7 @@ class Search:
     def _known(self) -> list[tuple[str, str, str]]:
         rows = self._lake.query(IDS, ("groups",), ID_ROWS, {}).rows
         with self._lock:
-            # A lake gives a reader the same answer again until the table has changed.
+            # A lake returns the same object for a reader until the table changes.
             _, ids = self._ids.pop(id(rows), (None, None))
             if ids is None:
                 ids = [(r["group_id"][:LOOKED_AT].lower(), r["group_id"], r["cluster"]) for r in rows]
@@ -76,7 +78,7 @@ def _hits(ids: Iterable[tuple[str, str, str]], wanted: str) -> Iterable[Hit]:
 
 
 def _spread(text: str, characters: str) -> int | None:
-    """Over how many characters of the text these stand in order, from where they first end; None where they do not."""
+    """Return how many characters of the text the match spans, for the earliest end; None if there is no match."""
     at = -1
     for character in characters:
         at = text.find(character, at + 1)
@@ -89,7 +91,7 @@ def _spread(text: str, characters: str) -> int | None:
 
 
 def add_search(server: Flask, search: Search) -> None:
-    """Answers with the groups' labels and addresses, which keep the range that is asked with."""
+    """Serve `/search`: the groups' labels and addresses, which keep the range of the request."""
 
     @server.route("/search")
     def found() -> Response:

@@ -1,4 +1,4 @@
-"""Headers on every response: nothing is loaded from, sent to or framed by another host, no text becomes a script."""
+"""Security headers on every response: no loading from, sending to or framing by another host, no injected script."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from flask import Flask, Response
 
 
 def harden(server: Flask, script_hashes: Sequence[str]) -> None:
-    """`script_hashes` are the inline scripts Dash itself writes into its page.
+    """Add the headers to all responses; `script_hashes` are the hashes of Dash's own inline scripts.
 
-    Styles may be inline: Plotly and AG Grid set them (plotly.js#2355). No 'unsafe-eval': no trace we draw needs it.
+    Inline styles are allowed, because Plotly and AG Grid set them (plotly.js#2355). 'unsafe-eval' is not needed by any
+    trace type in use.
     """
     policy = "; ".join(
         (

@@ -1,4 +1,4 @@
-"""The steps of `notify`: facts read for alerts, the table of alerts, delivery to receivers, and metrics.
+"""The steps of `notify`: reading facts for alerts, the table of alerts, delivery to receivers, and metrics.
 
-When an alert fires is decided in `pipelines.gold.alerts`; who receives it is set in `jobs.config`.
+`pipelines.gold.alerts` decides when an alert fires. `jobs.config` sets the receivers.
 """

@@ -1,4 +1,4 @@
-"""What alerts hang on, read from the tables as they stand: no Spark, nothing written."""
+"""Reads the facts that alerts depend on from the current tables, without Spark. Writes nothing."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from schemas.bronze import OFFSET_COMMITS
 from schemas.thresholds import HOUR_MS
 
 MOST = 100_000
-"""Rows of one answer; more groups than that in trouble at once are one trouble."""
+"""Maximum rows of a query result. More affected groups than that are one common problem."""
 
 DIAGNOSED_MS = 7 * 24 * HOUR_MS
-"""An older diagnosis explains nothing of today."""
+"""Older diagnoses are not used as causes."""
 
 ADDED_UP_MS = 30_000
-"""Losses are added up once in so long: their shortest window is minutes, and days of stops are read for it."""
+"""Interval between sums of losses. Their shortest window is minutes, and each sum reads days of stalls."""
 
 Row = dict[str, Any]
 
 
 @dataclass(slots=True)
 class Watch:
-    """Since when something has not moved on, as far as this process has watched."""
+    """Records since when positions have not advanced, as observed by this process."""
 
     _seen: dict[tuple[str, str], tuple[int | None, int]] = field(default_factory=dict)
 
@@ -48,8 +48,10 @@ class Watch:
 
 @dataclass(frozen=True, kw_only=True)
 class FactReader:
-    """Questions to one warehouse. `watch` None: a single look, which can only go by the records' times. `_lost`: by
-    cluster, when its losses were added up last, and what they were.
+    """Reads facts from one warehouse.
+
+    Without `watch`, facts are read once and depend only on the records' times. `_lost` holds by cluster when its losses
+    were last summed, and the result.
     """
 
     lake: Lake
@@ -60,14 +62,14 @@ class FactReader:
     _lost: dict[str, tuple[int, list[Loss]]] = field(default_factory=dict)
 
     def clusters(self) -> list[str]:
-        """Those that anything was read of."""
+        """Return the clusters from which anything has been read."""
         self.covered.look(self.warehouse)
         return sorted(self.covered.clusters() | {row["cluster"] for row in self._ask(sql.BUILT_CLUSTERS, "groups")})
 
     def facts(
         self, cluster: str, now_ms: int, asked: Asked | None, raised: AbstractSet[tuple[str, str]] = frozenset()
     ) -> Facts:
-        """Everything that is needed to judge the cluster at `now_ms`."""
+        """Return all facts needed to evaluate the cluster's alerts at `now_ms`."""
         self.covered.look(self.warehouse)
         seen = freshness(now_ms, self.limits.stale_ms, self._read(cluster, now_ms), asked)
         until = now_ms if seen.known_until_ms is None else seen.known_until_ms
@@ -97,17 +99,17 @@ class FactReader:
         upto = {partition: found.upto for partition, found in reached.items()}
         newest = max((found.newest_ms for found in reached.values() if found.newest_ms is not None), default=None)
         built = self._built(cluster, newest)
-        told = Read(upto=upto, newest_ms=newest, built_ms=built)
+        known = Read(upto=upto, newest_ms=newest, built_ms=built)
         if self.watch is None:
-            return told
+            return known
         return replace(
-            told,
+            known,
             still_since_ms=self.watch.still_since(cluster, "read", sum(upto.values()), now_ms),
             built_still_since_ms=self.watch.still_since(cluster, "built", built, now_ms),
         )
 
     def _built(self, cluster: str, newest_ms: int | None) -> int | None:
-        """How far silver reaches, where bronze holds commits that are newer by more than the limit."""
+        """Return how far silver reaches, if bronze holds commits that are newer by more than the limit; else None."""
         found = self._ask(sql.BUILT, "groups", cluster=cluster)
         built = found[0]["until_at"] if found else None
         path = table_path(self.warehouse, OFFSET_COMMITS)
@@ -119,7 +121,7 @@ class FactReader:
             columns=["last_commit_at"],
             filters=[
                 ("cluster", "=", cluster),
-                # The expiry of offsets changes no group.
+                # The expiry of offsets does not change a group.
                 ("is_tombstone", "=", False),
                 ("last_commit_at", ">", moment(built + self.limits.stale_ms)),
             ],
@@ -134,13 +136,17 @@ class FactReader:
         return losses
 
     def _added_up(self, cluster: str, until_ms: int) -> list[Loss]:
-        told: dict[str, Parameter] = {"cluster": cluster, "until_ms": until_ms, "widths": ",".join(map(str, WINDOWS))}
+        parameters: dict[str, Parameter] = {
+            "cluster": cluster,
+            "until_ms": until_ms,
+            "widths": ",".join(map(str, WINDOWS)),
+        }
         least = least_loss_ms(self.limits.availability)
-        lost = self._ask(sql.LOST, "stalls", **told, start=moment(until_ms - WINDOWS[-1]), least_ms=round(least))
+        lost = self._ask(sql.LOST, "stalls", **parameters, start=moment(until_ms - WINDOWS[-1]), least_ms=round(least))
         by_group: dict[str, list[Row]] = defaultdict(list)
         for row in lost:
             by_group[row["group_id"]].append(row)
-        owned = self._of_groups(sql.OWNED, "generations", sorted(by_group), **told)
+        owned = self._of_groups(sql.OWNED, "generations", sorted(by_group), **parameters)
         resources = {(row["group_id"], row["width"]): row["resources"] for row in owned}
         return [
             Loss(
@@ -155,11 +161,11 @@ class FactReader:
         found = self._of_groups(sql.CAUSES, "diagnoses", sorted(groups), cluster=cluster, start=start)
         return {row["group_id"]: row for row in found}
 
-    def _of_groups(self, query: str, table: str, groups: list[str], **told: Parameter) -> list[Row]:
-        return self._ask(query, table, groups=groups, **told) if groups else []
+    def _of_groups(self, query: str, table: str, groups: list[str], **parameters: Parameter) -> list[Row]:
+        return self._ask(query, table, groups=groups, **parameters) if groups else []
 
-    def _ask(self, query: str, table: str, **told: Parameter) -> list[Row]:
-        return self.lake.query(query, [table], MOST, told).rows
+    def _ask(self, query: str, table: str, **parameters: Parameter) -> list[Row]:
+        return self.lake.query(query, [table], MOST, parameters).rows
 
 
 def _stopped(row: Row, resources: float) -> Stopped:

@@ -1,4 +1,4 @@
-"""Addresses that alerts carry: the page that shows what happened, and what to do about it."""
+"""Links in alerts: the page that shows the event, and the runbook."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pipelines.gold.alerts.alert import CLUSTER, Alert
 from pipelines.gold.alerts.rules import ABOUT_GROUPS, RULES
 
 AROUND_MS = 15 * 60_000
-"""A link shows so much before and after the start of what happened."""
+"""A link's page shows this much time before and after the start of the alert."""
 
 RUNBOOK = "{alert}"
-"""Stands in `runbook_url` for the alert's name."""
+"""Placeholder for the alert's name in `runbook_url`."""
 
 
 def dashboard_url(settings: Settings, alert: Alert) -> str:
-    """The page that shows the alert, absolute, with the time around its start."""
+    """Return the absolute address of the page for the alert, with the time around its start."""
     state = State(page=None, start=str(alert.started_ms - AROUND_MS), end=str(alert.started_ms + AROUND_MS))
     if alert.storm_id is not None:
         path = state.href("storms", cluster=alert.cluster, storm=alert.storm_id)
@@ -30,7 +30,7 @@ def dashboard_url(settings: Settings, alert: Alert) -> str:
 
 
 def runbook_url(settings: Settings, row: Mapping[str, Any]) -> str:
-    """Where the runbook of the alert is: as the settings say, else on our own pages."""
+    """Return the address of the alert's runbook, from the settings or else on Regroup's pages."""
     where = settings.runbook_url or f"{_base(settings)}/runbooks"
     if RUNBOOK not in where:
         where = f"{where.rstrip('/')}/{RUNBOOK}"

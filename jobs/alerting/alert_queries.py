@@ -1,4 +1,4 @@
-"""Every question that alerts ask of the tables. Ids and instants go in as bound parameters only."""
+"""The SQL of alerts. Ids and timestamps are always bound parameters."""
 
 BUILT_CLUSTERS = "SELECT DISTINCT cluster FROM groups LIMIT $cap"
 

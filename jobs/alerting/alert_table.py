@@ -1,4 +1,4 @@
-"""The table `alerts`, read and written without Spark; it has a row for each incident."""
+"""Reads and writes the table `alerts` without Spark. The table has one row per incident."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ MOST = 100_000
 
 
 def current_alerts(lake: Lake, now_ms: int, oldest_ms: int) -> list[AlertRow]:
-    """Open rows, rows resolved lately, and those since `oldest_ms`, which may come to hold again."""
+    """Return open rows, recently resolved rows, and rows since `oldest_ms`, which may fire again."""
     since = {"resolved": moment(now_ms - GIVEN_UP_MS), "started": moment(oldest_ms)}
     return cast("list[AlertRow]", lake.query(alert_queries.ALERTS, [ALERTS.name], MOST, since).rows)
 
 
 def save(warehouse: Path, before: Sequence[AlertRow], after: Sequence[AlertRow]) -> None:
-    """Turn the rows `before` into `after`, in one commit, or none where they are the same. No row ever goes."""
+    """Change the rows `before` to `after` in one commit, or write nothing if they are equal. No row is ever deleted."""
     known = {key_of(row): row for row in before}
     changed = [row for row in after if known.get(key_of(row)) != row]
     if not changed:

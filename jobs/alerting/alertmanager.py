@@ -1,4 +1,4 @@
-"""Alerts to an Alertmanager: POST /api/v2/alerts, as its clients do (prometheus/alertmanager, docs/alerts_api.md)."""
+"""Sends alerts to an Alertmanager with POST /api/v2/alerts (prometheus/alertmanager, docs/alerts_api.md)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ SHORTEST_MS = 5 * 60_000
 def send(
     receiver: Alertmanager, rows: Sequence[AlertRow], now_ms: int, resend_ms: int, runbook: Callable[[AlertRow], str]
 ) -> dict[int, str | None]:
-    """Send the rows in one request; returns, by position, None or why they were not taken.
+    """Send the rows in one request. Return None or the reason for failure, by position.
 
-    One that holds ends by itself where it is not sent again `RESENDS_MISSED` times, and not within 5 minutes.
+    Alertmanager resolves a firing alert if `RESENDS_MISSED` resends are missing, but not within 5 minutes.
     """
     ends = now_ms + max(RESENDS_MISSED * resend_ms, SHORTEST_MS)
     body = json.dumps([_message(row, ends, runbook(row)) for row in rows]).encode()
@@ -37,7 +37,8 @@ def _message(row: AlertRow, ends_ms: int, runbook_url: str) -> dict[str, Any]:
     return {
         "labels": labels(row),
         "annotations": texts(row, runbook_url),
-        # When it fired, as Prometheus means it: of alerts that began before group_wait the first would go alone.
+        # The time of firing, as Prometheus sends it. With an earlier start, Alertmanager would skip group_wait and send
+        # the first alert of a group alone.
         "startsAt": stamp(row["raised_at"]),
         "endsAt": stamp(ends),
         "generatorURL": row["dashboard_url"],

@@ -1,4 +1,4 @@
-"""Sends to one receiver in a thread of its own: a receiver that hangs delays nobody else."""
+"""Sends to one receiver in a separate thread, so that a hanging receiver does not delay the others."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from jobs.config.errors import one_line
 from schemas.rows import AlertRow
 
 Errors = Mapping[int, str | None]
-"""Position of a row → None if the receiver took it, else why not. Rows that were not tried are missing."""
+"""Position of a row → None if the receiver accepted it, else the reason. Rows that were not tried are missing."""
 
 
 class Courier:
-    """Has at most one batch of rows under way, so nothing piles up before a receiver that hangs."""
+    """Sends at most one batch of rows at a time, so that no queue builds up for a hanging receiver."""
 
     def __init__(self, tell: Callable[[Sequence[AlertRow]], Errors]) -> None:
         self._tell = tell
@@ -22,14 +22,14 @@ class Courier:
         self._thread: threading.Thread | None = None
 
     def give(self, rows: Sequence[AlertRow]) -> None:
-        """Begin to send the rows; call it only when what was given before was collected."""
+        """Start sending the rows. Call it only after the outcome of the previous rows was collected."""
         self._sent = rows
-        # A daemon: the end of the process does not wait for a receiver either.
+        # A daemon thread, so that the process can end without waiting for a receiver.
         self._thread = threading.Thread(target=self._work, daemon=True)
         self._thread.start()
 
     def collected(self, within_s: float = 0.0) -> tuple[Sequence[AlertRow], Errors] | None:
-        """Return the rows that were given with their outcome; None while they are still being sent."""
+        """Return the rows and their outcome; None while they are still being sent."""
         if self._thread is None:
             return None
         self._thread.join(within_s)
@@ -41,5 +41,5 @@ class Courier:
     def _work(self) -> None:
         try:
             self._errors = self._tell(self._sent)
-        except Exception as error:  # noqa: BLE001 - such as a secret that is gone: said for this receiver, and tried again
+        except Exception as error:  # noqa: BLE001 - such as a missing secret: reported for this receiver, and retried
             self._errors = dict.fromkeys(range(len(self._sent)), one_line(error))

@@ -1,4 +1,4 @@
-"""How far each source has been read, as `coverage` says: of the table only files that are new are read again."""
+"""Reads from `coverage` how far each source has been read. Only new files of the table are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE = ["cluster", "source", "source_partition", "log_epoch"]
 
 @dataclass(slots=True)
 class Reached:
-    """One partition: its newest life, one past the last offset read or missed, and the newest record's time."""
+    """One partition: its newest log epoch, one past the last offset read or missed, and the newest record's time."""
 
     log_epoch: int
     upto: int
@@ -32,28 +32,28 @@ class Reached:
 
 @dataclass(slots=True)
 class CoverageReader:
-    """What files of one warehouse's `coverage` have told so far; rows of it never change, so none is read twice."""
+    """The state from all `coverage` files read so far. Rows of the table never change, so each file is read once."""
 
     _files: set[str] = field(default_factory=set)
     _reached: dict[tuple[str, str, int], Reached] = field(default_factory=dict)
 
     def look(self, warehouse: Path) -> None:
-        """Take in what is new; a table that is not there tells nothing."""
+        """Read new files; a missing table has none."""
         if not DeltaTable.is_deltatable(table_path(warehouse, COVERAGE)):
             return
-        standing = set(opened(warehouse, COVERAGE).file_uris())
-        if not self._files & standing:
-            # Another table, or the same in other files: from the start.
+        current_files = set(opened(warehouse, COVERAGE).file_uris())
+        if not self._files & current_files:
+            # The table was recreated or all its files rewritten: start again.
             self._files, self._reached = set(), {}
-        self._take(sorted(standing - self._files))
-        self._files = standing
+        self._take(sorted(current_files - self._files))
+        self._files = current_files
 
     def clusters(self) -> set[str]:
-        """Those whose `__consumer_offsets` was read."""
+        """Return the clusters whose `__consumer_offsets` was read."""
         return {cluster for cluster, source, _ in self._reached if source == TOPIC}
 
     def of_offsets(self, cluster: str) -> dict[int, Reached]:
-        """By partition of `__consumer_offsets`."""
+        """Return the state by partition of `__consumer_offsets`."""
         return {p: reached for (of, source, p), reached in self._reached.items() if (of, source) == (cluster, TOPIC)}
 
     def polled_until(self, cluster: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Alerts to all receivers, side by side: one that is away delays no other and is told everything once it is back."""
+"""Sends alerts to all receivers concurrently. An unavailable receiver delays no other and gets its alerts later."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pipelines.gold.alerts.messages import identity, labels
 from schemas.rows import AlertRow
 
 PATIENCE_S = 2.0
-"""So long a round waits for outcomes, from all receivers together; an evaluation is due every 10 s."""
+"""Maximum wait of a round for the outcomes of all receivers; the next evaluation is due after 10 s."""
 AT_LAST_S = webhook.BATCH_S + TIMEOUT_S + 1
-"""After so long every receiver has answered or failed, unless its name is still being looked up."""
+"""Time after which every receiver has answered or failed, unless its name is still being resolved."""
 Due = Mapping[str, Sequence[AlertRow]]
-"""Receiver's name → the rows that it has to be told."""
+"""Receiver's name → the rows that are due to it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """The receivers of the settings. `taken`, `failed` and `is_up` count since the process began."""
+    """The receivers of the settings. `taken`, `failed` and `is_up` count from the start of the process."""
 
     settings: Settings
     say: Callable[[str], None]
@@ -44,9 +44,9 @@ class Delivery:
         return round(self.settings.resend_seconds * 1000)
 
     def due(self, rows: Sequence[AlertRow], now_ms: int) -> Due:
-        """What each receiver has to be told now; nothing while what it was given before is still under way."""
+        """Return the rows due to each receiver; empty while its previous rows are still being sent."""
         holding = {_label(row) for row in rows if row["resolved_at"] is None}
-        # The end of an earlier incident, told late, would end the one that holds: they have the same labels.
+        # A late resolution of an earlier incident would resolve the firing alert, because both have the same labels.
         current = [row for row in rows if row["resolved_at"] is None or _label(row) not in holding]
         found = {
             each.name: [row for row in current if is_due(row, each.name, now_ms, self.resend_ms)]
@@ -58,9 +58,9 @@ class Delivery:
         return {name: [] if name in self._couriers else rows for name, rows in found.items()}
 
     def send(self, rows: Sequence[AlertRow], due: Due, now_ms: int) -> list[AlertRow]:
-        """Tell each receiver what is due to it; returns the rows with the outcomes that came within `patience_s`.
+        """Send the due rows to each receiver. Return the rows with the outcomes that arrive within `patience_s`.
 
-        Later outcomes come with `heard`.
+        `heard` returns later outcomes.
         """
         for name, receiver in self._receivers.items():
             if due[name]:
@@ -69,13 +69,13 @@ class Delivery:
         return self.heard(rows, now_ms, self.patience_s)
 
     def heard(self, rows: Sequence[AlertRow], now_ms: int, within_s: float = 0.0) -> list[AlertRow]:
-        """Return the rows with the outcomes that are there by now, each for the state of the row that was sent."""
+        """Return the rows with the outcomes so far; each outcome applies to the state of the row that was sent."""
         outcomes: dict[Any, dict[str, str | None]] = {}
         until = time.monotonic() + within_s
         for name, courier in list(self._couriers.items()):
             found = courier.collected(max(0.0, until - time.monotonic()))
             if found is None:
-                self._hear(name, ["it has not answered yet"], counts=False)
+                self._hear(name, ["no response yet"], counts=False)
                 continue
             del self._couriers[name]
             sent, errors = found
@@ -84,7 +84,7 @@ class Delivery:
                 outcomes.setdefault(identity(sent[position]), {})[name] = error
             error = next(filter(None, errors.values()), None)
             if error and isinstance(self._receivers[name], Alertmanager):
-                # It keeps alerts in memory: one that comes back may know of none.
+                # It keeps alerts in memory only, so after a failure all firing alerts are due again.
                 for row in rows:
                     if row["resolved_at"] is None:
                         outcomes.setdefault(identity(row), {})[name] = error
@@ -102,16 +102,16 @@ class Delivery:
         return webhook.send(receiver, rows, now_ms, runbook)
 
     def _hear(self, name: str, errors: Sequence[str | None], *, counts: bool = True) -> None:
-        """Say one sentence when a receiver fails, and one when it is back; count its alerts if `counts`."""
+        """Report a receiver's first failure and its recovery; count its alerts if `counts`."""
         was_up, failed = self.is_up.get(name, True), [error for error in errors if error]
         if counts:
             self.failed[name] += len(failed)
             self.taken[name] += len(errors) - len(failed)
         self.is_up[name] = not failed
         if failed and was_up:
-            self.say(f"{name} did not take {len(failed)} alert(s) ({failed[0]}): they are sent again until it does.")
+            self.say(f"{name} did not accept {len(failed)} alert(s) ({failed[0]}): they are sent again until it does.")
         elif not failed and not was_up:
-            self.say(f"{name} takes alerts again.")
+            self.say(f"{name} accepts alerts again.")
 
 
 def _label(row: AlertRow) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Prometheus' text format (version 0.0.4), written out."""
+"""Writes Prometheus' text format (version 0.0.4)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Metric:
 
 
 def exposition(metrics: Iterable[Metric]) -> str:
-    """All metrics as text; of foreign names markup and control characters are percent-encoded."""
+    """Return all metrics as text, with markup and control characters of untrusted names percent-encoded."""
     return "".join(f"{line}\n" for metric in metrics for line in _lines(metric))
 
 
@@ -32,5 +32,5 @@ def _lines(metric: Metric) -> Iterable[str]:
     yield f"# TYPE {metric.name} {metric.kind}"
     for values, number in sorted(metric.samples.items()):
         pairs = zip(metric.labels, values, strict=True)
-        told = ",".join(f'{name}="{escaped(value).translate(ESCAPES)}"' for name, value in pairs)
-        yield f"{metric.name}{f'{{{told}}}' if told else ''} {float(number)!r}"
+        label_text = ",".join(f'{name}="{escaped(value).translate(ESCAPES)}"' for name, value in pairs)
+        yield f"{metric.name}{f'{{{label_text}}}' if label_text else ''} {float(number)!r}"

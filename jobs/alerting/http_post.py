@@ -1,4 +1,4 @@
-"""One POST of JSON to an address from the settings: no redirect is followed, all of it has one deadline."""
+"""Sends one JSON POST to an address from the settings. It follows no redirect and has one overall deadline."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from jobs.config.receivers import is_loopback
 from pipelines.gold.alerts.escaping import without_links
 
 TIMEOUT_S = 5.0
-"""For everything together: connecting, TLS, sending, headers and body of the response. A timeout of a socket alone
-starts again with every byte that arrives.
+"""Deadline for the whole request: connecting, TLS, sending, headers and body of the response. A socket timeout alone is
+not enough, because it restarts with every byte that arrives.
 """
 LONGEST_ANSWER = 300
 
 
 class NotTakenError(Exception):
-    """Why a receiver did not take what was sent, in a few words."""
+    """The receiver did not accept the request; the message is a short reason."""
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """An address that the settings do not name gets nothing."""
+    """Follows no redirect, so that nothing is sent to an address outside the settings."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 class _Deadline:
-    """Shuts the connection down when its time is over; whatever is reading or writing then ends at once.
+    """Shuts down the connection after the deadline, which ends any blocked read or write at once.
 
-    Looking up the name is the one step that nothing can interrupt: the caller must not wait for it.
+    Name resolution cannot be interrupted, so the caller must not wait for it.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -59,7 +59,7 @@ class _Deadline:
                 self._held.close()
 
     def connect(self, address: tuple[str, int], *_: Any) -> socket.socket:
-        """Connect as `socket.create_connection`, in the time that is left for all addresses of the name."""
+        """Connect like `socket.create_connection`, within the remaining time for all addresses of the name."""
         for family, kind, protocol, _name, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
             connecting = socket.socket(family, kind, protocol)
             try:
@@ -111,27 +111,27 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
     """Send the body.
 
     Raises:
-        NotTakenError: nobody answered in time, or with anything but success.
+        NotTakenError: no response within the deadline, or a status that is not success.
     """
     proxies = [ProxyHandler({})] if is_loopback(urlsplit(url).hostname or "") else []
     request = Request(url, body, {"Content-Type": "application/json", **headers}, method="POST")  # noqa: S310 - the settings allow http and https only
     with _Deadline(TIMEOUT_S) as deadline:
         try:
             with build_opener(_NoRedirect, *_handlers(deadline), *proxies).open(request, timeout=TIMEOUT_S) as answer:
-                # A connection that was cut looks like the end of the headers.
+                # A connection that was shut down looks like the end of the headers.
                 if deadline.is_over:
                     raise TimeoutError
                 _begin(answer)
         except HTTPError as error:
             with error:
-                said = without_links(_begin(error).decode("utf-8", "replace").strip())
-            raise NotTakenError(f"answered {error.code}{f': {said}' if said else ''}") from None
+                reply = without_links(_begin(error).decode("utf-8", "replace").strip())
+            raise NotTakenError(f"answered {error.code}{f': {reply}' if reply else ''}") from None
         except (OSError, HTTPException, ValueError) as error:
             raise NotTakenError(_words(error, is_late=deadline.is_over)) from None
 
 
 def _begin(answer: Any) -> bytes:
-    """The first bytes of a response; its status counts, however its body goes on."""
+    """Return the first bytes of a response. Errors in the body are ignored, because only the status counts."""
     with suppress(OSError, HTTPException, ValueError):
         return bytes(answer.read(LONGEST_ANSWER))
     return b""

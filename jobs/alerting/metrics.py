@@ -1,7 +1,7 @@
-"""What Prometheus may scrape: a few series per cluster, and those of the groups that lost most.
+"""The Prometheus metrics: a few series per cluster, and series of the groups that lost most.
 
-The number of series does not grow with the number of groups: `metrics_groups` of them, alike in every cluster, have
-series of their own.
+The number of series does not grow with the number of groups. In every cluster, the same number of groups
+(`metrics_groups`) have their own series.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Samples = dict[tuple[str, ...], float]
 def metrics(
     lake: Lake, facts: Sequence[Facts], alerts: Sequence[Row], delivery: Delivery, *, now_ms: int, groups: int
 ) -> list[Metric]:
-    """Every metric, also those without samples."""
+    """Return every metric, including metrics without samples."""
     return [*_of_notify(alerts, delivery, facts, now_ms), *_of_clusters(lake, facts), *_of_groups(lake, groups)]
 
 
 def groups_named(settings: Settings) -> int:
-    """How many groups of a cluster have series of their own: none if [readers] says who may see which groups.
+    """Return how many groups of a cluster have their own series: none if [readers] limits who may see which groups.
 
-    Whoever scrapes is not known, and may not learn names that some readers must not see.
+    Scrapers are not authenticated, so they must not see names that are hidden from some readers.
     """
     return 0 if settings.readers else settings.metrics_groups
 
@@ -54,34 +54,34 @@ def _of_notify(alerts: Sequence[Row], delivery: Delivery, facts: Sequence[Facts]
         Metric(
             name="regroup_last_evaluation_timestamp_seconds",
             kind="gauge",
-            help="When alerts were evaluated last",
+            help="Time of the last evaluation of alerts",
             samples={(): now_ms / 1000},
         ),
         Metric(
             name="regroup_open_alerts",
             kind="gauge",
-            help="Alerts that are raised and not resolved",
+            help="Alerts that are firing",
             labels=("cluster", "alert", "severity"),
             samples={key: raised[key] for key in possible | set(raised)},
         ),
         Metric(
             name="regroup_alerts_taken_total",
             kind="counter",
-            help="Alerts that a receiver took, repetitions included",
+            help="Alerts that a receiver accepted, including resends",
             labels=("receiver",),
             samples=_by_one(delivery.taken),
         ),
         Metric(
             name="regroup_alerts_not_taken_total",
             kind="counter",
-            help="Alerts that a receiver did not take, repetitions included",
+            help="Alerts that a receiver did not accept, including resends",
             labels=("receiver",),
             samples=_by_one(delivery.failed),
         ),
         Metric(
             name="regroup_receiver_up",
             kind="gauge",
-            help="1 where the receiver took what was sent last, else 0",
+            help="1 if the receiver accepted the last alerts sent, else 0",
             labels=("receiver",),
             samples=_by_one(delivery.is_up),
         ),
@@ -95,12 +95,12 @@ def _of_clusters(lake: Lake, facts: Sequence[Facts]) -> list[Metric]:
     moving = _rows(lake, sql.REASSIGNMENTS, "reassignments")
     states = _rows(lake, sql.STATES, "groups")
 
-    def gauge(name: str, told: str, samples: Samples, labels: tuple[str, ...] = ("cluster",)) -> Metric:
-        return Metric(name=name, kind="gauge", help=told, labels=labels, samples=samples)
+    def gauge(name: str, text: str, samples: Samples, labels: tuple[str, ...] = ("cluster",)) -> Metric:
+        return Metric(name=name, kind="gauge", help=text, labels=labels, samples=samples)
 
-    def counter(name: str, told: str, column: str) -> Metric:
+    def counter(name: str, text: str, column: str) -> Metric:
         samples: Samples = {(row["cluster"],): row[column] for row in sums}
-        return Metric(name=name, kind="counter", help=told, labels=("cluster",), samples=samples)
+        return Metric(name=name, kind="counter", help=text, labels=("cluster",), samples=samples)
 
     storms: Samples = {(f.cluster,): len(f.storms) for f in facts}
     stuck: Samples = {
@@ -108,13 +108,13 @@ def _of_clusters(lake: Lake, facts: Sequence[Facts]) -> list[Metric]:
         for f in facts
     }
     return [
-        gauge("regroup_known_until_timestamp_seconds", "Up to when the history of a cluster is known", known),
-        gauge("regroup_unread_records", "Records of __consumer_offsets that wait to be read", unread),
-        gauge("regroup_open_storms", "Storms that are open", storms),
-        gauge("regroup_oldest_open_rebalance_seconds", "For how long the oldest open rebalance has been", stuck),
+        gauge("regroup_known_until_timestamp_seconds", "Time up to which the history of a cluster is known", known),
+        gauge("regroup_unread_records", "Records of __consumer_offsets not yet read", unread),
+        gauge("regroup_open_storms", "Open storms", storms),
+        gauge("regroup_oldest_open_rebalance_seconds", "Age of the oldest open rebalance", stuck),
         gauge("regroup_groups", "Groups by state", _by_state(states), ("cluster", "state")),
-        gauge("regroup_reassignments", "Reassignments under way, by state", _by_state(moving), ("cluster", "state")),
-        counter("regroup_rebalances_total", "Rebalances that completed", "rebalances"),
+        gauge("regroup_reassignments", "Reassignments in progress, by state", _by_state(moving), ("cluster", "state")),
+        counter("regroup_rebalances_total", "Completed rebalances", "rebalances"),
         counter("regroup_lost_resource_seconds_total", "Resource-seconds lost, best estimate", "lost"),
         counter("regroup_owned_resource_seconds_total", "Resource-seconds of hours with a rebalance", "owned"),
     ]
@@ -122,7 +122,7 @@ def _of_clusters(lake: Lake, facts: Sequence[Facts]) -> list[Metric]:
 
 def _of_groups(lake: Lake, groups: int) -> list[Metric]:
     rows = _rows(lake, sql.MOST_LOST, "group_health", most=groups)
-    told = {
+    series = {
         "regroup_group_lost_resource_seconds": ("lost", "Resource-seconds lost in the last 24 hours of the cluster"),
         "regroup_group_rebalances": ("rebalances", "Rebalances in the last 24 hours of the cluster"),
         "regroup_group_flapping_members": ("flapping", "Most flapping instances in an hour of the last 24"),
@@ -131,11 +131,11 @@ def _of_groups(lake: Lake, groups: int) -> list[Metric]:
         Metric(
             name=name,
             kind="gauge",
-            help=f"{text}, of the groups that lost most",
+            help=f"{text}, for the groups that lost most",
             labels=("cluster", "group"),
             samples={(row["cluster"], row["group_id"]): row[column] for row in rows},
         )
-        for name, (column, text) in told.items()
+        for name, (column, text) in series.items()
     ]
 
 
@@ -147,18 +147,18 @@ def _by_state(rows: Sequence[Row]) -> Samples:
     return {(row["cluster"], row["state"] or "Unknown"): row["found"] for row in rows}
 
 
-def _rows(lake: Lake, query: str, table: str, **told: Parameter) -> list[dict[str, Any]]:
-    return lake.query(query, [table], MOST, told).rows
+def _rows(lake: Lake, query: str, table: str, **parameters: Parameter) -> list[dict[str, Any]]:
+    return lake.query(query, [table], MOST, parameters).rows
 
 
 class MetricsServer:
     """`GET /metrics` on loopback, with the deadlines and limits of the pages' server.
 
-    Whoever evaluates makes the text, so a scrape costs nothing.
+    The text is built after each evaluation, so a scrape costs nothing.
     """
 
     def __init__(self, port: int) -> None:
-        """Listen on the port, any for 0.
+        """Listen on the port; 0 selects a free one.
 
         Raises:
             OSError: the port is taken.
@@ -182,9 +182,9 @@ class MetricsServer:
         return [body]
 
     def _found(self, environ: Mapping[str, Any]) -> tuple[str, str, str]:
-        # Any web page can make a browser send requests here, under a name of its own (DNS rebinding).
+        # DNS rebinding: any web page can make a browser send requests here, with that page's host name.
         if not is_own_name(environ.get("HTTP_HOST", "")):
-            return "403 Forbidden", PLAIN, f"Metrics are for this machine alone: ask {LOOPBACK}.\n"
+            return "403 Forbidden", PLAIN, f"Metrics are only for this machine: use {LOOPBACK}.\n"
         if environ["PATH_INFO"] != "/metrics":
             return "404 Not Found", PLAIN, "There is only /metrics here.\n"
         if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
@@ -193,7 +193,7 @@ class MetricsServer:
 
 
 def is_own_name(host: str) -> bool:
-    """Whether a Host header names this machine's loopback, with or without a port."""
+    """Return whether a Host header names this machine's loopback, with or without a port."""
     try:
         return is_loopback(urlsplit(f"//{host}").hostname or "")
     except ValueError:

@@ -1,8 +1,8 @@
-"""Alerts to a webhook: one signed POST for each state of an alert.
+"""Sends alerts to a webhook: one signed POST per state of an alert.
 
-The receiver computes HMAC-SHA256 over the timestamp header, a dot and the body, compares it with the signature in
-constant time, and refuses a timestamp that is some minutes old: then nobody can forge a message or replay one. What
-comes twice, as after a crash, has the same `id`.
+The receiver computes HMAC-SHA256 over the timestamp header, a dot and the body, and compares it with the signature in
+constant time. It must reject a timestamp that is some minutes old. This prevents forged and replayed messages. A
+message that is sent twice, for example after a crash, has the same `id`.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from schemas.rows import AlertRow
 TIMESTAMP, SIGNATURE = "X-Regroup-Timestamp", "X-Regroup-Signature"
 VERSION = 1
 BATCH_S = 30.0
-"""A hook that takes seconds for each of a hundred alerts gets them in several batches."""
+"""Time limit of a batch. If a webhook takes seconds per alert, a hundred alerts take several batches."""
 
 
 def send(
     hook: Webhook, rows: Sequence[AlertRow], now_ms: int, runbook: Callable[[AlertRow], str]
 ) -> dict[int, str | None]:
-    """Send each row; returns, by position, None or why it was not taken.
+    """Send each row. Return None or the reason for failure, by position.
 
-    After a failure the rest is not tried; rows beyond `BATCH_S` are left out of what is returned, and remain due.
+    After a failure, the remaining rows are not tried and get the same reason. Rows beyond `BATCH_S` are left out of the
+    result and remain due.
     """
     outcomes: dict[int, str | None] = {}
     error = None
@@ -48,7 +49,7 @@ def send(
 
 
 def signature_headers(key: bytes, body: bytes, at_s: int) -> dict[str, str]:
-    """The headers that prove who sent the body, and when."""
+    """Return the headers that prove the sender and the time of the body."""
     digest = hmac.new(key, f"{at_s}.".encode() + body, "sha256").hexdigest()
     return {TIMESTAMP: str(at_s), SIGNATURE: f"sha256={digest}"}
 

@@ -1,4 +1,4 @@
-"""Capture folders: their files, opened and read within limits, because their content is untrusted.
+"""Reading of capture folders. Their content is untrusted, so files are opened and read within limits.
 
-Recording a live cluster is the command `capture`; building tables from a folder is the command `replay`.
+The command `capture` records a live cluster. The command `replay` builds tables from a folder.
 """

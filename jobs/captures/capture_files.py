@@ -1,4 +1,4 @@
-"""The files of a capture folder, which a stranger sent: only regular ones are opened, and only so much is read."""
+"""The untrusted files of a capture folder: only regular files are opened, and their total size is limited."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 MB = 1_000_000
 FILE_COST = 1_000
-"""Bytes charged for a name in the folder and a member of a gzip file, which take time, though hardly memory."""
+"""Bytes charged per file name in the folder and per member of a gzip file, for their processing time."""
 
 LINE_COST = 300
-"""Bytes that a line takes beside its text."""
+"""Bytes charged per line in addition to its text."""
 
 PIECE = 1 << 16
 PLAIN_NAME = re.compile(r"[A-Za-z0-9._-]{1,200}", re.ASCII)
@@ -40,7 +40,7 @@ UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(slots=True)
 class Budget:
-    """Memory that a capture may take, in MB. Each source has an account, so that it may be read again."""
+    """The memory that a capture may take, in MB. Each source has its own account, so that it can be read again."""
 
     folder: Path
     limit_mb: int
@@ -53,7 +53,7 @@ class Budget:
         """Charge `amount` bytes.
 
         Raises:
-            UserError: the limit is reached; `place` tells where.
+            UserError: the limit is reached; `place` says where.
         """
         self._spent[account] = self._spent.get(account, 0) + amount
         if sum(self._spent.values()) > self.limit_mb * MB:
@@ -64,10 +64,10 @@ class Budget:
 
 
 class CaptureFiles:
-    """A capture folder, held open, so that it cannot be exchanged for another one while it is read.
+    """A capture folder. It is held open, so that it cannot be replaced while it is read.
 
     Raises:
-        UserError: the folder is missing, is a symbolic link or no folder, or may not be read.
+        UserError: the folder is missing or not readable, or it is a symbolic link or not a folder.
     """
 
     def __init__(self, folder: Path, limit_mb: int = CAPTURE_MB) -> None:
@@ -79,17 +79,17 @@ class CaptureFiles:
             raise UserError(f"There is no capture folder {folder}: correct the path.") from None
         except (OSError, ValueError) as error:
             why = "a symbolic link" if folder.is_symlink() else _reason(error)
-            raise UserError(f"{folder} is no capture folder ({why}): name the folder itself.") from None
+            raise UserError(f"{folder} is not a capture folder ({why}): name the folder itself.") from None
 
     def __del__(self) -> None:
         if (fd := getattr(self, "_fd", None)) is not None:
             os.close(fd)
 
     def names(self, beginning: str, part: str) -> list[str]:
-        """Return the sorted names of files that begin so and contain `part`.
+        """Return the sorted names of files that start with `beginning` and contain `part` after it.
 
         Raises:
-            UserError: there are too many files, or such a name holds other characters than letters, digits, `.`, `_`
+            UserError: there are too many files, or a found name has other characters than letters, digits, `.`, `_`
                 and `-`.
         """
         self.budget.reset("names")
@@ -108,15 +108,15 @@ class CaptureFiles:
         return sorted(found)
 
     def open(self, name: str, account: str) -> IO[bytes]:
-        """Open a regular file, unpacked if its name ends in `.gz`; the caller charges what it reads.
+        """Open a regular file, unpacked if its name ends in `.gz`. The caller charges the bytes that it reads.
 
         Raises:
-            FileNotFoundError: there is none of this name.
-            UserError: it is no regular file, may not be read or is too large.
+            FileNotFoundError: there is no file of this name.
+            UserError: it is not a regular file, not readable or too large.
         """
         path = self.folder / name
         try:
-            # O_NONBLOCK: a named pipe without a writer would let `open` wait for ever.
+            # O_NONBLOCK: otherwise `open` would wait forever for the writer of a named pipe.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
             stream = os.fdopen(os.open(name, flags, dir_fd=self._fd), "rb", buffering=PIECE)
         except FileNotFoundError:
@@ -126,7 +126,7 @@ class CaptureFiles:
         found = os.fstat(stream.fileno())
         if not stat.S_ISREG(found.st_mode):
             stream.close()
-            raise UserError(f"The file {path} cannot be read ({self._kind(name) or 'no regular file'}): {NEXT}.")
+            raise UserError(f"The file {path} cannot be read ({self._kind(name) or 'not a regular file'}): {NEXT}.")
         self.budget.spend(account, FILE_COST, name)
         if not name.endswith(".gz"):
             return stream
@@ -147,11 +147,12 @@ class CaptureFiles:
         return next((text for is_kind, text in KINDS if is_kind(mode)), None)
 
     def lines(self, name: str, account: str, longest: int) -> Iterator[tuple[bytes, bool]]:
-        """Yield every line without its end, and whether it was cut after `longest` bytes. A first byte order mark is
-        left out.
+        """Yield every line without its line end, and whether it was cut after `longest` bytes.
+
+        A byte order mark at the start is removed.
 
         Raises:
-            UserError: as `open` does, and for a file that is no whole gzip file or UTF-16.
+            UserError: as `open` does, and for an invalid gzip file or UTF-16.
         """
         with self.open(name, account) as stream:
             is_first = True
@@ -170,7 +171,7 @@ class CaptureFiles:
 
 
 class _Unpacked(RawIOBase):
-    """The content of a gzip file, piece by piece; packed bytes and members are charged."""
+    """The content of a gzip file, read in pieces. Compressed bytes and gzip members are charged."""
 
     def __init__(self, packed: IO[bytes], path: Path, spend: Callable[[int, str], None]) -> None:
         self._packed, self._path, self._spend = packed, path, spend
@@ -191,12 +192,12 @@ class _Unpacked(RawIOBase):
         except zlib.error:
             piece = None
         if piece is None:
-            raise UserError(f"The file {self._path} is no whole gzip file: copy it again.")
+            raise UserError(f"The file {self._path} is not a valid gzip file: copy it again.")
         buffer[: len(piece)] = piece
         return len(piece)
 
     def _piece(self, most: int) -> bytes | None:
-        """Some bytes; none at the end; None if the file ends within a member."""
+        """Return some bytes; empty at the end; None if the file ends within a member."""
         while True:
             if not self._rest:
                 self._rest = self._packed.read(PIECE)
@@ -204,7 +205,7 @@ class _Unpacked(RawIOBase):
             if not self._rest:
                 return None if self._is_in_member else b""
             if not self._is_in_member:
-                self._rest = self._rest.lstrip(b"\0")  # padding, as some tools leave it
+                self._rest = self._rest.lstrip(b"\0")  # zero padding between members
                 if not self._rest:
                     continue
                 self._member, self._is_in_member = zlib.decompressobj(wbits=31), True

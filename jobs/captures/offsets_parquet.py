@@ -1,6 +1,7 @@
-"""`offsets.parquet` of a capture: checked before it is unpacked, and read batch by batch within the capture's budget.
+"""`offsets.parquet` of a capture: checked before it is unpacked, and read in batches within the capture's budget.
 
-Parquet can describe gigabytes in a few bytes: a page of zeros, one large dictionary entry named a million times.
+A few bytes of Parquet can describe gigabytes, for example with a page of zeros or one large dictionary entry that is
+referenced a million times.
 """
 
 from __future__ import annotations
@@ -37,25 +38,25 @@ COLUMNS = {
 }
 NUMBERS = ("partition", "offset", "timestamp_ms")
 RECORD_COST = 1_000
-"""Bytes that a record takes beside its key and value, in Python and as a row of bronze."""
+"""Bytes charged per record in addition to its key and value, as a Python object and as a row of bronze."""
 
 PAGE_COST = 1_000
 FOOTER_BYTES = 4_000_000
 CONTAINERS = 20_000
-"""Row groups and columns of a file at most; with the strings' limit it bounds what its metadata takes."""
+"""Maximum number of row groups and columns of a file. With the limit for strings, it bounds the file's metadata."""
 
 LAST = {"partition": 2**31 - 1, "offset": 2**63 - 2}
-"""The highest value of a column; after the last offset one more must be possible."""
+"""The highest valid value of a column. The offset after the last one must also be valid."""
 
 TOO_OLD = re.compile(r"\s*parquet-cpp(?!-arrow)", re.IGNORECASE)
-"""Writers whose column sizes are known to be wrong (PARQUET-816), so that pages could hide behind a column's end."""
+"""Writers that record wrong column sizes (PARQUET-816), so that pages could lie beyond a column's end."""
 
 
 def read_records(files: CaptureFiles, *, is_probed: bool = False) -> list[SourceRecord]:
     """Return every record, ordered by partition and offset.
 
     Raises:
-        UserError: the file is missing, broken, of another schema or too large, or it holds an offset twice.
+        UserError: the file is missing, broken, too large or of another schema, or it holds an offset twice.
     """
     path = files.folder / NAME
     files.budget.reset(ACCOUNT)
@@ -83,11 +84,10 @@ def read_records(files: CaptureFiles, *, is_probed: bool = False) -> list[Source
 
 
 def _probe(raw: bytes, files: CaptureFiles) -> None:
-    """Read the file in a process of its own first: some broken metadata makes Arrow abort the process, without an
-    exception.
+    """Read the file in a separate process first, because some broken metadata makes Arrow abort the process.
 
     Raises:
-        UserError: that process was ended by a signal.
+        UserError: a signal ended the process.
     """
     command = [sys.executable, "-P", "-m", "jobs.captures.offsets_parquet", str(files.budget.limit_mb)]
     ended = subprocess.run(command, input=raw, capture_output=True, check=False)
@@ -119,16 +119,16 @@ def _opened(raw: bytes) -> pq.ParquetFile:
         if types != [kind]:
             there = ", ".join(map(str, types))[:100] or "none"
             raise ValueError(f"it needs one column {name} of type {kind}, but has {there}")
-    # Values stay dictionary indices until their size is known.
+    # Values are read as dictionary indices until their size is charged.
     return pq.ParquetFile(pa.BufferReader(raw), read_dictionary=["key", "value"], **options, **limits)
 
 
 def _check_pages(budget: Budget, raw: bytes, metadata: pq.FileMetaData) -> None:
-    """Charge what reading will unpack.
+    """Charge the memory that reading will take.
 
     Raises:
-        ValueError: a page claims what cannot be.
-        UserError: it is too much.
+        ValueError: a page claims impossible sizes.
+        UserError: the budget is exceeded.
     """
     spend = budget.spend
     wanted = {metadata.schema.column(at).path: at for at in range(metadata.num_columns)}
@@ -145,7 +145,7 @@ def _check_pages(budget: Budget, raw: bytes, metadata: pq.FileMetaData) -> None:
             for page in pages(raw, start, column.total_compressed_size):
                 spend(ACCOUNT, page.unpacked + PAGE_COST, NAME)
                 left -= 0 if page.kind == DICTIONARY else page.values
-                # Each entry of a dictionary takes at least 4 bytes: a larger number would only be allocated.
+                # Each dictionary entry takes at least 4 bytes, so a larger count would only waste memory.
                 if left < 0 or (page.kind == DICTIONARY and page.values > page.unpacked // 4):
                     raise ValueError("a page claims more values than it can hold")
                 if page.encoding == DELTA_BYTE_ARRAY:
@@ -171,7 +171,7 @@ def _records(budget: Budget, file: pq.ParquetFile) -> Iterator[SourceRecord]:
 
 
 def _blobs(budget: Budget, column: pa.DictionaryArray) -> list[bytes | None]:
-    """The values, once their size is charged; equal ones are one object."""
+    """Charge the size of the values, then return them; equal values are one object."""
     sizes = pc.fill_null(pc.take(pc.binary_length(column.dictionary), column.indices), 0)
     budget.spend(ACCOUNT, pc.sum(pc.cast(sizes, pa.int64())).as_py() or 0, NAME)
     values = column.dictionary.to_pylist()
@@ -179,7 +179,7 @@ def _blobs(budget: Budget, column: pa.DictionaryArray) -> list[bytes | None]:
 
 
 if __name__ == "__main__":
-    # Whatever is an exception here is one in the parent too, which says it. Only an abort ends this process early.
+    # Exceptions are ignored here, because the parent raises and reports the same ones. Only an abort ends this early.
     with suppress(Exception):
         for _ in _checked_records(sys.stdin.buffer.read(), Budget(Path(NAME), int(sys.argv[1]))):
             pass

@@ -1,4 +1,4 @@
-"""A capture folder, format 1, as the sources that a cluster would have been. Its content is untrusted."""
+"""A capture folder, format 1, read as the sources of a cluster. Its content is untrusted."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 META, OBSERVATIONS = "meta.json", ("admin.jsonl", "admin.jsonl.gz")
 LOGS = ("broker", "controller", "connect-worker")
 MAX_OBSERVATION_BYTES = 8_000_000
-"""A poll of 50,000 groups is shorter."""
+"""Maximum size of a line. A poll of 50,000 groups is shorter."""
 
 LONGEST_ID = 9
-"""Digits of a broker's id, so that it fits 32 bits."""
+"""Digits of a broker's id, so that the id fits into 32 bits."""
 
 LONGEST_NAME = 200
 EVENT_COST = 2_000
-"""Bytes that a line may take as a row of bronze, beside its text."""
+"""Bytes charged for a line as a row of bronze, in addition to its text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +49,16 @@ class Line:
 
 
 class Capture:
-    """A capture folder that a stranger may have made.
+    """An untrusted capture folder.
 
     Args:
-        folder: the folder itself, no symbolic link to it.
-        limit_mb: memory that the content may take.
-        layouts: log layouts that its `meta.json` may state beside the known ones.
-        is_probed: read the records in another process first, which may crash.
+        folder: the folder itself, not a symbolic link to it.
+        limit_mb: maximum memory for the content.
+        layouts: log layouts that `meta.json` may name, in addition to the built-in ones.
+        is_probed: read the records in a separate process first, because they may crash it.
 
     Raises:
-        UserError: the folder or a file is missing, broken, no regular file, or larger than the limit.
+        UserError: the folder or a file is missing, broken, not a regular file, or larger than the limit.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Capture:
             self._files.budget.spend(META, cost(text), META)
             meta = bounded_json(text)
         except FileNotFoundError:
-            raise UserError(f"{self.folder} is no capture folder: it has no meta.json.") from None
+            raise UserError(f"{self.folder} is not a capture folder: it has no meta.json.") from None
         except UnicodeDecodeError:
             raise UserError(f"The file {path} is not JSON (it is no UTF-8): record the capture again.") from None
         except ValueError as error:
@@ -108,10 +108,10 @@ class Capture:
                     yield Line(file=name, number=at, text=text, broker_id=broker_id, is_oversized=is_cut)
 
     def observations(self) -> Iterator[tuple[int, dict[str, Any] | Refused]]:
-        """Yield line number and object of each line of admin.jsonl; `Refused` for those that cannot be used.
+        """Yield line number and object of each line of admin.jsonl; `Refused` for lines that cannot be used.
 
         Raises:
-            UserError: as the class does, and if it is there twice, packed and unpacked.
+            UserError: as the class does, or if the file exists both compressed and uncompressed.
         """
         self._files.budget.reset("admin")
         there = [name for name in self._files.names("admin.jsonl", "") if name in OBSERVATIONS]
@@ -131,13 +131,13 @@ class Capture:
 
 
 def _wrong(meta: dict[str, Any], layouts: Collection[str]) -> str | None:
-    """What is wrong with a field that Regroup uses, and the next step."""
+    """Return an invalid field of `meta.json` and the next step; None if all fields are valid."""
     for name in ("scenario", "log_time_zone", "log_pattern"):
         if not isinstance(meta.get(name), str | None) or len(meta.get(name) or "") > LONGEST_NAME:
             return f"{name} must be a text of at most {LONGEST_NAME} characters: correct it"
     started = meta.get("started_ms")
     if started is not None and not (type(started) is int and 0 <= started <= LAST_MS):
-        return f"started_ms is no time ({str(started)[:40]}): write milliseconds since 1970"
+        return f"started_ms is not a time ({str(started)[:40]}): write milliseconds since 1970"
     settings = meta.get("broker_overrides") or {}
     values = settings.values() if isinstance(settings, dict) else [settings]
     if not all(isinstance(value, str | int | float | None) for value in values) or not isinstance(settings, dict):
@@ -149,7 +149,7 @@ def _wrong(meta: dict[str, Any], layouts: Collection[str]) -> str | None:
     pattern = meta.get("log_pattern") or "default"
     if pattern not in layouts:
         return (
-            f"log_pattern is {pattern!r}, but a capture may only state a layout that is known ({', '.join(LAYOUTS)}): "
+            f"log_pattern is {pattern!r}, but a capture may only name a known layout ({', '.join(LAYOUTS)}): "
             "correct it or, if you trust the pattern, write it as events_layout of a cluster in the settings"
         )
     return None

@@ -1,4 +1,4 @@
-"""The steps of `quality`: rows prepared for rules, the rules as suites of Great Expectations, and its pages.
+"""The steps of `quality`: preparing rows for the rules, the rules as Great Expectations suites, and its HTML pages.
 
 The rules themselves are in `schemas.rules`.
 """

@@ -1,7 +1,7 @@
-"""Great Expectations' own pages of a check, for a person with a browser.
+"""Great Expectations' HTML pages of a check, to be read in a browser.
 
-As they come, they would fetch scripts and pictures from the network, and show values as HTML: so values are escaped,
-and the pages told to run and to fetch nothing.
+By default, these pages fetch scripts and pictures from the network and render values as HTML. Here values are escaped,
+and a content security policy forbids scripts and requests.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ POLICY = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self'; 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedVersion:
-    """What `Suite.look` returned for each batch of a version's rows, which were `escaped`."""
+    """The results of `Suite.look` for each batch of a version's `escaped` rows."""
 
     suite: Suite
     version: int
@@ -36,13 +36,13 @@ class CheckedVersion:
 
 
 def escaped(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows, texts as HTML."""
+    """Return the rows with texts escaped for HTML."""
     texts = rows.select_dtypes("string").apply(lambda column: column.map(escape, na_action="ignore"))
     return rows.assign(**{name: texts[name] for name in texts.columns})
 
 
 def write_docs(folder: Path, found: Sequence[CheckedVersion]) -> Path:
-    """Make the pages, one for each batch of rows; returns the first page.
+    """Write the pages, one for each batch of rows. Return the first page.
 
     Raises:
         UserError: the folder cannot be written.
@@ -58,10 +58,10 @@ def write_docs(folder: Path, found: Sequence[CheckedVersion]) -> Path:
             made.suites.add(each.suite.suite)
             name = ExpectationSuiteIdentifier(each.suite.table.name)
             run = RunIdentifier(run_name=f"version {each.version}")
-            for number, told in enumerate(each.told, 1):
+            for number, result in enumerate(each.told, 1):
                 batch = f"batch {number} of {len(each.told)}"
                 key = ValidationResultIdentifier(name, run_id=run, batch_identifier=batch)
-                made.validation_results_store.set(key, told)
+                made.validation_results_store.set(key, result)
         made.build_data_docs(site_names=[SITE])
         for page in folder.rglob("*.html"):
             _confine(page)
@@ -73,5 +73,5 @@ def write_docs(folder: Path, found: Sequence[CheckedVersion]) -> Path:
 
 
 def _confine(page: Path) -> None:
-    told = f'<head><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
-    page.write_text(page.read_text(encoding="utf-8").replace("<head>", told, 1), encoding="utf-8")
+    head = f'<head><meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+    page.write_text(page.read_text(encoding="utf-8").replace("<head>", head, 1), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Rows of a table as rules look at them: in batches for pandas, with what only the other rows can tell beside each.
+"""Rows of a table prepared for the rules: batches for pandas, with extra columns for facts from other rows.
 
-DuckDB reads the files; instants become milliseconds. A row is compared with all rows of its table and of other tables,
-whichever rows are looked at.
+DuckDB reads the files; timestamps become milliseconds. A row is compared with all rows of its table and of other
+tables, even if only some rows are checked.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NULLABLE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableVersion:
-    """A table as it stood: Delta's id of it, its version and that one's files."""
+    """A version of a table: Delta's table id, the version number and the version's files."""
 
     table: Table
     table_id: str
@@ -47,7 +47,7 @@ class TableVersion:
 
     @classmethod
     def of(cls, warehouse: Path, table: Table, version: int | None = None) -> TableVersion | None:
-        """The newest one unless a version is named; None where it is not there, or not any more."""
+        """Return the given version, or the newest one; None if it does not exist or was removed."""
         path = table_path(warehouse, table)
         if not DeltaTable.is_deltatable(path):
             return None
@@ -61,8 +61,9 @@ class TableVersion:
 
 @contextmanager
 def engine() -> Iterator[DuckDBPyConnection]:
-    """A DuckDB that leaves nothing behind, in the current directory neither. It takes one core, and of memory so much:
-    what does not fit goes to a folder of its own.
+    """Yield a DuckDB that leaves no files behind, not even in the current directory.
+
+    It uses one core and `MEMORY` of memory; data beyond that goes to a temporary folder.
     """
     with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
@@ -73,7 +74,7 @@ def engine() -> Iterator[DuckDBPyConnection]:
 
 
 def dangling_references(connection: DuckDBPyConnection, rule: Rule, rows: str, other: str) -> set[tuple[object, ...]]:
-    """What rows of the view `rows` refer to by a reference rule, and the view `other` has not."""
+    """Return the keys that rows of the view `rows` refer to by a reference rule and that the view `other` lacks."""
     mine = ", ".join(f'"{name}"' for name in rule.columns)
     theirs = ", ".join(f'"{name}"' for name in rule.other_columns)
     full = " AND ".join(f'"{name}" IS NOT NULL' for name in rule.columns)
@@ -89,13 +90,13 @@ def batches(
     rules: Sequence[Rule],
     alone: dict[str, set[tuple[object, ...]]],
 ) -> Iterator[pd.DataFrame]:
-    """The rows of the view `looked`, with the columns that `rules` need.
+    """Yield the rows of the view `looked`, with the columns that `rules` need.
 
     Args:
-        connection: an engine with the views `whole` (the table) and `looked` (those of its rows to look at).
+        connection: an engine with the views `whole` (the table) and `looked` (the rows to check).
         table: the table.
         rules: its rules.
-        alone: by name of a reference rule what `dangling_references` found.
+        alone: results of `dangling_references`, by name of the reference rule.
     """
     key = ", ".join(f'"{name}"' for name in table.key)
     connection.execute(
@@ -103,25 +104,25 @@ def batches(
         f"SEMI JOIN (SELECT {key} FROM looked) USING ({key}) GROUP BY ALL HAVING count(*) > 1"
     )
     same = " AND ".join(f'copied."{name}" = looked."{name}"' for name in table.key)
-    told = [f'coalesce(copied.copies, 1) AS "{COPIES}"']
+    extra = [f'coalesce(copied.copies, 1) AS "{COPIES}"']
     joined = [f"LEFT JOIN copied ON {same}"]
     for number, rule in enumerate(rules):
         if rule.kind is RuleKind.REFERENCE and rule.name not in alone:
-            told.append(f'1 AS "{context_column(rule)}"')
+            extra.append(f'1 AS "{context_column(rule)}"')
         elif rule.kind is RuleKind.REFERENCE:
             joined.append(_alone(connection, rule, f"alone_{number}", alone[rule.name]))
-            told.append(f'CASE WHEN alone_{number}.is_alone THEN 0 ELSE 1 END AS "{context_column(rule)}"')
+            extra.append(f'CASE WHEN alone_{number}.is_alone THEN 0 ELSE 1 END AS "{context_column(rule)}"')
         elif (derived := _derived(rule)) is not None:
-            told.append(f'{derived} AS "{context_column(rule)}"')
+            extra.append(f'{derived} AS "{context_column(rule)}"')
     asked = [_column(table, name) for name in _needed(table, rules)]
-    found = connection.sql(f"SELECT {', '.join([*asked, *told])} FROM looked {' '.join(joined)}")  # noqa: S608
+    found = connection.sql(f"SELECT {', '.join([*asked, *extra])} FROM looked {' '.join(joined)}")  # noqa: S608
     for batch in found.to_arrow_reader(BATCH_ROWS):
         yield batch.to_pandas(types_mapper=NULLABLE.get)
 
 
 def context_column(rule: Rule) -> str:
-    """The column of a batch that tells what the rule needs to know beyond its own columns."""
-    return COPIES if rule.kind is RuleKind.UNIQUE else f"told: {rule.name}"
+    """Return the name of the batch column with the facts that the rule needs beyond its own columns."""
+    return COPIES if rule.kind is RuleKind.UNIQUE else f"extra: {rule.name}"
 
 
 def _alone(connection: DuckDBPyConnection, rule: Rule, name: str, found: set[tuple[object, ...]]) -> str:

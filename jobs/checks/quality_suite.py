@@ -1,6 +1,6 @@
-"""Rules as suites of Great Expectations, and what those say of a batch of rows.
+"""Rules as suites of Great Expectations, and their results for batches of rows.
 
-Great Expectations works on pandas frames in memory, in a context that no file or network stands behind.
+Great Expectations works on pandas frames in memory, in a context without files or network.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SEVERITIES = {RuleSeverity.ERROR: FailureSeverity.CRITICAL, RuleSeverity.WARNING
 
 @dataclass(slots=True, kw_only=True)
 class RuleResult:
-    """What the rows looked at so far say of a rule."""
+    """The result of a rule for the rows checked so far."""
 
     rule: Rule
     checked: int = 0
@@ -45,7 +45,7 @@ class RuleResult:
 
 
 class Suite:
-    """The rules of one table, held against one batch of its rows after the other."""
+    """The rules of one table, checked on one batch of its rows after another."""
 
     def __init__(self, table: Table, rules: Sequence[Rule], *, examples: int = EXAMPLES) -> None:
         self.table = table
@@ -54,15 +54,15 @@ class Suite:
         self.suite = gx.ExpectationSuite(table.name, expectations=[expectation(rule) for rule in rules])
 
     def look(self, rows: pd.DataFrame) -> Any:
-        """Take in a batch; returns what Great Expectations says of it.
+        """Check a batch. Return the result from Great Expectations.
 
         Raises:
-            RuntimeError: it could not evaluate a rule.
+            RuntimeError: a rule could not be evaluated.
         """
-        told = _batch_definition().get_batch({"dataframe": rows}).validate(self.suite, result_format=self._format())
-        for each in told.results:
+        result = _batch_definition().get_batch({"dataframe": rows}).validate(self.suite, result_format=self._format())
+        for each in result.results:
             self._take(each, len(rows))
-        return told
+        return result
 
     def _format(self) -> dict[str, Any]:
         return {
@@ -72,21 +72,21 @@ class Suite:
             "return_unexpected_index_query": False,
         }
 
-    def _take(self, told: Any, rows: int) -> None:
-        name = told.expectation_config.meta["rule"]
-        if "unexpected_count" not in told.result:
-            raise RuntimeError(f"The rule {name!r} of {self.table.name} was not evaluated: {told.exception_info}")
+    def _take(self, outcome: Any, rows: int) -> None:
+        name = outcome.expectation_config.meta["rule"]
+        if "unexpected_count" not in outcome.result:
+            raise RuntimeError(f"The rule {name!r} of {self.table.name} was not evaluated: {outcome.exception_info}")
         verdict = self.verdicts[name]
         verdict.checked += rows
-        verdict.failed += told.result["unexpected_count"]
-        for place in told.result.get("partial_unexpected_index_list") or ():
+        verdict.failed += outcome.result["unexpected_count"]
+        for place in outcome.result.get("partial_unexpected_index_list") or ():
             example = example_of(self.table, place)
             if len(verdict.examples) < self._examples and example not in verdict.examples:
                 verdict.examples.append(example)
 
 
 def expectation(rule: Rule) -> Expectation:
-    """The rule as Great Expectations has it. Rows in which something is NULL break only rules of presence."""
+    """Return the rule as an expectation. A NULL in a row violates only rules of presence."""
     kind, asked = _asked(rule)
     if rule.when is not None:
         asked["row_condition"] = _condition(rule.when)
@@ -96,12 +96,12 @@ def expectation(rule: Rule) -> Expectation:
 
 def _asked(rule: Rule) -> tuple[type[Expectation], dict[str, Any]]:
     first, *others = rule.columns
-    between, told = gxe.ExpectColumnValuesToBeBetween, {"column": context_column(rule)}
+    between, extra = gxe.ExpectColumnValuesToBeBetween, {"column": context_column(rule)}
     both = {"ignore_row_if": "either_value_is_missing"}
     kinds: dict[RuleKind, tuple[type[Expectation], dict[str, Any]]] = {
-        RuleKind.UNIQUE: (between, told | {"min_value": 1, "max_value": 1}),
-        RuleKind.REFERENCE: (between, told | {"min_value": 1, "max_value": 1}),
-        RuleKind.EACH_OF: (between, told | {"min_value": 0, "max_value": 0}),
+        RuleKind.UNIQUE: (between, extra | {"min_value": 1, "max_value": 1}),
+        RuleKind.REFERENCE: (between, extra | {"min_value": 1, "max_value": 1}),
+        RuleKind.EACH_OF: (between, extra | {"min_value": 0, "max_value": 0}),
         RuleKind.RANGE: (between, {"column": first, "min_value": rule.low, "max_value": rule.high}),
         RuleKind.PRESENT: (gxe.ExpectColumnValuesToNotBeNull, {"column": first}),
         RuleKind.ABSENT: (gxe.ExpectColumnValuesToBeNull, {"column": first}),
@@ -132,10 +132,10 @@ def _condition(when: When) -> Any:
 
 
 def context() -> Any:
-    """A new one of Great Expectations', which tells nobody of anything."""
+    """Return a new Great Expectations context without analytics and progress bars."""
     logging.getLogger("great_expectations").setLevel(logging.ERROR)
     made = gx.get_context(mode="ephemeral")
-    made.enable_analytics(False)  # noqa: FBT003 - their signature
+    made.enable_analytics(False)  # noqa: FBT003 - positional in its signature
     made.variables.progress_bars = ProgressBarsConfig(globally=False)
     return made
 
@@ -147,10 +147,10 @@ def _batch_definition() -> Any:
 
 
 def example_of(table: Table, place: Mapping[str, Any]) -> str:
-    """The key of a row, as it is told."""
+    """Return the key of a row as text."""
     kinds = {column.name: column.type for column in table.columns}
-    said = ", ".join(f"{name} = {_value(kinds[name], place.get(name))}" for name in table.key)
-    return said if len(said) <= EXAMPLE_LENGTH else f"{said[: EXAMPLE_LENGTH - 1]}…"
+    text = ", ".join(f"{name} = {_value(kinds[name], place.get(name))}" for name in table.key)
+    return text if len(text) <= EXAMPLE_LENGTH else f"{text[: EXAMPLE_LENGTH - 1]}…"
 
 
 def _value(kind: str, value: Any) -> str:

@@ -1,1 +1,1 @@
-"""A real Kafka broker and real consumers that churn, for people without a Kafka at hand and for the tests."""
+"""A real Kafka broker and real consumers that churn, for users without a Kafka cluster and for the tests."""

@@ -28,14 +28,14 @@ READY_WITHIN_S = 60
 
 
 class Broker:
-    """A broker that lives in one folder, on free ports, and dies with this process.
+    """A broker with its data in one folder, on free ports, that ends with this process.
 
         with Broker(folder, overrides={"group.initial.rebalance.delay.ms": 0}) as broker:
             Consumer({"bootstrap.servers": broker.bootstrap_servers, ...})
 
-    `overrides` are broker properties. The same folder started again is the same cluster with its data. `joins` names a
-    started broker whose cluster this one enters, without being a controller itself; `node_id` is then another one.
-    `host` is this machine's address that clients use.
+    `overrides` are broker properties. A restart in the same folder gives the same cluster with its data. `joins` is a
+    started broker; the new broker joins its cluster with another `node_id`, and is not a controller. `host` is the
+    address of this machine that clients use.
     """
 
     def __init__(
@@ -60,11 +60,11 @@ class Broker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` for clients; the same after a restart."""
+        """Return `host:port` for clients; it stays the same after a restart."""
         return f"{self._host}:{self._port}"
 
     def start(self) -> None:
-        """Format the storage on first use, start, and return once the broker answers requests.
+        """Format the storage on first use, start the broker, and return when it answers requests.
 
         Raises:
             UserError: the broker ended or did not answer within a minute.
@@ -81,12 +81,12 @@ class Broker:
             raise
 
     def stop(self) -> None:
-        """A controlled shutdown."""
+        """Shut the broker down in a controlled way."""
         if self._process:
             self._process.stop()
 
     def kill(self) -> None:
-        """A crash: SIGKILL."""
+        """Kill the broker with SIGKILL, like a crash."""
         if self._process:
             self._process.kill()
 
@@ -105,9 +105,9 @@ class Broker:
 
     @property
     def cluster_id(self) -> str:
-        """Kafka's id of the cluster; there is one once the broker was started."""
-        stated = (self.directory / "data" / "meta.properties").read_text(encoding="utf-8")
-        return next(line for line in stated.splitlines() if line.startswith("cluster.id=")).partition("=")[2]
+        """Return Kafka's id of the cluster; the broker must have been started once."""
+        meta = (self.directory / "data" / "meta.properties").read_text(encoding="utf-8")
+        return next(line for line in meta.splitlines() if line.startswith("cluster.id=")).partition("=")[2]
 
     def _settings(self) -> dict[str, object]:
         voter = self._joins or self
@@ -127,9 +127,9 @@ class Broker:
             "transaction.state.log.num.partitions": 2,
             "transaction.state.log.replication.factor": 1,
             "transaction.state.log.min.isr": 1,
-            # A broker that crashed may register again only after this, by default 9 s.
+            # A crashed broker may register again only after this time; the default is 9 s.
             "broker.session.timeout.ms": 6000,
-            # The default of 128 MB would be a third of the heap.
+            # The default, 128 MB, would be a third of the heap.
             "log.cleaner.dedupe.buffer.size": 8 << 20,
             "num.network.threads": 2,
             "num.io.threads": 2,
@@ -138,7 +138,7 @@ class Broker:
 
     def _java(self, main_class: str, *arguments: str | Path) -> list[str | Path]:
         classpath = os.pathsep.join(str(jar) for jar in jars("kafka"))
-        # It serves one machine: what the second compiler gains later is less than what it costs at the start.
+        # A small broker starts faster without the second compiler, and would gain little from it later.
         quick = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         options = [f"-Xmx{self._heap}", *quick, "-Djava.awt.headless=true", *log_options(self.log_file)]
         return [java(), *options, "-cp", classpath, main_class, *arguments]
@@ -149,8 +149,8 @@ class Broker:
         command = self._java("kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", properties)
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            said = (done.stderr or done.stdout).strip().splitlines()
-            reason = next((line for line in said if "Exception" in line), said[-1] if said else "no reason given")
+            output = (done.stderr or done.stdout).strip().splitlines()
+            reason = next((line for line in output if "Exception" in line), output[-1] if output else "no reason given")
             raise UserError(f"The embedded broker cannot be set up in {self.directory}: {reason.strip()}")
 
     def _wait_until_ready(self) -> None:
@@ -165,7 +165,7 @@ class Broker:
             time.sleep(0.05)
 
     def _answers(self) -> bool:
-        """Whether metadata requests are answered; a bare connection first, since librdkafka logs each refusal."""
+        """Return whether metadata requests are answered. Tries a plain connection first; librdkafka logs refusals."""
         try:
             socket.create_connection((self._host, self._port), timeout=1).close()
         except OSError:
@@ -178,7 +178,7 @@ class Broker:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on."""
+    """Return free loopback ports."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:

@@ -1,6 +1,6 @@
-"""What happens to the lab's groups: one endless script for each, and the clock that runs them side by side.
+"""What happens to the lab's groups: one script per group, and the scheduler that runs the scripts concurrently.
 
-A script is a generator: it acts on its group and yields how many seconds to wait before it goes on.
+A script is a generator. It acts on its group and yields the seconds to wait before its next step.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 
 HOST_PAUSE_S = 80.0
-"""By then nobody takes the members for processes that only just started, and could not stay."""
+"""By this time, the members count as established, not as processes that failed soon after their start."""
 
 
 def staggered_joins(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """Start the members one after the other."""
+    """Start the members one after another."""
     for index in range(group.plan.members):
         group.start(index)
         yield rng.uniform(1, 4)
 
 
 def restart(group: RunningGroup, index: int, away_s: float, **changes: Any) -> Iterator[float]:
-    """A polite close, `away_s` seconds of absence, a start, with `changes` to the member's plan."""
+    """Close the member cleanly, wait `away_s` seconds, and start it with `changes` to its plan."""
     group.leave(index)
     while group.is_running(index):
         yield 0.2
@@ -41,7 +41,7 @@ def restart(group: RunningGroup, index: int, away_s: float, **changes: Any) -> I
 
 
 def deploys(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """Single members come and go; every third time a rolling restart takes all of them in turn."""
+    """Restart single members; every third time, restart all members in turn."""
     yield from staggered_joins(group, rng)
     for turn in itertools.count(1):
         yield rng.uniform(12, 30)
@@ -55,7 +55,7 @@ def deploys(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def static_bounces(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """Static members restart, mostly within their session, now and then too slowly."""
+    """Restart static members, usually within their session timeout and sometimes more slowly."""
     yield from staggered_joins(group, rng)
     session_s = group.plan.session_timeout_ms / 1000
     while True:
@@ -66,7 +66,7 @@ def static_bounces(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def crashes(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """Members are killed and come back, before or after their session ended; every third time one loops."""
+    """Kill members and start them before or after their session ends; every third time in a crash loop."""
     yield from staggered_joins(group, rng)
     for turn in itertools.count(1):
         yield rng.uniform(15, 35)
@@ -81,7 +81,7 @@ def crashes(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def slow_polls(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """One member exceeds max.poll.interval.ms again and again."""
+    """Make one member exceed max.poll.interval.ms repeatedly."""
     yield from staggered_joins(group, rng)
     interval_s = group.plan.max_poll_interval_ms / 1000
     while True:
@@ -92,7 +92,7 @@ def slow_polls(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def one_deploy(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """A rolling restart, rolled back soon after; then nothing more."""
+    """Do a rolling restart and soon afterwards another one, the rollback; then nothing more."""
     yield from staggered_joins(group, rng)
     for _ in range(2):
         yield rng.uniform(15, 20)
@@ -103,7 +103,7 @@ def one_deploy(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def crash_loop(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """One member is killed soon after each start, eight times; then nothing more."""
+    """Kill one member soon after each start, eight times; then nothing more."""
     yield from staggered_joins(group, rng)
     yield rng.uniform(15, 20)
     group.say(f"{group.plan.group_id}: a crash loop")
@@ -113,7 +113,7 @@ def crash_loop(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def host_pause(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """A while after the start all members stand still at once, for longer than their sessions; then nothing more."""
+    """Some time after the start, freeze all members together for longer than their sessions; then nothing more."""
     at = 0.0
     for pause in staggered_joins(group, rng):
         at += pause
@@ -127,7 +127,7 @@ def host_pause(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def poll_loop(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """One member exceeds max.poll.interval.ms six times in a row; then nothing more."""
+    """Make one member exceed max.poll.interval.ms six times in a row; then nothing more."""
     yield from staggered_joins(group, rng)
     yield rng.uniform(15, 20)
     for _ in range(6):
@@ -137,7 +137,7 @@ def poll_loop(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def comings_and_goings(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """By turns a member leaves and returns, and one is killed and returns after its session ended."""
+    """Alternate: one member leaves and returns; the next is killed and returns after its session ended."""
     yield from staggered_joins(group, rng)
     for turn in itertools.count():
         yield rng.uniform(9, 14)
@@ -149,16 +149,17 @@ def comings_and_goings(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def crash(group: RunningGroup, index: int, away_s: float) -> Iterator[float]:
-    """A kill, `away_s` seconds of absence, a start."""
+    """Kill the member, wait `away_s` seconds, and start it."""
     group.kill(index)
     yield away_s
     group.start(index)
 
 
 def worker_losses(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """Connect: one worker stops and returns within the delay, then one is killed and returns after it, and so on.
+    """For Connect, alternate: stop a worker that returns within the delay, then kill one that returns after it.
 
-    The first, which leads, is the last to go: a new leader hands out at once what the old one had waited with.
+    The first worker, the leader, is the last in turn, because a new leader assigns at once the work that the old one
+    had delayed.
     """
     yield from staggered_joins(group, rng)
     for turn in itertools.count():
@@ -171,7 +172,7 @@ def worker_losses(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def migration(group: RunningGroup, rng: Random) -> Iterator[float]:
-    """A rolling restart takes the members to the consumer protocol, the next one takes them back."""
+    """Move the members to the consumer protocol with a rolling restart, and back with the next one."""
     yield from staggered_joins(group, rng)
     for group_protocol in itertools.cycle(("consumer", "classic")):
         yield rng.uniform(8, 12)
@@ -182,7 +183,7 @@ def migration(group: RunningGroup, rng: Random) -> Iterator[float]:
 
 
 def run_scripts(scripts: Sequence[Iterator[float]], stop: threading.Event) -> None:
-    """Run all scripts in this thread, each when it is due, until `stop` is set."""
+    """Run all scripts in this thread, each step when it is due, until `stop` is set."""
     due = [(time.monotonic(), number, script) for number, script in enumerate(scripts)]
     while due:
         at, number, script = due[0]

@@ -1,4 +1,4 @@
-"""The brokers of one lab, and what is done to them as a whole."""
+"""The brokers of one lab, and operations on the whole cluster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class LocalCluster:
-    """Brokers on free ports, for as long as the `with` block lasts. The first is the controller too: it must stay."""
+    """Brokers on free ports during a `with` block. The first is also the controller, so it must keep running."""
 
     def __init__(self, folder: Path, *, brokers: int = 1, overrides: Mapping[str, object]) -> None:
         copies = min(brokers, 3)
@@ -34,7 +34,7 @@ class LocalCluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` of all, for clients."""
+        """Return `host:port` of all brokers, for clients."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
 
     def __enter__(self) -> Self:
@@ -49,13 +49,13 @@ class LocalCluster:
         self._running.close()
 
     def create_topics(self, partitions: Mapping[str, int], config: Mapping[str, str] | None = None) -> None:
-        """Topics with so many partitions; they may be there already."""
+        """Create topics with these numbers of partitions; existing topics are left unchanged."""
         self.create(
             [NewTopic(name, count, self._copies, config=dict(config or {})) for name, count in partitions.items()]
         )
 
     def create(self, topics: Sequence[NewTopic]) -> None:
-        """Topics as they are described; they may be there already."""
+        """Create the described topics; existing topics are left unchanged."""
         admin = self._admin()
         for creation in admin.create_topics(list(topics)).values():
             try:
@@ -65,22 +65,22 @@ class LocalCluster:
                     raise
 
     def replicas(self, topic: str) -> dict[int, list[int]]:
-        """Node ids of the brokers that keep each partition, as they were asked to."""
+        """Return the node ids of the replicas of each partition."""
         found = self._admin().list_topics(topic, timeout=15).topics[topic]
         return {number: list(partition.replicas) for number, partition in found.partitions.items()}
 
     def groups(self) -> list[str]:
-        """Ids of the consumer groups."""
+        """Return the ids of the consumer groups."""
         admin = self._admin()
         listed = admin.list_consumer_groups().result()
         return sorted(group.group_id for group in listed.valid)
 
     def coordinator(self, group_id: str) -> int:
-        """Node id of the broker that coordinates the group."""
+        """Return the node id of the group's coordinator."""
         admin = self._admin()
         described = admin.describe_consumer_groups([group_id])[group_id].result()
         return int(described.coordinator.id)
 
     def _admin(self) -> AdminClient:
-        """To be kept until its answers are there."""
+        """Return a client. The caller must keep a reference to it until its results arrive."""
         return AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})

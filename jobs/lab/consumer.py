@@ -1,7 +1,7 @@
-"""The program of one lab member: a plain consumer with auto-commit that obeys lines on standard input.
+"""The program of one lab member: a consumer with auto-commit that reads orders from standard input.
 
-`leave` closes the consumer politely and exits, `block SECONDS` stops polling for that long. When standard input ends,
-its parent is gone, and so is it, at once. Run by file name; it imports nothing of Regroup.
+`leave` closes the consumer cleanly and exits. `block SECONDS` stops polling for that long. When standard input ends,
+the parent process has ended, and the program exits at once. It is run by file name and imports nothing of Regroup.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from confluent_kafka import Consumer
 
 
 def main(topic: str, config: dict[str, object]) -> None:
-    """Consume `topic` until told to leave."""
+    """Consume `topic` until the order to leave."""
     orders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=[orders], daemon=True).start()
     consumer = Consumer(config)

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 MOVED_TOPIC = "ledger"
 MEGABYTES = 16
 THROTTLE = 1 << 20
-# Every start of the same cluster fills the topic again.
+# Every start of the same cluster fills the topic again, so its size is limited.
 KEPT = {"retention.bytes": str(MEGABYTES << 20), "segment.bytes": str(4 << 20)}
 CONTROLLER = 1
 
 
 def coordinator_losses(cluster: LocalCluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:
-    """Again and again a broker that coordinates a group crashes or is stopped, and comes back."""
+    """Repeatedly crash or stop a broker that coordinates a group, and start it again."""
     while True:
         for is_crash in (True, False):
             yield rng.uniform(12, 16)
@@ -47,7 +47,7 @@ def coordinator_losses(cluster: LocalCluster, rng: Random, say: Callable[[str], 
 
 
 def reassignments(cluster: LocalCluster, rng: Random, say: Callable[[str], None]) -> Iterator[float]:
-    """Partitions of one topic move under a throttle, one after the other; every third move is cancelled."""
+    """Move partitions of one topic with a throttle, one after another; cancel every third move."""
     ids = [broker.node_id for broker in cluster.brokers]
     placed = [[ids[partition % 3], ids[(partition + 1) % 3]] for partition in range(3)]
     cluster.create([NewTopic(MOVED_TOPIC, len(placed), replica_assignment=placed, config=KEPT)])

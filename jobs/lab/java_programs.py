@@ -1,4 +1,4 @@
-"""The lab's Java programs, compiled once from the locked jars by a Java compiler that is on this machine."""
+"""Compiles the lab's Java programs once, with the locked jars and an installed Java compiler."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RELEASE = "17"
 
 @cache
 def compiled(program: str, tables: tuple[str, ...]) -> Path:
-    """Folder of the class files of `program`, made from its source and the jars of these tables of the lock.
+    """Return the folder with the classes of `program`, compiled with the jars of these tables of the lock.
 
     Raises:
         UserError: no Java compiler is installed, or the sources do not compile.
@@ -43,7 +43,7 @@ def compiled(program: str, tables: tuple[str, ...]) -> Path:
     try:
         fresh.rename(folder)
     except OSError:
-        # Another process was faster, with the same classes.
+        # Another process has already created the same classes.
         shutil.rmtree(fresh)
     return folder
 

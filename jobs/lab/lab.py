@@ -1,4 +1,4 @@
-"""The lab as a whole: a cluster, topics with steady traffic, and the groups of a scenario for as long as it runs."""
+"""The lab: a cluster, topics with steady traffic, and the groups of a scenario."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ DISTINCT_VALUES = 50
 
 
 class Lab:
-    """A scenario that plays in one folder, for as long as the `with` block lasts; nothing of it outlives this process.
+    """A scenario that runs in one folder during a `with` block. All its processes end with this process.
 
-    The same `seed` gives the same script. `say` hears one line for everything the script does.
+    The same `seed` gives the same scripts. `say` receives one line for every action of a script.
     """
 
     def __init__(
@@ -52,17 +52,17 @@ class Lab:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port` for clients, of every broker."""
+        """Return `host:port` of every broker, for clients."""
         return self.cluster.bootstrap_servers
 
     @property
     def broker_logs(self) -> dict[int, Path]:
-        """Each broker's log: default layout, times in UTC, holds the coordinator's and the controller's lines."""
+        """Return each broker's log: default layout, times in UTC, with lines of the coordinator and the controller."""
         return {broker.node_id: broker.log_file for broker in self.cluster.brokers}
 
     @property
     def worker_logs(self) -> list[Path]:
-        """The logs of Connect workers, in the layout that Kafka ships for them; some may not exist yet."""
+        """Return the logs of Connect workers, in the layout of Kafka's own configuration; some may not exist yet."""
         plans = [plan for plan, _ in self._scenario.groups]
         workers = [plan for plan in plans if isinstance(plan, JavaPlan) and plan.layout == "connect"]
         return [plan.log_file(index, self.directory) for plan in workers for index in range(plan.members)]
@@ -80,7 +80,7 @@ class Lab:
                 script(group, self._random(group.plan.group_id))
                 for group, (_, script) in zip(groups, self._scenario.groups, strict=True)
             ]
-            # What happens to brokers takes its time, which must not hold up the groups.
+            # Incidents on brokers take time, so they run in separate threads.
             incidents = [
                 incident(self.cluster, self._random(incident.__name__), self._say)
                 for incident in self._scenario.incidents
@@ -95,7 +95,7 @@ class Lab:
         self._cleanup.close()
 
     def _random(self, name: str) -> Random:
-        return Random(f"{self._seed} {name}")  # noqa: S311 - a script, not a secret
+        return Random(f"{self._seed} {name}")  # noqa: S311 - for a script, not a secret
 
     def _group(self, plan: GroupPlan) -> RunningGroup:
         return RunningGroup(plan=plan, bootstrap_servers=self.bootstrap_servers, folder=self.directory, say=self._say)
@@ -107,7 +107,7 @@ class Lab:
         started.callback(self._stop.set)
 
     def create_topic(self, name: str) -> None:
-        """An empty topic of one partition; it may be there already."""
+        """Create an empty topic with one partition, unless it exists."""
         self.cluster.create_topics({name: 1})
 
     def _create_topics(self) -> None:
@@ -126,10 +126,10 @@ class Lab:
 
 
 def run(_settings: Settings, args: argparse.Namespace) -> int:
-    """The `lab` command: in a temporary folder, with the scenario and seed of `args`, until Ctrl-C or SIGTERM.
+    """Run the `lab` command in a temporary folder until Ctrl-C or SIGTERM, with the scenario and seed of `args`.
 
     Raises:
-        UserError: a scenario is unknown, or something it needs is missing.
+        UserError: a scenario is unknown, or one of its dependencies is missing.
     """
     scenario, left_out = chosen(args.scenario)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -151,8 +151,8 @@ def run(_settings: Settings, args: argparse.Namespace) -> int:
 
 
 def without_compiler(left_out: list[str]) -> str:
-    """The sentence about scenarios that this machine cannot play."""
-    return f"without {', '.join(left_out)}: their programs need a Java compiler, and only a Java runtime is here"
+    """Return the sentence about scenarios that cannot run on this machine."""
+    return f"without {', '.join(left_out)}: their programs need a Java compiler, but only a Java runtime is installed"
 
 
 def _print(text: str) -> None:

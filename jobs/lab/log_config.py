@@ -1,4 +1,4 @@
-"""Where the lab's Java programs log to, and how."""
+"""Log configuration of the lab's Java programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ rootLogger.appenderRef.file.ref = file
 
 
 def log_options(log_file: Path, *, layout: str = "default") -> list[str]:
-    """Options of a JVM that logs to `log_file` in a named layout, in UTC, which %d follows."""
+    """Return JVM options for logging to `log_file` in a named layout, with %d in UTC."""
     config = log_file.with_suffix(".log4j2.properties")
     config.write_text(LOGGING.format(log_file=log_file, pattern=LAYOUTS[layout]), encoding="utf-8")
     return [f"-Dlog4j2.configurationFile={config}", "-Duser.timezone=UTC"]

@@ -1,4 +1,4 @@
-"""Groups of the lab: which members they have and how each is started, asked to leave, held up or killed."""
+"""Groups of the lab: their members, and how a member is started, closed, blocked, frozen or killed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupPlan(ABC):
-    """One group and the topic it reads. Times are milliseconds, names are Kafka's."""
+    """One group and the topic it reads. Times are in milliseconds; names are Kafka's."""
 
     group_id: str
     topic: str
@@ -29,40 +29,41 @@ class GroupPlan(ABC):
     max_poll_interval_ms: int = 300_000
 
     def client_id(self, index: int) -> str:
-        """Name of the member at `index`."""
+        """Return the client id of the member at `index`."""
         return f"{self.group_id}-{index}"
 
-    def prepare(self) -> None:  # noqa: B027 - most need nothing
-        """Fetch and make what the members' program needs.
+    def prepare(self) -> None:  # noqa: B027 - most plans need no preparation
+        """Fetch and build the dependencies of the members' program.
 
         Raises:
-            UserError: something is missing.
+            UserError: a dependency is missing.
         """
 
     @abstractmethod
     def command(self, index: int, bootstrap_servers: str, folder: Path) -> list[str]:
-        """What starts the member at `index`: a program that obeys lines on standard input, and ends where that ends.
+        """Return the command of the member at `index`.
 
-        `folder` is the lab's own, for what the member keeps.
+        The program reads orders from standard input, and ends when standard input ends. `folder` is the lab's folder,
+        for files of the member.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConsumerPlan(GroupPlan):
-    """A group of librdkafka consumers. With the consumer protocol the broker sets session, heartbeat and assignor."""
+    """A group of librdkafka consumers. With the consumer protocol, the broker sets session, heartbeat and assignor."""
 
     group_protocol: str = "classic"
     assignor: str = "range"
     is_static: bool = False
     auto_commit_interval_ms: int = 1_000
 
-    def command(self, index: int, bootstrap_servers: str, folder: Path) -> list[str]:  # noqa: ARG002 - keeps nothing
-        """`consumer.py` with the settings of this member."""
+    def command(self, index: int, bootstrap_servers: str, folder: Path) -> list[str]:  # noqa: ARG002 - has no files
+        """Return the command of `consumer.py` with the settings of this member."""
         config = json.dumps(self.config(index, bootstrap_servers))
         return [sys.executable, "-I", consumer.__file__, self.topic, config]
 
     def config(self, index: int, bootstrap_servers: str) -> dict[str, object]:
-        """Settings of the member's librdkafka consumer; a static member's `group.instance.id` is its client id."""
+        """Return the settings of the member's consumer; the `group.instance.id` of a static member is its client id."""
         is_classic = self.group_protocol == "classic"
         return {
             "bootstrap.servers": bootstrap_servers,
@@ -86,7 +87,7 @@ class ConsumerPlan(GroupPlan):
 
 @dataclass(kw_only=True)
 class RunningGroup:
-    """The running members of one plan, each a process of its own that ends when this process ends."""
+    """The running members of one plan. Each is a separate process that ends when this process ends."""
 
     plan: GroupPlan
     bootstrap_servers: str
@@ -95,47 +96,47 @@ class RunningGroup:
     _running: dict[int, subprocess.Popen[str]] = field(default_factory=dict)
 
     def start(self, index: int, **changes: Any) -> None:
-        """Start the member at `index`, unless it runs; `changes` to the plan hold for it alone."""
+        """Start the member at `index` unless it is running; `changes` to the plan apply only to this member."""
         if self.is_running(index):
             return
         if ended := self._running.pop(index, None):
             _reap(ended)
         command = replace(self.plan, **changes).command(index, self.bootstrap_servers, self.folder)
         with (self.folder / "members.log").open("ab") as sink:
-            # A session of its own: what a terminal's Ctrl-C means is for the lab to decide.
+            # In a separate session, so that Ctrl-C in a terminal reaches only the lab.
             self._running[index] = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True, bufsize=1, start_new_session=True
             )
         self._tell(index, "starts")
 
     def leave(self, index: int) -> None:
-        """Ask for a polite close. A dynamic member says that it leaves, a static one keeps its place."""
-        self._order(index, "leave", "closes politely")
+        """Make the member close cleanly. A dynamic member leaves the group; a static member does not."""
+        self._order(index, "leave", "closes cleanly")
 
     def block(self, index: int, seconds: float) -> None:
-        """Hold up the poll loop."""
+        """Block the member's poll loop for `seconds`."""
         self._order(index, f"block {seconds:.1f}", f"does not poll for {seconds:.0f} s")
 
     def kill(self, index: int) -> None:
-        """SIGKILL."""
+        """Kill the member with SIGKILL."""
         if self.is_running(index):
             self._running[index].kill()
             self._tell(index, "is killed")
 
     def freeze(self, index: int) -> None:
-        """SIGSTOP: the process stays, and does nothing until `thaw`, as where its host stands still."""
-        self._signal(index, signal.SIGSTOP, "stands still")
+        """Stop the process with SIGSTOP until `thaw`, as if its host had paused."""
+        self._signal(index, signal.SIGSTOP, "is frozen")
 
     def thaw(self, index: int) -> None:
-        """SIGCONT."""
-        self._signal(index, signal.SIGCONT, "goes on")
+        """Continue the process with SIGCONT."""
+        self._signal(index, signal.SIGCONT, "continues")
 
     def is_running(self, index: int) -> bool:
-        """Whether the process of the member at `index` lives."""
+        """Return whether the process of the member at `index` is alive."""
         return index in self._running and self._running[index].poll() is None
 
     def end(self) -> None:
-        """End every member at once and wait for it."""
+        """Kill every member and wait for its end."""
         for process in self._running.values():
             process.kill()
         for process in self._running.values():
@@ -161,6 +162,6 @@ class RunningGroup:
 
 
 def _reap(process: subprocess.Popen[str]) -> None:
-    """Wait for its end and close the pipe to it."""
+    """Wait for the end of the process and close the pipe to it."""
     with process:
         pass

@@ -24,8 +24,9 @@ FIRST_REGISTRY_PORT = 8081
 class JavaPlan(GroupPlan):
     """A group whose members run one program of the folder `java`.
 
-    `settings` are the client's, under Kafka's names; `{group_id}`, `{client_id}`, `{folder}` and `{port}` (a free one)
-    stand for the member's own. `table` names the jars it needs beside Kafka's, `layout` how its log lines look.
+    `settings` are client settings under Kafka's names. In their values, `{group_id}`, `{client_id}`, `{folder}` and
+    `{port}` (a free port) are replaced for each member. `table` names the jars needed in addition to Kafka's. `layout`
+    names the layout of the log.
     """
 
     program: str
@@ -35,18 +36,18 @@ class JavaPlan(GroupPlan):
     heap: str = "64m"
 
     def prepare(self) -> None:
-        """Fetch the jars, compile the program."""
+        """Fetch the jars and compile the program."""
         self._classpath()
 
     def command(self, index: int, bootstrap_servers: str, folder: Path) -> list[str]:
-        """`java` with the jars, the compiled program, its topic and its settings."""
+        """Return the `java` command with the jars, the compiled program, its topic and its settings."""
         options = [f"-Xmx{self.heap}", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         options += log_options(self.log_file(index, folder), layout=self.layout)
         command = [str(java()), *options, "-cp", self._classpath(), self.program, self.topic]
         return command + [f"{key}={value}" for key, value in self._config(index, bootstrap_servers, folder).items()]
 
     def log_file(self, index: int, folder: Path) -> Path:
-        """Where the member at `index` logs."""
+        """Return the log file of the member at `index`."""
         return folder / f"{self.client_id(index)}.log"
 
     def _classpath(self) -> str:
@@ -57,16 +58,16 @@ class JavaPlan(GroupPlan):
     def _config(self, index: int, bootstrap_servers: str, folder: Path) -> dict[str, str]:
         own = {"group_id": self.group_id, "client_id": self.client_id(index), "folder": folder}
         port = free_ports(1)[0]
-        stated = {key: str(value).format(**own, port=port) for key, value in self.settings.items()}
-        return {"bootstrap.servers": bootstrap_servers, "client.id": self.client_id(index), **stated}
+        own_settings = {key: str(value).format(**own, port=port) for key, value in self.settings.items()}
+        return {"bootstrap.servers": bootstrap_servers, "client.id": self.client_id(index), **own_settings}
 
 
 @dataclass(frozen=True, kw_only=True)
 class RegistryPlan(GroupPlan):
-    """The instances of one Schema Registry; the topic is the one they would keep schemas in."""
+    """The instances of one Schema Registry; `topic` is the topic in which a real one would store schemas."""
 
-    def command(self, index: int, bootstrap_servers: str, folder: Path) -> list[str]:  # noqa: ARG002 - keeps nothing
-        """`registry.py` with the settings of this instance."""
+    def command(self, index: int, bootstrap_servers: str, folder: Path) -> list[str]:  # noqa: ARG002 - has no files
+        """Return the command of `registry.py` with the settings of this instance."""
         connection = {"bootstrap_servers": bootstrap_servers, "client_id": self.client_id(index)}
         config = {
             "group_id": self.group_id,

@@ -1,8 +1,8 @@
-"""The program of one Schema Registry instance, as far as its group goes: it elects, it serves no schemas.
+"""The program of one Schema Registry instance: it takes part in the leader election, but serves no schemas.
 
-The registry's own protocol (type `sr`, name `v0`): each instance states its identity, and the leader of the Kafka group
-names one that is eligible, here the one with the lowest port. It obeys the same lines on standard input as
-`consumer.py`. Run by file name; it imports nothing of Regroup.
+The registry's protocol (type `sr`, name `v0`): each instance sends its identity, and the leader of the Kafka group
+selects an eligible one, here the one with the lowest port. The program reads the same orders from standard input as
+`consumer.py`. It is run by file name and imports nothing of Regroup.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ DUPLICATE_URLS = 1
 
 
 class RegistryInstance(BaseCoordinator):  # type: ignore[misc]
-    """One member; `identity` is what it states when it joins."""
+    """One member; `identity` is sent when it joins."""
 
     def __init__(self, client: KafkaNetClient, identity: dict[str, Any], **config: object) -> None:
         super().__init__(client, **config)
         self.identity = identity
 
     def protocol_type(self) -> str:
-        """What a registry's group is of."""
+        """Return the protocol type of a registry's group."""
         return "sr"
 
     def group_protocols(self) -> list[tuple[str, bytes]]:
-        """The identity, in JSON."""
+        """Return the identity as JSON."""
         return [(PROTOCOL, json.dumps(self.identity).encode())]
 
     def _perform_assignment(self, _leader_id: str, _protocol: str, members: list[Any]) -> dict[str, bytes]:
@@ -44,7 +44,7 @@ class RegistryInstance(BaseCoordinator):  # type: ignore[misc]
 
 
 def elect(identities: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The assignment of all members; nobody is elected where two have one URL or nobody is eligible."""
+    """Return the assignment of all members. Nobody is elected if two members have the same URL or none is eligible."""
     ports = [identity["port"] for identity in identities.values()]
     if len(set(ports)) < len(ports):
         return {"version": 1, "error": DUPLICATE_URLS, "master": None, "master_identity": None}
@@ -54,7 +54,7 @@ def elect(identities: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 
 def main(port: int, connection: dict[str, Any], config: dict[str, Any]) -> None:
-    """Stay in the group until told to leave."""
+    """Stay in the group until the order to leave."""
     orders: queue.Queue[str] = queue.Queue()
     threading.Thread(target=_listen, args=[orders], daemon=True).start()
     net = NetworkSelector(**connection)
@@ -68,7 +68,7 @@ def main(port: int, connection: dict[str, Any], config: dict[str, Any]) -> None:
         **config,
     )
     while True:
-        # Without a timeout: a join that ends between two calls would be thrown away and done again.
+        # Without a timeout, because a join that ends between two calls would be discarded and repeated.
         member.ensure_active_group()
         member.poll_heartbeat()
         try:

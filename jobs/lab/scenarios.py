@@ -1,4 +1,4 @@
-"""The lab's scenarios by name: which groups run, on which brokers, and what happens to them."""
+"""The lab's scenarios by name: their groups, brokers and scripts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ DEFAULT = "churn"
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """Groups with their scripts, and the cluster they need. `overrides` are broker properties."""
+    """Groups with their scripts, and the required cluster. `overrides` are broker properties."""
 
     groups: Sequence[tuple[GroupPlan, Script]]
     overrides: Mapping[str, object] = field(default_factory=dict)
@@ -31,15 +31,15 @@ class Scenario:
 
     @property
     def needs_compiler(self) -> bool:
-        """Whether a member is a Java program of the lab."""
+        """Return whether a member is a Java program of the lab."""
         return any(isinstance(plan, JavaPlan) for plan, _ in self.groups)
 
 
 def chosen(names: str) -> tuple[Scenario, list[str]]:
-    """The scenarios of a comma-separated list as one, and which of them cannot run for want of a Java compiler.
+    """Return a comma-separated list of scenarios as one scenario, and the names skipped without a Java compiler.
 
     Raises:
-        UserError: a name is unknown, or none of them can run.
+        UserError: a name is unknown, or none of the scenarios can run.
     """
     wanted = names.split(",")
     for name in wanted:
@@ -64,7 +64,7 @@ def chosen(names: str) -> tuple[Scenario, list[str]]:
 
 
 def _quick(kind: str) -> dict[str, object]:
-    """Broker properties: silent members are given up after 6 s, where 45 s are the least by default."""
+    """Return broker properties for session timeouts of 6 s; the default minimum is 45 s."""
     times = {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 1_500}
     return {f"group.{kind}.{least}{name}": ms for name, ms in times.items() for least in ("", "min.")}
 
@@ -273,7 +273,7 @@ REASSIGNMENT = Scenario(
 FAILOVER = Scenario(
     groups=[
         (
-            # Longer than it takes until another broker coordinates, or else every loss would end all sessions.
+            # Longer than the move to another coordinator; otherwise each loss of a broker would end all sessions.
             ConsumerPlan(group_id=group_id, topic=topic, partitions=4, members=2, session_timeout_ms=30_000),
             churn.staggered_joins,
         )

@@ -1,6 +1,6 @@
-"""Prepares the environment `./regroup` runs in: `.venv` from `uv.lock`, Java found, jars fetched.
+"""Prepares the environment of `./regroup`: creates `.venv` from `uv.lock`, finds Java and fetches jars.
 
-Runs on a bare Python, before anything is installed: only the standard library, and only modules that need no more.
+It runs before any package is installed, so it uses only the standard library and modules that need no package.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
 LOCK = ROOT / "uv.lock"
 OWN_UV = ROOT / ".regroup" / "uv"
-# What an environment may be prepared for, with the options of `uv export` that name its packages.
+# The purposes of an environment, with the options of `uv export` that select their packages.
 PURPOSES = {"runtime": ("--no-dev",), "development": ("--all-extras",)}
-# A copy of the lock the environment was made from; written last, compared by ./regroup at every start.
+# A copy of the lock from which the environment was made. It is written last; ./regroup compares it at every start.
 STAMPS = {"runtime": VENV / "regroup.lock", "development": VENV / "regroup-dev.lock"}
-# The lock names the address of each file at its registry; exported requirements name hashes only, so that a mirror
-# that pip or uv is configured for can serve the files.
+# The lock names the address of each file at its registry. Exported requirements have only hashes, so that a configured
+# mirror of pip or uv can serve the files.
 EXPORT = ("export", "--quiet", "--frozen", "--no-emit-project", "--no-annotate", "--no-header")
-# People behind a mirror have told pip; uv has names of its own for the same.
+# Users with a mirror have configured it for pip; uv has its own variables for the same settings.
 PIP_TO_UV = {
     "PIP_INDEX_URL": "UV_DEFAULT_INDEX",
     "PIP_EXTRA_INDEX_URL": "UV_INDEX",
@@ -42,7 +42,9 @@ PIP_TO_UV = {
 
 
 def prepare(purpose: str) -> None:
-    """Make `.venv` hold exactly the locked packages of a purpose. Safe to interrupt and repeat, and for two at once.
+    """Make `.venv` contain exactly the locked packages of a purpose.
+
+    It can be interrupted and repeated, and two processes may run it at once.
 
     Raises:
         UserError: Java, the network or the permission to write is missing.
@@ -79,7 +81,7 @@ def _is_prepared(purpose: str) -> bool:
 
 
 def uv_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` with pip's settings also under uv's names, where uv's own are not set."""
+    """Return `environ` with pip's settings also under uv's names, unless uv's own are set."""
     translated = {
         theirs: environ[ours].replace(" ", ",") if theirs == "UV_FIND_LINKS" else environ[ours]
         for ours, theirs in PIP_TO_UV.items()
@@ -90,7 +92,7 @@ def uv_environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """One set-up at a time; a second one waits and then finds everything ready."""
+    """Allow one set-up at a time; a second one waits, and then finds everything ready."""
     (ROOT / ".regroup").mkdir(exist_ok=True)
     with (ROOT / ".regroup" / "lock").open("w") as guard:
         try:
@@ -102,7 +104,7 @@ def _alone() -> Iterator[None]:
 
 
 def uv_program() -> str:
-    """Return the path of an installed uv that can read the lock, or of Regroup's own, installed by pip by its hashes.
+    """Return the path of an installed uv that can read the lock, or else of a uv that pip installs by its hashes.
 
     Raises:
         UserError: Python has no `venv`, or pip could not install uv.
@@ -110,7 +112,7 @@ def uv_program() -> str:
     for uv in (shutil.which("uv"), str(OWN_UV / "bin" / "uv")):
         if uv and _runs(uv, *EXPORT, "--only-group", "setup", "--project", str(ROOT)):
             return uv
-    _say("uv: none that can read uv.lock, so one of Regroup's own")
+    _say("no installed uv can read uv.lock: installing one for Regroup")
     make = [sys.executable, "-m", "venv", "--clear", str(OWN_UV)]
     _run(make, "create an environment for uv (Debian: install python3-venv, or install uv yourself)")
     pip = [str(OWN_UV / "bin" / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
@@ -132,7 +134,7 @@ def _run(command: list[str], purpose: str) -> None:
     if subprocess.run(command, env=uv_environment(os.environ), stdout=sys.stderr, check=False).returncode:
         raise UserError(
             f"Regroup could not {purpose}: see the reason above, check the network or the mirror, and start again; "
-            "it goes on where it stopped."
+            "the set-up continues where it stopped."
         )
 
 
@@ -142,15 +144,15 @@ def _say(text: str) -> None:
 
 
 def main() -> int:
-    """`python -m jobs.setup.environment PURPOSE`: prepare, or say in one sentence why not."""
+    """Run `python -m jobs.setup.environment PURPOSE`; report a failure in one sentence."""
     try:
         prepare(sys.argv[1])
     except UserError as error:
         _say(str(error))
     except OSError as error:
-        _say(f"{ROOT} cannot be written ({error}): make the folder writable, or clone Regroup where it is.")
+        _say(f"{ROOT} cannot be written ({error}): make the folder writable, or clone Regroup into a writable folder.")
     except KeyboardInterrupt:
-        _say("set-up interrupted; the next start goes on from here.")
+        _say("set-up interrupted; the next start continues it.")
     else:
         return 0
     return 2

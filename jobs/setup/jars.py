@@ -1,4 +1,4 @@
-"""The jars Regroup starts, fetched once, verified by SHA-256 and kept in the user's cache."""
+"""The jars that Regroup runs: fetched once, verified by SHA-256, and kept in the user's cache."""
 
 from __future__ import annotations
 
@@ -20,35 +20,35 @@ from jobs.setup.java import java
 LOCK = Path(__file__).with_name("jars.lock")
 IVY_SETTINGS = "REGROUP_IVY_SETTINGS"
 ALWAYS = ("delta", "kafka")
-"""The tables that everything needs; the others are fetched when a scenario of the lab first runs."""
-# Ivy's [ext] would follow the POM's packaging; every locked artifact is a plain jar.
+"""Tables of the lock that every use needs. The others are fetched when a scenario of the lab first runs."""
+# Ivy's [ext] would be the POM's packaging, but every locked artifact is a plain jar.
 PATTERN = "[organisation].[module]-[revision].jar"
 
 
 def jars(name: str) -> list[Path]:
-    """Verified files of one table of `jars.lock`, in the lock's order.
+    """Return the verified files of one table of `jars.lock`, in the lock's order.
 
-    The first call fetches what is missing; afterwards neither network nor JVM is touched.
+    The first call fetches missing jars. Later calls use neither the network nor a JVM.
 
     Raises:
-        UserError: a jar cannot be fetched, or is not the one the lock names.
+        UserError: a jar cannot be fetched, or its SHA-256 differs from the lock.
     """
     return resolve(locked()[name], cache_dir())
 
 
 def locked() -> dict[str, dict[str, str]]:
-    """The lock: table name to {"organisation:artifact:revision": SHA-256 in hex}."""
+    """Return the lock: table name to {"organisation:artifact:revision": SHA-256 in hex}."""
     lock: dict[str, dict[str, str]] = tomllib.loads(LOCK.read_text(encoding="utf-8"))
     return lock
 
 
 def cache_dir() -> Path:
-    """Where the jars live: `$XDG_CACHE_HOME` or `~/.cache`, below it `regroup/jars`."""
+    """Return the folder of the jars: `regroup/jars` below `$XDG_CACHE_HOME` or `~/.cache`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "regroup" / "jars"
 
 
 def resolve(lock: dict[str, str], cache: Path) -> list[Path]:
-    """The files of `lock` in `cache`, each with the SHA-256 the lock names; safe for several processes at once."""
+    """Return the files of `lock` in `cache`, verified by SHA-256. Several processes may call this at once."""
     if _missing(lock, cache):
         try:
             cache.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def _identity(file: Path) -> list[int]:
 
 
 def _missing(lock: dict[str, str], cache: Path) -> dict[str, str]:
-    """The locked jars that are absent or differ. A jar hashed before is trusted while its size and mtime stay."""
+    """Return the locked jars that are absent or differ. A hashed jar is trusted until its size or mtime changes."""
     try:
         verified = json.loads((cache / "verified.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -96,7 +96,7 @@ def _sha256(file: Path) -> str:
 
 
 def _remember(lock: dict[str, str], cache: Path) -> None:
-    """Write down which files were hashed, so that the next start need not."""
+    """Record which files were hashed, so that the next start can skip them."""
     note = cache / "verified.json"
     try:
         verified = json.loads(note.read_text(encoding="utf-8"))
@@ -111,28 +111,28 @@ def _remember(lock: dict[str, str], cache: Path) -> None:
 
 
 def _fetch(missing: dict[str, str], cache: Path) -> None:
-    """Let Ivy, which ships inside pyspark, retrieve exact coordinates; move each into place once its hash fits."""
+    """Retrieve exact coordinates with the Ivy in pyspark. Move each file into place after its hash is verified."""
     sys.stderr.write(f"regroup: fetching {len(missing)} jars into {cache}\n")
     with tempfile.TemporaryDirectory(dir=cache, prefix=".fetch-") as folder:
         staging = Path(folder)
-        said = _run_ivy(missing, staging)
+        reason = _run_ivy(missing, staging)
         for coordinate, sha256 in missing.items():
             file = _file(coordinate, staging)
             if not file.exists():
                 raise UserError(
-                    f"The jar {coordinate} cannot be fetched{said}: check the network, or name a mirror "
+                    f"The jar {coordinate} cannot be fetched{reason}: check the network, or name a mirror "
                     f"in an Ivy settings file and set {IVY_SETTINGS} to its path."
                 )
             if _sha256(file) != sha256:
                 raise UserError(
-                    f"The jar {coordinate} came with another SHA-256 than jars.lock names, so it was thrown away: "
+                    f"The jar {coordinate} has another SHA-256 than in jars.lock, so it was deleted: "
                     "check the repository or mirror it comes from."
                 )
             file.replace(_file(coordinate, cache))
 
 
 def _run_ivy(wanted: dict[str, str], staging: Path) -> str:
-    """Retrieve `wanted` into `staging`; returns why not, as far as Ivy says, in brackets."""
+    """Retrieve `wanted` into `staging`. Return Ivy's error in brackets, or an empty string."""
     description = staging / "ivy.xml"
     description.write_text(_ivy_module(wanted), encoding="utf-8")
     settings = os.environ.get(IVY_SETTINGS)

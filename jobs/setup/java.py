@@ -1,4 +1,4 @@
-"""The Java that Spark and the embedded broker run on: 17 or 21, complete, already on this machine."""
+"""Finds the Java for Spark and the embedded broker: a complete Java 17 or 21 on this machine."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SUPPORTED = (17, 21)
-# Spark's launcher adds this module by name; runtimes trimmed with jlink often lack it and stop at boot.
+# Spark's launcher adds this module by name. Runtimes trimmed with jlink often lack it, and then fail to start.
 NEEDED_MODULE = "jdk.incubator.vector"
 INSTALL_FOLDERS = ("/usr/lib/jvm/*", "/opt/java/*", "/Library/Java/JavaVirtualMachines/*/Contents/Home")
 
 
 @cache
 def java_home() -> Path:
-    """Folder of the first fitting Java among JAVA_HOME, PATH and the usual install folders.
+    """Return the folder of the first suitable Java in JAVA_HOME, PATH and the usual install folders.
 
     Raises:
         UserError: none of them is a complete Java 17 or 21.
@@ -41,12 +41,12 @@ def java_home() -> Path:
 
 
 def java() -> Path:
-    """The `java` executable of `java_home()`."""
+    """Return the `java` executable of `java_home()`."""
     return java_home() / "bin" / "java"
 
 
 def javac() -> Path | None:
-    """The compiler of the first Java 17 or 21 that has one: a runtime alone has none."""
+    """Return the compiler of the first Java 17 or 21 that has one; None if all are runtimes without a compiler."""
     homes = (home for home in _candidates() if not _misfit(home))
     return next((home / "bin" / "javac" for home in homes if (home / "bin" / "javac").exists()), None)
 
@@ -61,7 +61,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _misfit(home: Path) -> str:
-    """Why this folder does not serve, or an empty string. Reads the `release` file every JDK and JRE carries."""
+    """Return why the folder is unsuitable, or an empty string. Reads the `release` file of every JDK and JRE."""
     if not os.access(home / "bin" / "java", os.X_OK):
         return "has no bin/java"
     try:
@@ -70,7 +70,7 @@ def _misfit(home: Path) -> str:
         return "has no release file"
     version = re.search(r'^JAVA_VERSION="(\d+)', release, re.MULTILINE)
     if version is None or int(version[1]) not in SUPPORTED:
-        return f"is Java {version[1]}" if version else "states no version"
+        return f"is Java {version[1]}" if version else "has no version in its release file"
     modules = re.search(r'^MODULES="(.*)"', release, re.MULTILINE)
     if modules and NEEDED_MODULE not in modules[1].split():
         return f"is a trimmed Java {version[1]} without {NEEDED_MODULE}"

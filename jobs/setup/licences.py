@@ -1,7 +1,7 @@
-"""Licences of what Regroup stands on: `python -m jobs.setup.licences` writes docs/licences.md and docs/sbom.cdx.json.
+"""Licences of all dependencies: `python -m jobs.setup.licences` writes docs/licences.md and docs/sbom.cdx.json.
 
-Versions are those of `uv.lock` and `jars.lock`, licences those of `licences.toml`, so the lists are the same on every
-machine. A package that is locked twice, for two Pythons, is there twice.
+Versions come from `uv.lock` and `jars.lock`, licences from `licences.toml`, so the lists are the same on every machine.
+A package that is locked twice, for two Python versions, is listed twice.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 FREE = frozenset(
     "0BSD Apache-2.0 BSD-2-Clause BSD-3-Clause CC0-1.0 MIT MIT-0 PSF-2.0 ZPL-2.1 Zlib".split()  # noqa: SIM905 - reads best
 )
-"""They ask for their text and notices to go along, and no more."""
+"""Licences that only require their text and notices to be passed on."""
 WEAK = frozenset(("CDDL-1.0", "CDDL-1.1", "EPL-2.0", "MPL-2.0"))
-"""They also ask who passes the package on to say where its source is; what uses it stays under its own licence."""
+"""Licences that also require the distributor to name the package's source; code that uses it keeps its licence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class Component:
-    """`used` says for what; `sha256` is there where the lock names one file."""
+    """A dependency. `used` is its purpose; `sha256` is set if the lock names exactly one file."""
 
     kind: str
     name: str
@@ -43,7 +43,7 @@ class Component:
 
 
 def components() -> list[Component]:
-    """Everything that is locked; raises `KeyError` for what has no licence in `licences.toml`."""
+    """Return all locked dependencies. Raises `KeyError` if `licences.toml` lacks a licence."""
     licences = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     return sorted([*_packages(licences["python"]), *_jars(licences["jars"])])
 
@@ -68,23 +68,23 @@ def _jars(licences: Mapping[str, str]) -> Iterator[Component]:
 
 
 def terms(expression: str) -> frozenset[str]:
-    """The licences to keep of an SPDX expression, where there is a choice the one that asks least.
+    """Return the licences of an SPDX expression; of alternatives, the one with the fewest conditions.
 
     Raises:
-        ValueError: a part leaves no choice that `FREE` or `WEAK` has.
+        ValueError: a part has no alternative in `FREE` or `WEAK`.
     """
     kept = set()
     for part in expression.split(" AND "):
         choices = part.strip("()").split(" OR ")
         known = [choice for each in (FREE, WEAK) for choice in choices if choice in each]
         if not known:
-            raise ValueError(f"No licence of {expression!r} goes with Apache-2.0.")
+            raise ValueError(f"No licence in {expression!r} is compatible with Apache-2.0.")
         kept.add(known[0])
     return frozenset(kept)
 
 
 def document(found: Iterable[Component]) -> str:
-    """docs/licences.md."""
+    """Return the text of docs/licences.md."""
     rows = [f"| {c.name} | {c.version} | {c.licence} | {c.used} |" for c in found]
     weak = [f"{c.name} ({', '.join(sorted(terms(c.licence) & WEAK))})" for c in found if terms(c.licence) & WEAK]
     return "\n".join(
@@ -92,15 +92,16 @@ def document(found: Iterable[Component]) -> str:
             "# Licences",
             "",
             "Written by `python -m jobs.setup.licences` from the lock files and `jobs/setup/licences.toml`; as",
-            "CycloneDX: [sbom.cdx.json](sbom.cdx.json). Regroup is under Apache-2.0 and its wheel holds none of these.",
-            "Whoever passes on an image with them passes on their licences and notices, which lie in it: in",
-            "`*.dist-info`, in jars in `META-INF`. Jars marked lab are fetched when a scenario of the lab first",
+            "CycloneDX: [sbom.cdx.json](sbom.cdx.json). Regroup is under Apache-2.0; its wheel contains none of these.",
+            "If you pass on an image that contains them, you pass on their licences and notices with it: they are in",
+            "`*.dist-info`, and for jars in `META-INF`. Jars marked lab are fetched when a scenario of the lab first",
             "needs them.",
             "",
-            "Nothing here is at odds with Apache-2.0. Who passes these on has to say where their source is:",
+            "All of these licences are compatible with Apache-2.0. If you pass on these packages, you must name the",
+            "place of their source:",
             f"{', '.join(weak)}.",
-            "The wheels of numpy and scipy hold libgfortran (GPL-3.0-or-later WITH GCC-exception-3.1) and libquadmath",
-            "(LGPL-2.1-or-later), as libraries of their own.",
+            "The wheels of numpy and scipy contain libgfortran (GPL-3.0-or-later WITH GCC-exception-3.1) and",
+            "libquadmath (LGPL-2.1-or-later), as separate libraries.",
             "",
             "| package | version | licence | used |",
             "|---|---|---|---|",
@@ -111,7 +112,7 @@ def document(found: Iterable[Component]) -> str:
 
 
 def bill(found: Iterable[Component]) -> dict[str, Any]:
-    """CycloneDX 1.6, without time and serial number: the same locks give the same bytes."""
+    """Return CycloneDX 1.6 without time and serial number, so that the same locks give the same bytes."""
     regroup = {"type": "application", "name": "regroup", "licenses": [{"license": {"id": "Apache-2.0"}}]}
     return {
         "bomFormat": "CycloneDX",
@@ -124,7 +125,7 @@ def bill(found: Iterable[Component]) -> dict[str, Any]:
 
 def _component_json(component: Component) -> dict[str, Any]:
     group, _, name = component.name.rpartition(":")
-    told: dict[str, Any] = {
+    entry: dict[str, Any] = {
         "type": "library",
         "bom-ref": component.purl,
         **({"group": group} if group else {}),
@@ -134,11 +135,11 @@ def _component_json(component: Component) -> dict[str, Any]:
         "licenses": [{"expression": component.licence}],
         "purl": component.purl,
     }
-    return told | ({"hashes": [{"alg": "SHA-256", "content": component.sha256}]} if component.sha256 else {})
+    return entry | ({"hashes": [{"alg": "SHA-256", "content": component.sha256}]} if component.sha256 else {})
 
 
 def main() -> int:
-    """Write both; returns the exit code."""
+    """Write both files; return the exit code."""
     found = components()
     (DOCS / "licences.md").write_text(document(found), encoding="utf-8")
     (DOCS / "sbom.cdx.json").write_text(json.dumps(bill(found), indent=1) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
-"""Reads `uv.lock`, which holds the Python packages of every use of Regroup with their hashes.
+"""Reads `uv.lock`, which holds the Python packages for every use of Regroup, with their hashes.
 
-Runs on a bare Python, before anything is installed: only the standard library.
+It runs before any package is installed, so it uses only the standard library.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ Package = Mapping[str, Any]
 
 
 class LockedPackages:
-    """The packages of one `uv.lock`. A package that is locked twice, for two Pythons, is there twice."""
+    """The packages of one `uv.lock`. A package that is locked twice, for two Python versions, appears twice."""
 
     def __init__(self, path: Path = LOCK) -> None:
         self._packages: list[Package] = tomllib.loads(path.read_text(encoding="utf-8"))["package"]
 
     def needed(self) -> list[Package]:
-        """Return what `regroup` depends on, directly or not, without its extras and groups."""
+        """Return the direct and indirect dependencies of `regroup`, without extras and groups."""
         return list(self._closure(self._project()["dependencies"]))
 
     def group(self, name: str) -> list[Package]:
-        """Return what a dependency group of `pyproject.toml` needs, directly or not."""
+        """Return the direct and indirect dependencies of a dependency group in `pyproject.toml`."""
         return list(self._closure(self._project()["dev-dependencies"][name]))
 
     def _project(self) -> Package:
@@ -54,13 +54,13 @@ class LockedPackages:
                     yield package
 
     def _matches(self, asked: Mapping[str, Any]) -> Iterator[Package]:
-        """Yield the packages of a dependency's name, of its version if the dependency states one."""
+        """Yield the packages of a dependency's name, with its version if the dependency has one."""
         for package in self._packages:
             if package["name"] == asked["name"] and asked.get("version", package["version"]) == package["version"]:
                 yield package
 
 
 def requirement(package: Package) -> str:
-    """Return the line of a requirements file that lets pip install this package from its locked files alone."""
+    """Return the line of a requirements file with which pip installs this package from its locked files only."""
     files = [*([package["sdist"]] if "sdist" in package else []), *package.get("wheels", ())]
     return " ".join((f"{package['name']}=={package['version']}", *(f"--hash={file['hash']}" for file in files)))

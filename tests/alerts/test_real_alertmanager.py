@@ -75,7 +75,7 @@ def test_one_that_was_away_gets_everything_once_it_is_back(warehouse, alertmanag
     storms(warehouse, storm("orders", now(), is_open=False), *new)
     assert not notifier.round()
     assert not notifier.round()
-    assert ["am did not take 3 alert(s) (connection refused): they are sent again until it does."] == said
+    assert ["am did not accept 3 alert(s) (connection refused): they are sent again until it does."] == said
     errors = {r["last_error"] for r in kept(warehouse)}
     assert {"am: connection refused"} == errors
 
@@ -83,7 +83,7 @@ def test_one_that_was_away_gets_everything_once_it_is_back(warehouse, alertmanag
     assert notifier.round()
     assert {"billing", "audit", "goes-on"} == {a["labels"]["group"] for a in alertmanager.alerts("active=true")}
     wait_until(lambda: "resolved" in str(received.bodies("/on-call")))
-    assert "am takes alerts again." == said[-1]
+    assert "am accepts alerts again." == said[-1]
     assert {None} == {r["last_error"] for r in kept(warehouse)}
 
 

@@ -37,7 +37,7 @@ def test_every_licence_goes_with_apache_2_0_and_no_other_is_listed() -> None:
 
 @pytest.mark.parametrize("expression", ["GPL-3.0-only", "MIT AND AGPL-3.0-only", "LGPL-2.1-only OR GPL-2.0-only", ""])
 def test_a_licence_that_does_not_go_with_it_is_refused(expression) -> None:
-    with pytest.raises(ValueError, match=r"goes with Apache-2\.0"):
+    with pytest.raises(ValueError, match=r"is compatible with Apache-2\.0"):
         licences.terms(expression)
 
 

@@ -87,7 +87,7 @@ def test_a_pipe_does_not_hang_a_process(tmp_path) -> None:
 
 def test_a_link_to_a_folder_is_not_followed(sentence, tmp_path) -> None:
     (tmp_path / "link").symlink_to(RECORDED)
-    assert "is no capture folder (a symbolic link)" in sentence(tmp_path / "link")
+    assert "is not a capture folder (a symbolic link)" in sentence(tmp_path / "link")
 
 
 def test_a_folder_that_is_exchanged_meanwhile_is_not_followed(tmp_path) -> None:
@@ -116,7 +116,7 @@ def test_a_layout_that_the_settings_state_may_be_stated_by_a_capture(tmp_path) -
     folder = folder_with(tmp_path, lambda folder: None)
     meta = (folder / "meta.json").read_text()
     (folder / "meta.json").write_text(re.sub(r'"log_pattern": "[^"]*"', f'"log_pattern": "{pattern}"', meta))
-    with pytest.raises(UserError, match="may only state a layout that is known"):
+    with pytest.raises(UserError, match="may only name a known layout"):
         Capture(folder)
     assert pattern == Capture(folder, layouts={pattern}).meta["log_pattern"]
 

@@ -30,7 +30,9 @@ def sentence(capsys):
 
 
 def test_a_capture_that_is_none_is_named(sentence, tmp_path) -> None:
-    assert f"{tmp_path} is no capture folder" in sentence("replay", str(tmp_path), "--warehouse", str(tmp_path / "w"))
+    assert f"{tmp_path} is not a capture folder" in sentence(
+        "replay", str(tmp_path), "--warehouse", str(tmp_path / "w")
+    )
 
 
 def test_a_capture_of_another_format_is_named(sentence, tmp_path) -> None:

@@ -45,7 +45,7 @@ def test_a_seed_always_gives_the_same_script(plan, script):
 
 def test_the_default_scenario_has_every_kind_of_trouble():
     said = {line.split(maxsplit=1)[-1] for plan, script in CHURN.groups for line in played(plan, script, 1)}
-    assert {"starts", "closes politely", "is killed", "a rolling restart", "a crash loop"} <= said
+    assert {"starts", "closes cleanly", "is killed", "a rolling restart", "a crash loop"} <= said
     assert any(line.startswith("does not poll for") for line in said)
 
 

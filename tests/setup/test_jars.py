@@ -65,7 +65,7 @@ def test_a_jar_damaged_in_the_cache_is_fetched_again(published, tmp_path):
 
 def test_a_jar_with_another_hash_is_refused_and_thrown_away(published, tmp_path):
     published.write_bytes(b"not the bytes of the lock")
-    with pytest.raises(UserError, match=f"{COORDINATE} came with another SHA-256"):
+    with pytest.raises(UserError, match=f"{COORDINATE} has another SHA-256"):
         resolve(LOCK, tmp_path)
     assert [] == list(tmp_path.glob("*.jar"))
 

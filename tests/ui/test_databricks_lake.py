@@ -122,7 +122,7 @@ def test_a_table_of_a_newer_regroup_is_named_within_minutes(databricks, tmp_path
     DeltaTable(tmp_path / "groups").alter.set_table_properties(newer, raise_if_not_exists=False)
     assert told(lake)
     clock[0] += TOLD_SECONDS
-    with pytest.raises(LakeError, match="The table groups was written by a newer Regroup than the one that shows it"):
+    with pytest.raises(LakeError, match="The table groups was written by a newer Regroup than these pages"):
         told(lake)
 
 
@@ -160,10 +160,10 @@ REFUSED = [
     (exc.ServerOperationError("[INSUFFICIENT_PERMISSIONS] Insufficient privileges: SELECT 'x'"), "does not let the pages read main.regroup"),
     (exc.ServerOperationError("[SCHEMA_NOT_FOUND] The schema `regroup` cannot be found"), "has no schema main.regroup"),
     (exc.ServerOperationError("[DIVIDE_BY_ZERO] 'x'"), "could not answer"),
-    (exc.RequestError("Error during request", {"http-code": 403}), "refuses who asks (HTTP 403)"),
+    (exc.RequestError("Error during request", {"http-code": 403}), "rejects the credentials (HTTP 403)"),
     (exc.RequestError("Error during request", {"http-code": 404}), "no SQL warehouse at /sql/1.0/warehouses/"),
-    (exc.RequestError("Error during request", {"http-code": None}), "does not answer: it may be starting"),
-    (OSError("Name or service not known 'x'"), "does not answer: it may be starting"),
+    (exc.RequestError("Error during request", {"http-code": None}), "does not respond: it may be starting"),
+    (OSError("Name or service not known 'x'"), "does not respond: it may be starting"),
 ]  # fmt: skip
 
 
@@ -290,7 +290,7 @@ def test_a_refused_or_absent_token_is_one_sentence_without_the_secret(tokens) ->
     tokens.status = 401
     for url, said in (
         (tokens.url, r"no token \(HTTP 401\)"),
-        ("http://127.0.0.1:9/oidc/v1/token", "No token can be had"),
+        ("http://127.0.0.1:9/oidc/v1/token", "No token could be obtained"),
     ):
         with pytest.raises(LakeError, match=said) as caught:
             ServicePrincipal(url, "id", SECRET).headers()

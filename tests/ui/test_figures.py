@@ -136,7 +136,7 @@ def test_what_is_only_inferred_is_said_to_be_probable():
 
 def test_an_emptied_group_loses_nothing():
     said = sentences.rebalance(rebalance_of(sample.nightly(NOW), 2))
-    assert said.endswith("the last member went: nobody is there to lose anything.")
+    assert said.endswith("the last member left, so no loss is counted.")
 
 
 def test_every_trigger_can_be_said():

@@ -50,9 +50,9 @@ def troubled(tmp_path, now):
 def test_what_was_missed_refused_or_unreadable_is_counted_and_told(troubled, now, page) -> None:
     text = page(troubled, now)
     for said in (
-        "3 min old: either nothing has been written since, or nobody reads", "2 records in quarantine",
+        "3 min old: either nothing has been written since, or nothing was read", "2 records in quarantine",
         "unknown_version", "key <b>version</b> 98", "1 span not read", "deleted by retention before it was read",
-        "describe_log_dirs", "CLUSTER_AUTHORIZATION_FAILED", "Nobody polls the brokers",
+        "describe_log_dirs", "CLUSTER_AUTHORIZATION_FAILED", "The brokers are not polled",
         "No coordinator's log has been read",
     ):  # fmt: skip
         assert said in text, said
@@ -75,7 +75,7 @@ def test_what_a_replayed_log_and_its_polls_told_is_not_called_absent(troubled, n
     sample.write(troubled, {"coordinator_events": [event], "admin_observations": [seen]})
     text = page(troubled, now)
     assert "No coordinator's log has been read" not in text
-    assert "Nobody polls the brokers" not in text
+    assert "The brokers are not polled" not in text
 
 
 HOSTILE = "</td><script>alert(1)</script>\u202e"
@@ -106,7 +106,7 @@ def test_a_run_that_went_wrong_comes_first_and_is_counted(troubled, now, page) -
         run(now, "notify", "failed", began=90, told=80, error=HOSTILE),
     ])  # fmt: skip
     text = page(troubled, now)
-    assert "1 job failed or fell silent in the last run" in text
+    assert "1 job failed or stopped reporting in the last run" in text
     assert "Failed or silent | 1 | of 3 jobs" in text
     assert text.index("notify | failed") < text.index("build | succeeded")
     assert "analyze | running" in text
@@ -121,7 +121,7 @@ def test_a_killed_run_is_not_called_running(troubled, now, page) -> None:
         run(now, "build", "running", began=4, told=1, run_id="again"),
     ])  # fmt: skip
     text = page(troubled, now)
-    assert 2 == text.count("did not say how it ended")
+    assert 2 == text.count("end not reported")
     assert "build | running" in text
     assert "Failed or silent | 1 | of 2 jobs" in text
 
@@ -131,16 +131,16 @@ def test_a_run_that_still_speaks_is_not_called_lost_because_another_began(troubl
         run(now, "ingest", "running", began=60, told=1, run_id="one cluster"),
         run(now, "ingest", "running", began=30, told=2, run_id="another"),
     ])  # fmt: skip
-    assert "did not say how it ended" not in page(troubled, now)
+    assert "end not reported" not in page(troubled, now)
 
 
 def test_jobs_that_left_no_run_and_tables_never_checked_are_not_called_healthy(troubled, now, page) -> None:
     text = page(troubled, now)
-    assert "no job has left a run; no table was held against its rules" in text
+    assert "no job run is recorded; no table was checked against its rules" in text
     assert "Failed or silent | unknown" in text
     assert "Rules broken | unknown" in text
     assert "generations | never checked" in text
-    assert "how the jobs fare is not known" in text
+    assert "the state of the jobs is unknown" in text
 
 
 def test_a_broken_rule_is_told_with_its_rows_and_their_keys(troubled, now, page) -> None:

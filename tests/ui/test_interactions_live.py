@@ -105,7 +105,7 @@ def unanswered(browser, address):
 def test_an_answer_that_does_not_come_is_said(unanswered):
     assert unanswered.is_hidden("#silent")
     unanswered.clock.run_for(30_000)
-    unanswered.wait_for_selector("#silent:text-matches('No answer for [0-9]+ s')")
+    unanswered.wait_for_selector("#silent:text-matches('No response for [0-9]+ s')")
     assert unanswered.is_hidden("#freshness")
     unanswered.unroute(ASKED)
 

@@ -54,7 +54,7 @@ def test_the_sentence_tells_the_first_the_farthest_and_the_last_look() -> None:
     looks = [Behind(at=T + n * 15_000, least=n_least, most=n_most, known=1, of=1)
              for n, (n_least, n_most) in enumerate([(5, 5), (900, 1_200), (300, 300), (4, 4)])]  # fmt: skip
     said = lag_sentence(looks, T, T + 60_000)
-    assert "(4 looks): 5 at" in said
+    assert "(4 polls): 5 at" in said
     assert "900 \N{EN DASH} 1,200 at" in said
     assert "; 4 at" in said
     assert "300" not in said
@@ -83,7 +83,7 @@ def test_the_pages_of_a_group_and_of_its_rebalance_say_it_where_the_poll_looked(
     asked = f"?cluster={sample.CLUSTER}&group=billing-worker"
     text = words(group.render(store, parse("/group", f"{asked}&from=all"), now))
     assert "How far behind" in text
-    assert "(3 looks): 10 at" in text
+    assert "(3 polls): 10 at" in text
     text = words(rebalance.render(store, parse("/rebalance", f"{asked}&incarnation=0&generation=5"), now))
     assert "400 at" in text
     text = words(group.render(store, parse("/group", f"?cluster={sample.CLUSTER}&group=imports-joiner&from=all"), now))

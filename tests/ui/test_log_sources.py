@@ -50,6 +50,6 @@ def test_a_group_counts_its_lines_by_source(tmp_path, now, lake) -> None:
 def test_without_lines_nothing_rests_on_one(tmp_path, now, lake) -> None:
     sample.write(tmp_path, sample.everyday(now))
     for path, more in (("/group", ""), ("/rebalance", "&incarnation=0&generation=5")):
-        assert "No log line: nothing here rests on one" in words(
+        assert "No log line: nothing here relies on one" in words(
             page(Store(lake(tmp_path)), path, GROUP + more, None, now)[0]
         )

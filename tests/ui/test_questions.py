@@ -156,7 +156,7 @@ def test_is_it_the_broker_or_the_applications(asking, recorded) -> None:
 def test_was_anything_lost_or_only_late(asking, recorded) -> None:
     made = expired(recorded)
     asking(recorded.alert(AlertName.AVAILABILITY_BURN, "churn", made["group_id"], at_of(made["joined_at"]))).reads(
-        "Work went on: ", "known)"
+        "Work resumed: ", "known)"
     )
 
 
@@ -184,7 +184,7 @@ def test_is_it_over(asking, recorded) -> None:
     storm = next(row for row in recorded.rows["storms"] if row["cluster"] == "edge")
     one = asking(recorded.alert(AlertName.REBALANCE_STORM, "edge", "", at_of(storm["started_at"]), storm["storm_id"]))
     one.click("a:text-is('rack7-billing')", "h1:text-is('rack7-billing')")
-    one.reads("working", "Stable", "since 2026-11-21", "stopped last committed again by")
+    one.reads("working", "Stable", "since 2026-11-21", "stopped by the last rebalance committed again by")
 
 
 def test_can_i_trust_this_page(asking, recorded) -> None:

@@ -247,7 +247,7 @@ def test_a_list_of_names_finds_out_nobody_from_the_id_of_a_storm(tmp_path, now, 
     # Asking for an id tells no more than seeing it does.
     access = Access.of(proxies="127.0.0.0/8", readers=ALLOWED)
     store = create_app(lake(tmp_path), access=access).server.test_client()
-    for wanted, answer in ((seen, "groups that you may not see"), (storm_id, "No storm goes by this id")):
+    for wanted, answer in ((seen, "groups that you may not see"), (storm_id, "No storm has this id")):
         body = shown_to(store, f"?storm={wanted}", "ann")
         assert answer in body
         assert "beta" not in body
@@ -347,7 +347,7 @@ def test_the_tokens_reader_is_called_token(shared, lake):
     [
         ('[readers]\nann = "alpha-"', "ann must be a list of prefixes"),
         ("readers = 5", "must be a table"),
-        ('[readers]\nann = ["alpha-"]', "needs to know who reads"),
+        ('[readers]\nann = ["alpha-"]', "requires that readers are identified"),
     ],
 )
 def test_a_setting_that_would_show_too_much_or_nothing_is_refused_with_a_sentence(

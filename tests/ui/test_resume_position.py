@@ -30,8 +30,8 @@ def test_it_is_over_once_all_that_stopped_last_has_committed_again() -> None:
         return {"incarnation": 0, "generation_id": generation, "first_commit_at": at}
 
     assert all_resumed([of(1, None), of(2, 1_000), of(2, 61_500)], "partition").endswith(
-        "All 2 partitions stopped last committed again by 1970-01-01 00:01:01.500 UTC."
+        "All 2 partitions stopped by the last rebalance committed again by 1970-01-01 00:01:01.500 UTC."
     )
     text = all_resumed([of(2, None), of(2, 5), of(1, 9)], "partition")
-    assert "Of 2 partitions stopped last 1 had no commit yet, or none within ten minutes." in text
+    assert "Of 2 partitions stopped by the last rebalance, 1 had no commit yet, or none within ten minutes." in text
     assert all_resumed([], "partition") == ""

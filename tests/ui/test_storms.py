@@ -109,8 +109,10 @@ def test_each_kind_of_nothing_is_told_apart(store, now, tmp_path, lake) -> None:
     assert "No analysis has run yet" in shown(Store(lake(tmp_path / "none")), "", now)
     assert "Not observed in this range" in shown(store, "?from=1&to=2", now)
     sample.write(tmp_path / "calm", sample.merge({}, sample.static(now), sample.coverage(now)))
-    assert "1 rebalance in this range, as many as" in shown(Store(lake(tmp_path / "calm")), "?from=now-1h", now)
-    assert "No storm goes by this id" in shown(store, "?storm=gone", now)
+    assert "1 rebalance in this range, explained by deploys" in shown(
+        Store(lake(tmp_path / "calm")), "?from=now-1h", now
+    )
+    assert "No storm has this id" in shown(store, "?storm=gone", now)
 
 
 def test_marks_are_those_of_the_window_and_of_the_group_asked_for(store, now, lake) -> None:

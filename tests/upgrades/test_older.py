@@ -69,13 +69,13 @@ def test_build_goes_on_and_gives_what_a_fresh_build_of_the_same_bronze_gives(
 def test_pages_show_an_older_warehouse_as_it_is(older, path) -> None:
     group = DeltaTable(table_path(older, GROUPS)).to_pyarrow_table()["group_id"][0].as_py()
     made, _, _ = page(Store(LocalLake(older)), path, f"?group={group}&generation=1&from=all", None, NOW)
-    assert "could not be made" not in words(made)
+    assert "could not be built" not in words(made)
     assert "earlier Regroup" not in words(made)
 
 
 def test_a_page_that_asks_for_a_column_that_is_not_there_yet_says_what_to_do(older) -> None:
     lake = LocalLake(older)
-    with pytest.raises(LakeError, match="offset_commits is of an earlier Regroup: its job adds what"):
+    with pytest.raises(LakeError, match="offset_commits is of an earlier Regroup: its job adds the missing"):
         lake.query("SELECT topic_id FROM offset_commits LIMIT $cap", (OFFSET_COMMITS.name,), 1, {})
     with pytest.raises(Exception, match="nonsense") as mistake:
         lake.query("SELECT nonsense FROM groups LIMIT $cap", (GROUPS.name,), 1, {})
@@ -111,7 +111,7 @@ def test_a_table_that_is_only_begun_keeps_no_job_from_starting(older) -> None:
 
 def test_the_pages_and_doctor_name_a_newer_warehouse(newer) -> None:
     made, _, _ = page(Store(LocalLake(newer)), "/", "", None, NOW)
-    assert "The table groups was written by a newer Regroup than the one that shows it" in words(made)
+    assert "The table groups was written by a newer Regroup than these pages" in words(made)
     assert not _warehouse(newer).is_ok
     assert "update Regroup" in _warehouse(newer).advice
 

@@ -5,7 +5,7 @@ import org.apache.kafka.connect.runtime.Connect;
 import org.apache.kafka.connect.runtime.distributed.DistributedHerder;
 
 /**
- * A distributed worker. The one that leads creates the connectors {@code lab.connectors}, unless they are there: each
+ * A distributed worker. The leader creates the connectors {@code lab.connectors} if they do not exist. Each connector
  * copies the file {@code lab.file} into the topic of the first argument.
  */
 final class ConnectWorker {
@@ -28,7 +28,7 @@ final class ConnectWorker {
         connect.stop();
     }
 
-    /** Only a leader does so, and only the first time: the others' refusals are as they should be. */
+    /** Only the leader can create connectors, and only once; errors of other attempts are expected. */
     private static void create(DistributedHerder herder, String name, Map<String, String> config) {
         herder.putConnectorConfig(name, config, false, (refusal, created) -> {});
     }

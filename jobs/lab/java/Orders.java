@@ -8,8 +8,8 @@ import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
 /**
- * The lab's orders, lines on standard input: {@code leave}, {@code block SECONDS}. When standard input ends, the lab is
- * gone, and so is this program, at once.
+ * The lab's orders, as lines on standard input: {@code leave}, {@code block SECONDS}. When standard input ends, the lab
+ * has ended, and the program exits at once.
  */
 final class Orders {
     private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
@@ -32,7 +32,7 @@ final class Orders {
         return settings;
     }
 
-    /** Obeys what was ordered meanwhile and waits up to {@code patienceMs} for it; false once told to leave. */
+    /** Obeys pending orders and waits up to {@code patienceMs} for the next one; returns false after {@code leave}. */
     boolean goOn(long patienceMs) throws InterruptedException {
         String order = lines.poll(patienceMs, TimeUnit.MILLISECONDS);
         if (order == null) {

@@ -3,7 +3,7 @@ import java.util.List;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** A consumer of Kafka's own client that reads the topic of its first argument. */
+/** A consumer of Kafka's Java client that reads the topic of the first argument. */
 final class PlainConsumer {
     public static void main(String[] arguments) throws InterruptedException {
         Orders orders = Orders.listen();

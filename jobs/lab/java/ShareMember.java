@@ -3,7 +3,7 @@ import java.util.List;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 
-/** A member of a share group; each record it polls is acknowledged by the next poll. */
+/** A member of a share group; each record is acknowledged by the next poll. */
 final class ShareMember {
     public static void main(String[] arguments) throws InterruptedException {
         Orders orders = Orders.listen();
