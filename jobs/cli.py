@@ -51,7 +51,7 @@ FLAGS = ("warehouse", "bootstrap_servers", "cluster", "host", "port", "quiet_ms"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 for success, 2 for a mistake or a missing thing that one sentence describes."""
+    """Run one command and return its exit code: 0 success, 2 a mistake or missing thing, described in one sentence."""
     with guard_streams():
         args = parser().parse_args(arguments)
         try:

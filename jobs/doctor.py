@@ -71,8 +71,8 @@ def checks(settings: Settings, cluster: str | None, file: Path | None = None) ->
             subject="Kafka",
             is_ok=None,
             found="no cluster configured",
-            advice="Give --bootstrap-servers HOST:PORT or a [clusters.NAME] table in the settings file. Without a cluster, "
-            "`./regroup up` starts its own lab.",
+            advice="Give --bootstrap-servers HOST:PORT or a [clusters.NAME] table in the settings file. "
+            "Without a cluster, `./regroup up` starts its own lab.",
         )
     for one in chosen:
         yield from _cluster(one)
@@ -125,8 +125,8 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
 
 def _unreachable(name: str, cluster: Cluster, error: KafkaError) -> Finding:
     advice = (
-        f"Check that {cluster.bootstrap_servers} is correct and reachable from this machine, and check the security options "
-        f"in [clusters.{cluster.name}.kafka]."
+        f"Check that {cluster.bootstrap_servers} is correct and reachable from this machine, and check the security "
+        f"options in [clusters.{cluster.name}.kafka]."
     )
     return Finding(subject=name, is_ok=False, found=error.str(), advice=advice)
 

@@ -84,7 +84,7 @@ class Notifying:
         self._woken.set()
 
     def until(self, stopped: threading.Event) -> None:
-        """Run rounds until `stopped`. A failed round is reported and retried, because other work must not depend on it."""
+        """Run rounds until `stopped`. A failed round is reported and retried, because no other work depends on it."""
         settings = self.notifier.settings
         self.notifier.serve_metrics()
         for watched in self.notifier.watched:
@@ -93,7 +93,7 @@ class Notifying:
             began = time.monotonic()
             try:
                 self.notifier.round()
-            except Exception as error:  # noqa: BLE001 - the next round may succeed, and a metric shows missing rounds
+            except Exception as error:  # noqa: BLE001 - the next round may succeed, and a metric shows that none did
                 if not stopped.is_set():
                     self.notifier.say(f"Alerts were not evaluated and will be retried: {one_line(error)}")
             took = time.monotonic() - began
@@ -188,7 +188,7 @@ class Notifier:
 
 
 def _worth_keeping(before: Sequence[AlertRow], after: Sequence[AlertRow], due: Due) -> list[AlertRow]:
-    """Return `after`, with the texts of `before` for alerts that are not sent now. The texts change with every record."""
+    """Return `after` with the texts of `before` for alerts that are not sent now. Texts change with every record."""
     known = {key_of(row): row for row in before}
     told = {key_of(row) for rows in due.values() for row in rows}
     return [

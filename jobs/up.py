@@ -260,7 +260,7 @@ def _pages(settings: Settings, stack: ExitStack) -> tuple[str, Supervised]:
 
 
 def refuse_ended(pages: Supervised, log: Path) -> None:
-    """Raise `UserError` with the last line of the pages' log if the pages have ended. They end on invalid access rules."""
+    """Raise `UserError` with the last line of the pages' log if the pages have ended, as on invalid access rules."""
     if pages.is_alive():
         return
     with log.open("rb") as file:

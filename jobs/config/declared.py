@@ -89,7 +89,7 @@ def text(what: str, value: Any, longest: int = LONGEST_TEXT) -> str:
 
 
 def quoted_value(value: Any) -> str:
-    """Return a value as a message may quote it. Tables and lists appear by kind only, because they may be deep or long."""
+    """Return a value as a message may quote it. Tables and lists appear by kind only; they may be deep or long."""
     if isinstance(value, dict | list):
         return "a table" if isinstance(value, dict) else "a list"
     return repr(value if not isinstance(value, str) else value[:LONGEST_SHOWN])

@@ -24,13 +24,13 @@ def warnings(file: Path | None, settings: Settings) -> Iterator[str]:
         )
     if file is not None and (literal := settings.literal_secrets()) and (found := exposed_to(file)):
         yield (
-            f"The settings file {file} contains {', '.join(literal)} and {found}: run chmod 600 {file}, or write env:NAME "
-            "or file:PATH instead of the secret."
+            f"The settings file {file} contains {', '.join(literal)} and {found}: run chmod 600 {file}, or write "
+            "env:NAME or file:PATH instead of the secret."
         )
 
 
 def exposed_to(path: Path) -> str | None:
-    """Return which other users can read or change the path; None if none can, for example because of a parent folder."""
+    """Return which other users can read or change the path; None if none can, also because of a parent folder."""
     try:
         path = path.resolve()
         mode = path.stat().st_mode

@@ -77,7 +77,7 @@ class Cluster:
     event_sources: tuple[EventSource, ...] = ()
 
     def event_topics(self) -> list[str]:
-        """Return the topics with log lines: the topics of the sources, or the one events topic if there are no sources."""
+        """Return the topics with log lines: those of `event_sources`, or the one events topic if there are none."""
         return list(dict.fromkeys(source.topic for source in self.event_sources)) or [self.events_topic]
 
     def client(self) -> dict[str, str]:

@@ -50,7 +50,7 @@ class _Word(NamedTuple):
 
 @dataclass(kw_only=True)
 class Runs:
-    """The run of `job` in this process, and of the jobs that are parts of it. `secrets` are removed from error texts."""
+    """The run of `job` in this process, and of jobs that are parts of it. `secrets` are removed from error texts."""
 
     warehouse: Path
     job: str
