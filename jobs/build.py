@@ -63,7 +63,7 @@ FOLLOWED = (*INPUTS, ADMIN_OBSERVATIONS)
 def rebuild_all(spark: SparkSession, settings: Settings) -> None:
     """Rebuild every silver table from all of bronze, and replace each table in one commit.
 
-    Keep the rows of episodes that ended before the oldest row of bronze.
+    Rows that were over before the start of bronze are kept.
     """
     warehouse = settings.warehouse
     making = Making.of(settings, polled_topics(warehouse))

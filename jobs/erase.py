@@ -66,8 +66,7 @@ class Name:
     """The name to erase: a `group_id` or a client host of one cluster.
 
     `mark` is the random placeholder that replaces it, so the name cannot be recovered. It has as many bytes in UTF-8,
-    so
-    that raw records can still be decoded.
+    so that raw records can still be decoded.
     """
 
     cluster: str

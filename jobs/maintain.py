@@ -1,8 +1,7 @@
 """`regroup maintain`: delete expired rows, merge runs of commits and small files, and remove old files.
 
-It may run at the same time as every other job: if two commits change the same rows, Delta lets one of them succeed.
-The other is retried (`jobs.tables.transactions`). If maintenance keeps losing, it is reported and left for the next
-run.
+It may run at the same time as every other job: if two commits change the same rows, Delta lets one of them succeed. The
+other is retried (`jobs.tables.transactions`). If maintenance keeps losing, it is reported and left for the next run.
 """
 
 from __future__ import annotations
@@ -85,8 +84,7 @@ class Maintenance:
     """Maintenance of all tables of one warehouse. `say` gets one line per changed table, and one per failed step.
 
     While `building` is held, no other thread of this process changes silver. Silver's files are replaced under this
-    lock,
-    because two threads that change the same files would both repeat their work.
+    lock, because two threads that change the same files would both repeat their work.
     """
 
     spark: SparkSession
@@ -187,8 +185,7 @@ def vacuum(warehouse: Path, table: Table, days: float) -> Removed:
     """Remove files that no table version of the last `days` days needs."""
     folder, youngest = Path(table_path(warehouse, table)), time.time() - days * DAY_MS / 1000
     # Spark's VACUUM takes seconds per table. deltalake's would write to the log of tables that deltalake cannot write,
-    # so
-    # it only lists files here. A file without a log entry may belong to a commit in progress.
+    # so it only lists files here. A file without a log entry may belong to a commit in progress.
     listed = DeltaTable(str(folder)).vacuum(
         math.ceil(days * 24), dry_run=True, enforce_retention_duration=False, full=True
     )

@@ -84,7 +84,7 @@ class Notifying:
         self._woken.set()
 
     def until(self, stopped: threading.Event) -> None:
-        """Run rounds until `stopped`. A failed round is reported and retried, because no other work depends on it."""
+        """Run rounds until `stopped`. A failed round is reported and retried; no other work depends on it."""
         settings = self.notifier.settings
         self.notifier.serve_metrics()
         for watched in self.notifier.watched:

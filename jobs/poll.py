@@ -89,8 +89,7 @@ def start(
     """Poll each cluster in its own thread until `stopped`.
 
     `building` is held while reassignments are built, and while `on_topics` gets new observations of topics. A failure
-    is
-    raised within `failing`.
+    is raised within `failing`.
 
     Raises:
         UserError: a cluster is not reachable, or kafka-python has no counterpart of an option.

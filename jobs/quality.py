@@ -1,7 +1,8 @@
 """`regroup quality`: check each new version of the silver and gold tables against the rules of `schemas.rules`.
 
 If a table's last check passed, only rows in newer files are checked. Keys and references are still compared with all
-rows, so an older row can fail too. If a check of a table failed, all its rows are checked until every rule passes.
+rows, so no row stays unchecked because it is older. If a rule of a table failed, all its rows are checked until every
+rule passes.
 """
 
 from __future__ import annotations
@@ -128,8 +129,7 @@ class Quality:
         """Open the table and find its dangling references.
 
         If there are any, wait and open the tables again, because the referenced rows may still be written. Return the
-        table
-        version and the references that dangle both times, by rule.
+        table version and the references that dangle both times, by rule.
         """
         alone = self._alone(connection, version, rules)
         if not alone:

@@ -27,8 +27,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     """Send the lines added since the last run; with `--follow`, continue as the files grow.
 
     Needs only WRITE on the topic. Positions are stored after the broker has acknowledged the lines. After a crash, a
-    line
-    may be sent twice, but none is lost.
+    line may be sent twice, but none is lost.
 
     Raises:
         UserError: a file, the broker, the topic or the permission is missing.

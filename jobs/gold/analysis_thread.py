@@ -2,8 +2,8 @@
 
 Replaying a busy group takes longer than its events took to happen; with many such groups it lasts hours. So each part
 has as many groups as take some seconds. Parts use the time that batches leave, and at least a quarter of all time.
-Advice, which needs the replay, has a separate thread: health and diagnoses take a hundredth of its time and do not
-wait for it.
+Advice, which needs the replay, has a separate thread: health and diagnoses take a hundredth of its time and do not wait
+for it.
 """
 
 from __future__ import annotations

@@ -74,8 +74,7 @@ def analyze_part(
     """Analyze `most` of the changed groups, those that have waited longest first. All tables must exist.
 
     Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
-    is
-    held; it is read afterwards in the versions of that time. With `replaying`, rows are made without Spark. Without
+    is held; it is read afterwards in the versions of that time. With `replaying`, rows are made without Spark. Without
     `with_storms`, `storms` is not updated.
     """
     warehouse = settings.warehouse

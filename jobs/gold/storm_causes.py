@@ -25,7 +25,7 @@ JUDGED = 100
 """Groups of a storm to diagnose, hardest hit first. More give the same result and cost seconds per batch."""
 
 FEWEST = 40
-"""Generations of each group to diagnose if there are many groups."""
+"""Generations to diagnose per group if a storm has many groups."""
 
 AT_ONCE = 50
 """Groups whose rows are Python objects at the same time."""

@@ -127,7 +127,7 @@ def _generations(warehouse: Path, storm: Storm) -> list[dict[str, Any]]:
 
 
 def _query(warehouse: Path, table: Table, sql: str, storm: Storm, **more: Any) -> list[dict[str, Any]]:
-    """Run a query in which `found` are the rows of the table, with the storm's parameters."""
+    """Return the rows of a query with the storm's parameters. Its view `found` is the table."""
     parameters = {"cluster": storm.cluster, "start": moment(storm.started_at), **more}
     if "$last" in sql:
         parameters |= {"last": moment(storm.last_at), "groups": sorted(storm.group_ids)}

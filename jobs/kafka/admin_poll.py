@@ -34,7 +34,7 @@ Observation = dict[str, Any]
 
 SOURCE = "kafka-python"
 MOVING_S, RESTING_S = 1.0, 15.0
-"""Seconds between two polls while a partition is being reassigned, and otherwise."""
+"""Seconds between two polls: while a partition is being reassigned, and otherwise."""
 
 PERMISSIONS = {
     "list_partition_reassignments": "DESCRIBE on the cluster, to see reassignments",

@@ -62,8 +62,7 @@ _SILENT.propagate = False
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicEnds:
     """The ends of a topic. `ends`: (log start offset, offset of the next record) by partition. `topic_id`: None if
-    brokers
-    have no topic ids.
+    brokers have no topic ids.
     """
 
     topic_id: str | None

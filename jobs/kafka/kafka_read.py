@@ -45,8 +45,8 @@ class RangeReader:
     """Yields the records of the ranges in large pieces, in ascending order of offsets within each partition.
 
     A range ends when a record at or after its last offset, or the end of the log, was seen, because compaction and
-    transaction markers leave offsets without a record. Afterwards `gaps` has the offsets that brokers no longer have.
-    A piece ends at `records_at_once` records or `bytes_at_once` bytes; it exceeds them by at most one response.
+    transaction markers leave offsets without a record. Afterwards `gaps` has the offsets that brokers no longer have. A
+    piece ends at `records_at_once` records or `bytes_at_once` bytes; it exceeds them by at most one response.
 
     Raises:
         UserError: the user may not read the topic.
@@ -178,7 +178,7 @@ class RangeReader:
             self._complaint = error.str()
 
     def _skip_lost(self, partition: int) -> None:
-        """Continue at the log's current start, and end at its current end, because the position is outside the log."""
+        """Skip offsets that the log no longer contains, and end the range at the log's current end."""
         low, high = self._log_ends(partition)
         if self._position[partition] < low:
             first, end = int(self._position[partition]), int(self._end[partition])

@@ -44,12 +44,10 @@ class Feed:
     """One topic of one cluster, and the conversion of its records to rows.
 
     A stream without a checkpoint starts at `start`. With `has_headers`, records include their headers. `fold` turns
-    records
-    into rows by table name, and counts them in the spans of their partitions. It fills only `tables`; `coverage` is
-    filled
-    as well. `folders` are the tables' folders if tasks may write data files themselves; a task does so above
-    `few_bytes`.
-    `options` are librdkafka's and may contain secrets, so they are pickled. Spark would print options of a data source.
+    records into rows by table name, and counts them in the spans of their partitions. It fills only `tables`;
+    `coverage` is filled as well. `folders` are the tables' folders if tasks may write data files themselves; a task
+    does so above `few_bytes`. `options` are librdkafka's and may contain secrets, so they are pickled. Spark would
+    print options of a data source.
     """
 
     cluster: str

@@ -34,8 +34,7 @@ class FilePosition:
     """The place to continue: the byte after the last complete line, in the file that begins with `head`.
 
     `head` is a hash of the first `min(offset, HEAD_BYTES)` bytes. `line_no` continues across rotations, so the pair of
-    file
-    name and line number stays unique.
+    file name and line number stays unique.
     """
 
     inode: int
@@ -51,10 +50,9 @@ class Follower:
     """Reads the lines added to a file since its beginning or since a saved position.
 
     A line is complete when its newline has arrived. Bytes that are not UTF-8 are replaced. After a rotation, the rest
-    of
-    the renamed file is read first, from the open file or, after a restart, from the renamed file in the same folder.
-    Then
-    the new file is read from its beginning. A file that is shorter or begins differently is read from its beginning.
+    of the renamed file is read first, from the open file or, after a restart, from the renamed file in the same folder.
+    Then the new file is read from its beginning. A file that is shorter or begins differently is read from its
+    beginning.
     """
 
     def __init__(self, path: Path, position: FilePosition | None = None, source_id: str | None = None) -> None:
@@ -122,9 +120,7 @@ class Follower:
 
 
 def _raw_lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int, bool]]:
-    """Yield (line without its end, at most MAX_LINE_BYTES + 1 bytes of it; bytes consumed; whether the line is
-    complete).
-    """
+    """Yield each line without its end (at most MAX_LINE_BYTES + 1 bytes), its bytes in the file, and if it is complete."""
     while line := stream.readline(MAX_LINE_BYTES + 1):
         size, last = len(line), line
         while not last.endswith(b"\n") and (last := stream.readline(MAX_LINE_BYTES)):

@@ -15,8 +15,7 @@ def lock_file(path: Path, note: str = "") -> TextIO:
     """Open the file, create it if needed, lock it, and write `note` into it.
 
     The lock lasts until the file is closed or the process ends. A file system without locks, such as cloud storage,
-    gives
-    an unlocked file, because another process cannot be detected there.
+    gives an unlocked file, because another process cannot be detected there.
 
     Raises:
         BlockingIOError: another process holds the lock.

@@ -1,7 +1,7 @@
 """Child processes that never outlive their parent, however the parent ends.
 
-Each child runs under a small supervisor that holds the reading end of a pipe. When the parent closes its end, exits
-or is killed, the pipe ends. The supervisor then sends the child SIGTERM, and SIGKILL after a grace period.
+Each child runs under a small supervisor that holds the reading end of a pipe. When the parent closes its end, exits or
+is killed, the pipe ends. The supervisor then sends the child SIGTERM, and SIGKILL after a grace period.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Compaction of a table's small data files in local mode, in a worker process with low priority.
 
-Other writers wait only for the commits. Files that a batch replaces meanwhile are left alone: whoever rewrites their
-rows
-also merges the files that contained them.
+Other writers wait only for the commits. Files that a batch replaces meanwhile are left alone, because the batch merges
+the files that it rewrites.
 """
 
 from __future__ import annotations
@@ -39,17 +38,14 @@ LARGE_ELSEWHERE = 16_000_000
 
 AGES_S = (30, 60, 120, 240)
 """Limits between ages of files, in seconds. Only files of the same age are merged, because batches mostly replace rows
-of
-the last minutes, and read only the files of the last minutes.
+of the last minutes, and read only the files of the last minutes.
 """
 
 HOUR_S, DAY_S = 3_600, 86_400
 WINDOWS_S = ((HOUR_S, 600), (DAY_S, HOUR_S))
 """Time windows of older files: (age up to which it applies, length), in seconds. Only files whose newest row is in the
-same
-window are merged: ten minutes within the last hour, an hour within the last day, and otherwise a day. So a reader of
-the
-last minutes does not open files of the last hours, and compacted files are not rewritten each time.
+same window are merged: ten minutes within the last hour, an hour within the last day, and otherwise a day. So a reader
+of the last minutes does not open files of the last hours, and compacted files are not rewritten each time.
 """
 
 
@@ -82,8 +78,7 @@ def files_to_merge(path: str, column: str | None, large: int, now: float) -> lis
     """Return groups of files of the table at `path` to merge, oldest first.
 
     The files of a group have the same age and the same window of the timestamps in `column`. Each group makes one file
-    of
-    about `large` bytes.
+    of about `large` bytes.
     """
     told = pa.table(DeltaTable(path).get_add_actions(flatten=True))
     newest = told[f"max.{column}"].to_pylist() if f"max.{column}" in told.column_names else [None] * told.num_rows

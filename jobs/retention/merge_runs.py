@@ -3,8 +3,7 @@
 Batches that are written at the same time lose nothing. Only rows inside spans of `coverage` are replaced, and these are
 complete, because a batch writes its coverage last. (`rebuild --quarantine` does add rows inside such spans, so it and
 `maintain` exclude each other.) Rows that arrive between reading and writing are outside the replaced spans. Streams
-skip
-the commit (`jobs.tables.delta_io.follow`): they have read its rows, or will read them in the original commits.
+skip the commit (`jobs.tables.delta_io.follow`): they have read its rows, or will read them in the original commits.
 """
 
 from __future__ import annotations
@@ -57,7 +56,7 @@ class Progress:
 
 
 def merge_runs(spark: SparkSession, warehouse: Path, *, now_ms: int | None = None) -> tuple[int, int]:
-    """Merge the rows since the last run; return the numbers of rows before and after, of the checked hours."""
+    """Merge the rows since the last run; return the rows of the checked hours before and after."""
     path = table_path(warehouse, OFFSET_COMMITS)
     note = checkpoint_path(warehouse, "maintain") / "merged-runs.json"
     progress, version = Progress.of(note), DeltaTable(path).version()

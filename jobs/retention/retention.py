@@ -2,8 +2,8 @@
 
 `coordinator_records` are never deleted: they are few, and all numbers of a group count from its first record. Commits
 and log lines only make the results more precise. So after they are deleted, silver rows that were over before are
-better
-than rebuilt ones, and are kept. `<warehouse>/_kept/<table>` contains the time from which a table still has its rows.
+better than rebuilt ones, and are kept. `<warehouse>/_kept/<table>` contains the time from which a table still has its
+rows.
 """
 
 from __future__ import annotations

@@ -79,8 +79,7 @@ class GroupLimits:
         group.
 
         Groups in silver stay, unless all is built `anew`. Other groups come in the order of their first row, then of
-        their id.
-        `report` reports the groups that are left out.
+        their id. `report` reports the groups that are left out.
         """
         kept = self._with_room(self._with_short_ids(touched), anew=anew)
         self._has_news = self._has_news or kept.num_rows < touched.num_rows

@@ -39,15 +39,14 @@ SELECT {quoted(KIND.names)} FROM (
 """SQL for the last stall of each resource, if it is over and has no commit since."""
 
 _known: dict[str, PendingFirstCommits] = {}
-"""The caches by the path of `stalls`."""
+"""Caches by the path of the table `stalls`."""
 
 
 def pending_first_commits(warehouse: Path, groups: pa.Table) -> pa.Table:
     """Return the rows of `stalls` that wait for a first commit, of at least these groups (cluster, group_id).
 
     Only the last stall of a resource counts. For a classic group, stalls that an older generation than its newest ended
-    may
-    be left out.
+    may be left out.
     """
     path, stored = table_path(warehouse, STALLS), opened(warehouse, STALLS)
     known, table_id = _known.get(path), str(stored.metadata().id)
@@ -75,8 +74,9 @@ def rebuilt(warehouse: Path, points: pa.Table, classic: pa.Table, changed: int) 
 
 @dataclass(slots=True, kw_only=True)
 class PendingFirstCommits:
-    """The cached rows of one version of the table. `rows` belong to `groups`. Other groups need reading only from
-    `points`.
+    """The cache for one version of the table. `rows` are the stalls of `groups`.
+
+    Groups in `points` are not cached, and must be read only from their point on.
     """
 
     table_id: str

@@ -11,7 +11,7 @@ import pyarrow as pa
 from jobs.tables.engine import connect, quoted
 
 LAST = 3
-"""Rows kept at the end of a segment. `pipelines.silver.history.Segment` has its last three commits, one in each run."""
+"""Rows kept at the end of a segment. `pipelines.silver.history.Segment` needs three commits, and each run has one."""
 
 RESOURCE = quoted(("cluster", "group_id", "log_epoch", "topic", "partition", "topic_id"))
 
@@ -36,8 +36,7 @@ def pruned_commits(runs: pa.Table, records: pa.Table) -> pa.Table:
     """Return the rows of `offset_commits` that give the same silver: the first and last ones between two records.
 
     They are chosen per topic partition and group. `records` are all rows of `coordinator_records` of the same groups
-    and
-    time.
+    and time.
     """
     with connect() as engine:
         engine.register("runs", runs)

@@ -36,8 +36,7 @@ def requeue(spark: SparkSession, warehouse: Path) -> int:
     """Append the records that can be decoded now to their tables, and remove them from quarantine; return their number.
 
     After a crash it can be repeated and appends nothing twice. Each commit becomes a run of one, because the runs
-    around it
-    were cut at its offset.
+    around it were cut at its offset.
     """
     kept = read(spark, warehouse, QUARANTINE).where(F.col("source") == TOPIC).toArrow()
     readable = list(_readable(kept))

@@ -1,6 +1,5 @@
 """Facts about topics from polls: their names by id, which records of KIP-848 and share groups lack, and their numbers
-of
-partitions.
+of partitions.
 """
 
 from __future__ import annotations
@@ -57,8 +56,7 @@ def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table, polled: 
     """Return `touched` with the groups whose rows a poll of a topic changes, each from its start.
 
     These groups know a topic only by its id, or own partitions that no poll had seen before. Rows without a group,
-    which
-    name the topics, are left out. `polled` returns the result of `polled_topics` for the warehouse.
+    which name the topics, are left out. `polled` returns the result of `polled_topics` for the warehouse.
     """
     groups = touched.filter(pc.is_valid(touched["group_id"])).drop_columns(["topic_ids", "topics"])
     named = touched.filter(pc.is_null(touched["group_id"])).to_pylist()

@@ -31,8 +31,7 @@ def start_over_unless(path: Path, tables: Sequence[str]) -> None:
     """Delete the progress of a stream that cannot continue.
 
     It cannot if it followed another number of tables, as in an earlier version of Regroup, or if the tables' logs no
-    longer
-    reach back to its position. Only for streams that may process rows again.
+    longer reach back to its position. Only for streams that may process rows again.
     """
     batches = [each for each in path.glob("offsets/*") if each.name.isdigit()]
     if not batches:

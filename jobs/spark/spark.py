@@ -21,8 +21,7 @@ HEAP = "-XX:+UseSerialGC -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=50 -XX:-Sh
 
 ARENAS = "2"
 """Number of malloc arenas of GNU's C library. By default a JVM with a hundred threads gets sixteen, and each keeps
-freed
-memory.
+freed memory.
 """
 
 FEW_ROWS = {
@@ -39,9 +38,8 @@ def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str
     """Return the session of the Databricks runtime, or else a local one with Delta on `cores` threads.
 
     `spare` adds threads, so that a long task leaves threads for others. Timestamps are UTC in both. The local session
-    binds
-    to loopback, logs only errors, and starts its Python workers with this interpreter, so the environment need not be
-    activated.
+    binds to loopback, logs only errors, and starts its Python workers with this interpreter, so the environment need
+    not be activated.
     """
     builder = SparkSession.builder.appName(app_name).config("spark.sql.session.timeZone", "UTC")
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:

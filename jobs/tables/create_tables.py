@@ -47,8 +47,7 @@ LOCAL_PROPERTIES = {
     # Short, because a reader of the table reads each commit since the last checkpoint. deltalake's default is 100.
     "delta.checkpointInterval": "10",
     # Short, because opening a table lists its log: 6 ms per thousand commits, and a batch opens tables 40 times.
-    # Delta's
-    # default of 30 days would give half a million commits.
+    # Delta's default of 30 days would give half a million commits.
     "delta.logRetentionDuration": f"interval {LOG_HOURS} hours",
     "delta.deletedFileRetentionDuration": f"interval {LOG_HOURS} hours",
 }

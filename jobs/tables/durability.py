@@ -43,7 +43,7 @@ def refuse_torn(warehouse: str | Path) -> None:
 def _refuse_torn_log(log: Path) -> None:
     version = _newest(log)
     newest = _commit(log, version)
-    # Spark would compare the checksums of a deleted torn commit with the next commit of the same number.
+    # Spark would apply the checksums of a deleted torn commit to the next commit of that number.
     _sums(_commit(log, version + 1)).unlink(missing_ok=True)
     if newest.exists() and _is_torn(newest):
         raise UserError(

@@ -25,9 +25,7 @@ from pipelines.arrow_types import schema_of
 from schemas.tables import Table
 
 RENEWED_AFTER = 2_000
-"""Queries after which the instance is replaced, within minutes. It keeps 1-20 kB per query for its lifetime (DuckDB
-2.0).
-"""
+"""Queries after which the instance is replaced, every few minutes. It keeps 1-20 kB of each until then (DuckDB 2.0)."""
 
 AT_ONCE = 300_000
 """Rows of a piece. Decoded, they take some hundred MB."""
@@ -36,7 +34,7 @@ GONE_AFTER = 200
 """Queries after which the old instance is no longer in use."""
 
 KEPT_FILES = 500
-"""Files after which the instance is replaced, a quarter of an hour's number. It keeps 150 kB per file."""
+"""Files after which the instance is replaced. It keeps 150 kB per file, and 500 files take a quarter of an hour."""
 
 
 @dataclass(slots=True)
@@ -108,8 +106,7 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
     """Register the rows of these files as the view `name`. A column that a file lacks is NULL there.
 
     DuckDB reads the files itself. It decodes a column of a row only if the columns before it pass the filter, which is
-    a
-    fifth of the work of a scan by Arrow.
+    a fifth of the work of a scan by Arrow.
     """
     _asked.files.update(files)
     schema, is_even = schema_of(table), all(_has_all(file, table.names) for file in files)

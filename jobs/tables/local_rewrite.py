@@ -77,8 +77,7 @@ def commit(
     """Remove data files from the table at `path`, and add one file per table in `added` that has rows, and `files`.
 
     `stored` is the table in the version that this commit must follow. `files` are already written. `is_same` tells
-    streams
-    that the rows did not change.
+    streams that the rows did not change.
 
     Raises:
         CommitFailedError: another commit came first.

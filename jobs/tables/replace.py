@@ -30,9 +30,8 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
     """Replace `old`, which are rows of the table at `path`, by `new`; return the number of changed rows.
 
     Both have the table's columns. `old` contains every row with a key of `new`, and keys are unique in `new`. If
-    nothing
-    differs, nothing is written. Spark commits new rows before changed rows; a process that is killed in between repeats
-    the work.
+    nothing differs, nothing is written. Spark commits new rows before changed rows; a process that is killed in between
+    repeats the work.
     """
     changes = differences(old, new, table)
     if not changes.num_rows:

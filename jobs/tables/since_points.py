@@ -22,8 +22,7 @@ def since_points(warehouse: Path, table: Table, points: pa.Table, holds: str, *,
     """Return rows `old` of the table that fulfil `holds` for their group's `point` (`from_base`, `after_base`).
 
     With `most`, reading stops after `most` + 1 rows of each kind of group. Columns that `UNUSED` names are left out.
-    For
-    groups with a base, files with only older rows are not opened.
+    For groups with a base, files with only older rows are not opened.
     """
     tail = f"WHERE {holds}" + (f" LIMIT {most + 1}" if most is not None else "")
     has_base = pc.is_valid(points["base_at"])

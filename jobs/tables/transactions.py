@@ -44,8 +44,7 @@ def is_local(path: str) -> bool:
     """Return whether deltalake writes the table at `path`. It cannot if the table is clustered, as on Databricks.
 
     Spark then needs an exclusive lock: on a local disk its commit may overwrite a simultaneous commit from outside its
-    JVM
-    (Delta's LocalLogStore).
+    JVM (Delta's LocalLogStore).
     """
     return _is_unclustered(path, Path(path, "_delta_log").stat().st_ino)
 
