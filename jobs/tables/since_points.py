@@ -14,7 +14,8 @@ from pipelines.silver.frame import UNUSED
 from schemas.tables import Table
 
 ASTRAY_MS = 600_000
-"""Highest difference between two brokers' clocks, in ms. A row after a record is at most this much older by its time.
+"""Highest difference between two brokers' clocks, in ms. A row that was written after a record may have an earlier
+timestamp, but by no more than this.
 """
 
 
