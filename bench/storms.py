@@ -1,5 +1,4 @@
-"""Share of storms that are found, calm days with a false page, and detection delays: `python -m bench.storms
-[--quick]`.
+"""Share of storms found, calm days with a false page, and detection delays: `python -m bench.storms [--quick]`.
 
 Simulated silver rows of clusters with ordinary days, and of clusters that also have storms. The detection is the
 product's own. This data was not used to fit thresholds, because thresholds follow from probabilities.

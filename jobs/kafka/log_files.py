@@ -120,7 +120,7 @@ class Follower:
 
 
 def _raw_lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int, bool]]:
-    """Yield each line without its end (at most MAX_LINE_BYTES + 1 bytes), its size in bytes, and whether it is whole."""
+    """Yield each line without its end (at most MAX_LINE_BYTES + 1 bytes), its bytes, and whether it is whole."""
     while line := stream.readline(MAX_LINE_BYTES + 1):
         size, last = len(line), line
         while not last.endswith(b"\n") and (last := stream.readline(MAX_LINE_BYTES)):

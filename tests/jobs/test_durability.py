@@ -126,5 +126,5 @@ def test_torn_progress_is_refused_by_its_folder(warehouse, progress, name, left)
     refuse_torn(warehouse)
     file = progress / name
     os.truncate(file, int(file.stat().st_size * left))
-    with pytest.raises(UserError, match=rf"kept in {progress} is torn.*delete that folder"):
+    with pytest.raises(UserError, match=rf"The progress in {progress} is torn.*delete that folder"):
         refuse_torn(warehouse)
