@@ -1,7 +1,7 @@
-"""From silver to Alertmanager: how long a storm takes, and what one that was away still gets.
+"""Time from silver to Alertmanager for a storm, and the alerts that Alertmanager gets after it was stopped.
 
 `python -m bench.alerts [--groups 10000] [--storms 20] [--away 300] [--kills 50]`. Needs prometheus-alertmanager. The
-warehouse is filled with groups that lost something in each of the last 72 hours; everything runs on this machine.
+groups of the warehouse lost something in each of the last 72 hours. Everything runs on this machine.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ ALWAYS: dict[str, Any] = {
 
 
 def fill(warehouse: Path, groups: int) -> None:
-    """A quiet fleet: each group of 10 resources rebalances once an hour and loses 0.2 resource-seconds."""
+    """Write a quiet cluster: each group of 10 resources rebalances once an hour and loses 0.2 resource-seconds."""
     at = now()
     for table, row, times in (
         (GROUPS, rebalancing(open_rebalance_since_at=None, state="Stable", last_record_at=at), 1),
@@ -60,7 +60,7 @@ def fill(warehouse: Path, groups: int) -> None:
 
 
 def _multiply(warehouse: Path, table: Table, row: dict[str, Any], groups: int, times: int) -> None:
-    """The row for every group and hour, its instants and numbers moved back by so much."""
+    """Write the row for every group and hour, with its timestamps and numbers moved back accordingly."""
     write(warehouse, table, [row])
     with duckdb.connect() as engine:
         path = table_path(warehouse, table)
@@ -89,7 +89,9 @@ def is_told(alertmanager: Alertmanager, storm_id: str) -> bool:
 
 
 def latency(settings: Settings, alertmanager: Alertmanager, times: int) -> None:
-    """What `up` does after a batch: the storm is in its table, notify is woken, Alertmanager has the alert."""
+    """Measure the work of `up` after a batch: from a storm in its table, over waking notify, to the alert in
+    Alertmanager.
+    """
     notifying, stopped = Notifying(notifier=Notifier(settings, say=print)), threading.Event()
     storms(settings.warehouse)
     notifying.start(stopped)
@@ -112,7 +114,7 @@ def latency(settings: Settings, alertmanager: Alertmanager, times: int) -> None:
 
 
 def away(settings: Settings, alertmanager: Alertmanager, seconds: float) -> None:
-    """One storm goes on, one ends and three begin while Alertmanager is stopped."""
+    """Stop Alertmanager; meanwhile one storm continues, one ends and three begin."""
     notifying, stopped = Notifying(notifier=Notifier(settings, say=print)), threading.Event()
     storms(settings.warehouse, storm("goes-on", now()), storm("is-over", now()))
     notifying.start(stopped)
@@ -142,7 +144,9 @@ def away(settings: Settings, alertmanager: Alertmanager, seconds: float) -> None
 
 
 def kills(folder: Path, alertmanager: Alertmanager, received: HttpReceiver, times: int) -> None:
-    """Each storm is found by a notify that is killed, by turns before and after it has sent; the next one ends it."""
+    """Find each storm with a notify that is killed, alternately before and after it has sent; the next one ends the
+    storm.
+    """
     warehouse = folder / "killed"
     options = configured(folder, warehouse, alertmanager.url, received.url)
     write(warehouse, GROUPS, [rebalancing(open_rebalance_since_at=None, last_record_at=now())])

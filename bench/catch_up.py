@@ -1,7 +1,7 @@
-"""Cold catch-up: a full `__consumer_offsets` into bronze and silver, against reads of the same topic that keep nothing.
+"""Cold catch-up: a full `__consumer_offsets` into bronze and silver, compared with reads that store nothing.
 
-Every measurement runs in a process of its own, one after the other, against one broker on this machine; seconds are
-from the first request to the last record or commit, without the start of a JVM. Compare the ratios, not the rates.
+Every measurement runs in a separate process, one after the other, against one broker on this machine. Seconds are from
+the first request to the last record or commit, without the start of a JVM. Compare the ratios, not the rates.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import Table
 
-# Exactly these, by SHA-256: 4.2.0 of the token provider is not in every mirror of Maven Central.
+# Exactly these files, by SHA-256, because not every mirror of Maven Central has 4.2.0 of the token provider.
 CONNECTOR = {
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0": (
         "64539c45e5d39f7ddb747312c239f38f5208d08c1a0ddf7d70beb2fbd9373705"
@@ -52,22 +52,22 @@ PER_BATCH = 10_000
 
 
 def bare(servers: str, _: Path) -> float:
-    """`consume(20000)` in a loop that only counts, librdkafka as it comes."""
+    """Measure `consume(20000)` in a loop that only counts, with librdkafka's default options."""
     return _count(servers, {"bootstrap.servers": servers, "enable.partition.eof": True, **DEFAULTS})
 
 
 def bare_tuned(servers: str, _: Path) -> float:
-    """The same loop with the options of our own source."""
+    """Measure the same loop with the options of our source."""
     return _count(servers, reader_options({"bootstrap.servers": servers}))
 
 
 def bronze(servers: str, folder: Path) -> float:
-    """`regroup ingest --once`."""
+    """Measure `regroup ingest --once`."""
     return ingested(settings_of(servers, folder))
 
 
 def silver(servers: str, folder: Path) -> float:
-    """Bronze, and of each batch silver, as `regroup up` does it."""
+    """Measure bronze, and silver after each batch, as in `regroup up`."""
     settings = settings_of(servers, folder)
 
     def built(new: Mapping[Table, NewRows]) -> None:
@@ -77,7 +77,7 @@ def silver(servers: str, folder: Path) -> float:
 
 
 def rebuild(servers: str, folder: Path) -> float:
-    """`regroup rebuild` of silver's tables alone, from bronze that is there."""
+    """Measure `regroup rebuild` of only silver's tables, from existing bronze."""
     settings = settings_of(servers, folder)
     ingested(settings)
     began = time.monotonic()
@@ -86,7 +86,7 @@ def rebuild(servers: str, folder: Path) -> float:
 
 
 def batches(servers: str, folder: Path) -> list[float]:
-    """Seconds from each batch of `PER_BATCH` records in silver to the next."""
+    """Return the seconds from each batch of `PER_BATCH` records in silver to the next."""
     settings = settings_of(servers, folder)
     clusters = tuple(replace(cluster, max_offsets_per_trigger=PER_BATCH) for cluster in settings.clusters)
     settings = replace(settings, clusters=clusters)
@@ -101,8 +101,8 @@ def batches(servers: str, folder: Path) -> list[float]:
 
 
 def spark_source(servers: str, _: Path) -> float:
-    """Spark's Kafka source to `noop`: `assign`, and the offset fetching that sees internal topics."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - another session than ours
+    """Measure Spark's Kafka source to `noop`, with `assign` and the offset fetching that sees internal topics."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - not our session
 
     spark = (
         SparkSession.builder.master(f"local[{PROCESSES}]")
@@ -131,7 +131,7 @@ MEASUREMENTS: dict[str, Callable[[str, Path], float]] = {
 
 
 def ingested(settings: Settings, on_batch: ingest.OnBatch | None = None) -> float:
-    """Seconds of `regroup ingest --once`, the tables made before."""
+    """Return the seconds of `regroup ingest --once`, with the tables created before."""
     spark = session("bench")
     create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     began = time.monotonic()
@@ -140,7 +140,7 @@ def ingested(settings: Settings, on_batch: ingest.OnBatch | None = None) -> floa
 
 
 def settings_of(servers: str, folder: Path) -> Settings:
-    """One cluster, and a warehouse in the folder."""
+    """Return settings with one cluster, and a warehouse in the folder."""
     return Settings(warehouse=folder / "warehouse", clusters=(Cluster(name="bench", bootstrap_servers=servers),))
 
 
@@ -162,7 +162,7 @@ def _count(servers: str, options: dict[str, object]) -> float:
 
 
 def count(options: dict[str, object], ends: dict[int, int]) -> int:
-    """Read one process's partitions to their ends; returns the number of records."""
+    """Read one process's partitions to their ends; return the number of records."""
     consumer = Consumer(options)
     consumer.assign([TopicPartition(TOPIC, partition, 0) for partition in ends])
     left = {partition for partition, end in ends.items() if end}
@@ -196,7 +196,7 @@ def main() -> None:
 
 @contextmanager
 def loaded(load: Load) -> Iterator[tuple[str, Path]]:
-    """Bootstrap servers of a broker that has the load, and a folder for a warehouse; both are gone afterwards."""
+    """Yield the bootstrap servers of a broker with the load, and a folder for a warehouse. Both are temporary."""
     with (
         tempfile.TemporaryDirectory(prefix="regroup-bench-") as name,
         Broker(Path(name) / "broker", overrides=OVERRIDES) as broker,
@@ -206,10 +206,10 @@ def loaded(load: Load) -> Iterator[tuple[str, Path]]:
 
 
 def seconds(name: str, servers: str) -> float:
-    """One measurement, in a process of its own.
+    """Run one measurement in a separate process; return its seconds.
 
     Raises:
-        subprocess.CalledProcessError: it failed; `stderr` says why.
+        subprocess.CalledProcessError: it failed; `stderr` has the reason.
     """
     command = [sys.executable, "-m", "bench.catch_up", "--measure", name, "--bootstrap-servers", servers]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -217,7 +217,7 @@ def seconds(name: str, servers: str) -> float:
 
 
 def report(servers: str, names: list[str]) -> None:
-    """Measure and print one line each, with the ratio to the bare reads."""
+    """Run the measurements and print one line for each, with its ratio to the bare reads."""
     records = sum(high - low for low, high in _ends(servers).values())
     print(
         f"{records:,} records in {len(_ends(servers))} partitions, {PROCESSES} processes, {len(SILVER)} silver tables"

@@ -1,9 +1,9 @@
-"""One group of the consumer protocol (KIP-848) that is deployed every day: what silver of its next rebalance takes.
+"""Time for silver of the next rebalance of one consumer-protocol group (KIP-848) with a deploy every day.
 
-`./regroup bench consumer-group [--members 100] [--days 1 4 16]`. In a deploy each member leaves and another one comes,
-and each of these makes an epoch of its own; `generation_members` has a row for each member of each epoch. The functions
-that make silver run in this process, on one core, over the whole history and from where the group was at rest last; no
-Kafka, no Spark.
+`./regroup bench consumer-group [--members 100] [--days 1 4 16]`. In a deploy each member leaves and another one joins,
+and each of these changes bumps the epoch. `generation_members` has a row for each member of each epoch. The functions
+that make silver run in this process, on one core: over the whole history, and from the last quiescent point. No Kafka,
+no Spark.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ from schemas.silver import GROUPS, REBALANCES
 
 GROUP, TOPIC, TOPIC_ID = "payments-settlement", "settlement-events", "topicAAAAAAAAAAAAAAAAA1"
 PARTITIONS, APART_MS, DAY_MS = 4, 1_000, 86_400_000
-"""Of each member; between two epochs."""
+"""Partitions of each member, and the time in ms between two epochs."""
 
 Body = tuple[int, str, str | None, dict[str, Any] | None]
 """Time in ms, kind after `ConsumerGroup`, member, value."""
 
 
 def history(members: int, days: int) -> Iterator[Body]:
-    """All join one after the other; every day each is replaced, in the same order. As the coordinator writes it."""
+    """Yield the coordinator's records: all members join one after the other; every day each is replaced, in the same
+    order.
+    """
     epoch, present = 1, list[str]()
     for day in range(days + 1):
         for turn in range(members):
@@ -59,7 +61,7 @@ def history(members: int, days: int) -> Iterator[Body]:
 
 
 def reached(at: int, epoch: int, present: Sequence[str], first: int, members: int) -> Iterator[Body]:
-    """Everybody says that it is at the epoch; `first` is whose partitions the first one has."""
+    """Yield the records in which all members reach the epoch. The first member has the partitions of number `first`."""
     for place, name in enumerate(present, first):
         yield at + APART_MS // 2, "CurrentMemberAssignment", name, current(epoch, partitions(place % members))
 
@@ -87,7 +89,7 @@ def current(epoch: int, given: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def records(members: int, days: int) -> pa.Table:
-    """Rows of `coordinator_records`."""
+    """Return the rows of `coordinator_records`."""
     return stored(
         (
             dict.fromkeys(COORDINATOR_RECORDS.names)

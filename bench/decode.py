@@ -1,6 +1,6 @@
 """Records decoded per second on one core: offset commits as columns, their keys, and group records.
 
-python bench/decode.py
+`python bench/decode.py`
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def blob(raw: bytes) -> bytes:
 
 
 def commit_keys() -> list[bytes]:
-    """Of 100 groups that read one topic of 12 partitions, as often as each commits."""
+    """Return the keys of 100 groups that read one topic of 12 partitions, repeated as often as each group commits."""
     keys = [
         b"\x00\x01" + text(f"orders-loader-{group}") + text("orders-in") + struct.pack(">i", partition)
         for group in range(100)
@@ -36,7 +36,7 @@ def commit_keys() -> list[bytes]:
 
 
 def commit_values(metadata: bytes = b"") -> list[bytes | None]:
-    """As 4.1 and later write them: version 4 with the topic's id."""
+    """Return values as Kafka 4.1 and later write them: version 4 with the topic id."""
     size = bytes([len(metadata) + 1])
     return [
         struct.pack(">hqi", 4, at, 7) + size + metadata + struct.pack(">q", at) + b"\x01\x00\x10" + bytes(range(16))
@@ -45,7 +45,7 @@ def commit_values(metadata: bytes = b"") -> list[bytes | None]:
 
 
 def group_record() -> tuple[bytes, bytes]:
-    """GroupMetadata version 3 of a cooperative group."""
+    """Return key and value of a GroupMetadata record, version 3, of a cooperative group."""
     owned = (
         struct.pack(">i", 1) + text("orders-in") + struct.pack(f">{PARTITIONS + 1}i", PARTITIONS, *range(PARTITIONS))
     )
@@ -80,7 +80,7 @@ def repeated(key: bytes, value: bytes, *, times: int) -> None:
 
 
 def report(name: str, count: int, work: Callable[[], object]) -> None:
-    """Best of several rounds, in processor time, which other work on the machine does not stretch."""
+    """Print the best of several rounds in processor time, which other work on the machine does not lengthen."""
     seconds = []
     for _ in range(ROUNDS):
         began = time.process_time()

@@ -1,4 +1,4 @@
-"""How long a browser takes from an address to a page with its figure, and what scripts it loads for that."""
+"""Time of a browser from an address to a page with its figure, and the size of the scripts that it loads."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ FIGURE = "() => document.querySelector('#page .main-svg') && performance.now()"
 
 @dataclass(frozen=True, slots=True)
 class Painted:
-    """`scripts` is the size of all scripts, gzipped; `took` the milliseconds of each opening, by page."""
+    """The result: `scripts` is the gzipped size of all scripts; `took` has the ms of each opening by page."""
 
     scripts: int
     took: dict[str, list[float]]
 
 
 def paint(host: str, addresses: Mapping[str, str], times: int) -> Painted | None:
-    """Each address in a browser that has nothing cached; None where there is no browser."""
+    """Open each address in a browser with an empty cache; return None if there is no browser."""
     path = next(filter(None, map(which, ("chromium", "chromium-browser", "google-chrome"))), None)
     try:
         from playwright.sync_api import Response, sync_playwright  # noqa: PLC0415 - only the tests' environment has it

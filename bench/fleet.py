@@ -1,4 +1,4 @@
-"""A made-up fleet for benches: groups, and the generations that each of them went through.
+"""A synthetic cluster for benchmarks: groups, and the generations of each group.
 
 Most groups are quiet, a quarter is deployed more than once a day, a twentieth churns.
 """
@@ -15,7 +15,7 @@ CLUSTER = "prod-eu"
 HOUR, DAY = 3_600_000, 24 * 3_600_000
 PARTITIONS_EACH = 3
 KINDS = ((0.70, 0.2), (0.25, 1.5), (0.04, 12.0), (0.01, 40.0))
-"""Share of the groups, and generations a day."""
+"""Share of the groups, and their generations per day."""
 
 TEAMS = ("payments", "orders", "search", "billing", "fraud", "catalog", "shipping", "identity", "pricing", "events")
 DOES = ("indexer", "writer", "enricher", "joiner", "settlement", "audit", "mailer", "export", "cache", "scorer")
@@ -30,7 +30,7 @@ Columns = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """One entry a group; `rate` is generations a day."""
+    """One entry per group; `rate` is generations per day."""
 
     ids: np.ndarray
     rate: np.ndarray
@@ -41,7 +41,7 @@ class Groups:
 
 @dataclass(frozen=True, slots=True)
 class Generations:
-    """One entry a generation, by group and time. `bounced` is the member that set it off."""
+    """One entry per generation, by group and time. `bounced` is the member that triggered it."""
 
     group: np.ndarray
     number: np.ndarray
@@ -57,11 +57,11 @@ class Generations:
 
 
 def fleet_of(rng: np.random.Generator, groups: int, start: int) -> Groups:
-    """So many groups, each first seen in the hour after `start`."""
+    """Return `groups` groups, each first seen in the hour after `start`."""
     names = [f"{TEAMS[n % 10]}-{DOES[n // 10 % 10]}-{n // 100:03d}" for n in range(groups)]
     kind = rng.choice(len(KINDS), groups, p=[share for share, _ in KINDS])
     members = np.clip(rng.poisson(4, groups), 1, 12)
-    # One of the lively ones is large: 60 members of 180 partitions.
+    # One of the busy groups is large: 60 members with 180 partitions.
     members[np.argmax(kind == 2)] = 60
     mode = rng.choice(3, groups, p=[0.3, 0.5, 0.2])
     rate = np.array([rate for _, rate in KINDS])[kind]
@@ -71,7 +71,7 @@ def fleet_of(rng: np.random.Generator, groups: int, start: int) -> Groups:
 
 
 def generations_of(rng: np.random.Generator, fleet: Groups, days: int, end: int) -> Generations:
-    """What they went through in the days before `end`."""
+    """Return the generations in the days before `end`."""
     counts = rng.poisson(fleet.rate * days) + 1
     group = np.repeat(np.arange(len(counts)), counts)
     joined_at = end - rng.integers(1_000, days * DAY - HOUR, len(group))
@@ -93,7 +93,7 @@ def generations_of(rng: np.random.Generator, fleet: Groups, days: int, end: int)
 
 
 def key_of(fleet: Groups, made: Generations, rows: np.ndarray | None = None) -> Columns:
-    """Columns that every row of a generation has; `rows` are the generation of each row."""
+    """Return the columns that every row of a generation has. `rows` is the generation of each row."""
     rows = np.arange(len(made.group)) if rows is None else rows
     ids = pa.DictionaryArray.from_arrays(pa.array(made.group[rows], pa.int32()), pa.array(fleet.ids, pa.string()))
     return {
@@ -107,7 +107,7 @@ def key_of(fleet: Groups, made: Generations, rows: np.ndarray | None = None) -> 
 
 
 def member_ids(fleet: Groups, made: Generations, rows: np.ndarray, slot: np.ndarray) -> pa.Array:
-    """Member ids: each process has its own, and the one that bounced is a new process."""
+    """Return member ids: each process has its own, and the bounced member is a new process."""
     life = (made.number[rows] - slot) // fleet.members[made.group[rows]] + 1
     number = (made.group[rows] * 64 + slot) * 4_096 + life
     different, which = np.unique(number, return_inverse=True)
@@ -118,7 +118,7 @@ def member_ids(fleet: Groups, made: Generations, rows: np.ndarray, slot: np.ndar
 
 
 def slots(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For `counts` rows of each entry: the entry and the position within it."""
+    """Return the entry and the position within it for `counts` rows of each entry."""
     rows = np.repeat(np.arange(len(counts)), counts)
     first = np.concatenate(([0], np.cumsum(counts)[:-1])) if len(counts) else np.array([], int)
     return rows, np.arange(len(rows)) - np.repeat(first, counts)

@@ -1,4 +1,4 @@
-"""Gold of a made-up fleet (`bench.fleet`), and what else the pages read, as columns of each table."""
+"""Gold of a synthetic cluster (`bench.fleet`), and the other tables that the pages read, as columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemas.tables import Table
 
 
 def gold_of(rng: np.random.Generator, fleet: Groups, days: int, end: int) -> list[tuple[Table, Columns, int]]:
-    """Rows of every table that is no silver of a generation."""
+    """Return the rows of every table except silver tables with generations."""
     churning = np.flatnonzero(fleet.rate > 1)
     return [
         (ADVICE, *_advice(rng, fleet, churning, end)),
@@ -61,7 +61,7 @@ def _advice(rng: np.random.Generator, fleet: Groups, churning: np.ndarray, end: 
 def _diagnoses(
     rng: np.random.Generator, fleet: Groups, churning: np.ndarray, days: int, end: int
 ) -> tuple[Columns, int]:
-    """Two causes a day for each group that churns."""
+    """Return two causes a day for each group that churns."""
     causes = np.array([cause.value for cause in DiagnosisCause])
     rows, number = slots(np.full(len(churning), 2 * days))
     day, rank = number // 2, number % 2
@@ -87,7 +87,7 @@ def _diagnoses(
 
 
 def _storms(rng: np.random.Generator, fleet: Groups, churning: np.ndarray, days: int, end: int) -> tuple[Columns, int]:
-    """Ten a day; the last one is open."""
+    """Return ten storms a day; the last one is open."""
     count = 10 * days
     started = np.sort(end - rng.integers(60_000, days * DAY - DAY // 2, count))
     hit = [fleet.ids[rng.choice(churning, 40)].tolist() for _ in range(count)]
@@ -118,7 +118,7 @@ def _storms(rng: np.random.Generator, fleet: Groups, churning: np.ndarray, days:
 
 
 def _marks(rng: np.random.Generator, days: int, end: int) -> tuple[Columns, int]:
-    """A deploy every half an hour."""
+    """Return a deploy mark every half an hour."""
     at = np.unique(end - rng.integers(0, days * DAY, 48 * days))
     columns = {
         "cluster": CLUSTER,
@@ -150,7 +150,7 @@ def _coverage(days: int, end: int) -> tuple[Columns, int]:
 
 
 def _moves(rng: np.random.Generator, days: int, end: int) -> list[tuple[Table, Columns, int]]:
-    """Four partitions a day move for ten minutes, seen every ten seconds."""
+    """Return reassignments: four partitions a day move for ten minutes, observed every ten seconds."""
     count, polls = 4 * days, 60
     started = end - rng.integers(HOUR, days * DAY, count)
     topics = np.array([f"{TEAMS[n % len(TEAMS)]}-topic" for n in range(count)])

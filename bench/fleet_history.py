@@ -1,6 +1,7 @@
-"""A warehouse with the history of a large fleet, for benches of what reads it: silver and gold, no Spark, no Kafka.
+"""A warehouse with the history of a large cluster, for benchmarks of its readers: silver and gold, no Spark, no Kafka.
 
-Rows of one day are one file, of the last day one an hour, as a warehouse looks that is compacted at night.
+The rows of each day are one file, those of the last day one file per hour, as in a warehouse that is compacted at
+night.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from schemas.tables import Table
 
 
 def write_history(folder: Path, *, groups: int, days: int, end: int, seed: int = 1) -> dict[str, int]:
-    """Write the tables that the pages read, up to `end` (epoch milliseconds); returns the rows of each."""
+    """Write the tables that the pages read, up to `end` (epoch milliseconds); return the number of rows of each."""
     rng = np.random.default_rng(seed)
     fleet = fleet_of(rng, groups, end - days * DAY)
     made = generations_of(rng, fleet, days, end)
@@ -49,12 +50,12 @@ def write_history(folder: Path, *, groups: int, days: int, end: int, seed: int =
 
 
 def _table(table: Table, columns: Mapping[str, Any], length: int) -> pa.Table:
-    """NULL where nothing is said; numbers of a TIMESTAMP column are milliseconds."""
+    """Return a table with NULL in columns without a value. Numbers of a TIMESTAMP column are milliseconds."""
     arrays, schema = [], []
     for column in table.columns:
         kind = TYPES[column.type]
         if length == 0 or column.name not in columns:
-            # Keys are never NULL; a table without rows has none either way.
+            # A table without rows has no NULL keys either.
             array = pa.nulls(length, kind)
         else:
             value = columns[column.name]

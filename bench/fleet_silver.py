@@ -1,4 +1,4 @@
-"""Silver of a made-up fleet (`bench.fleet`), as columns of each table."""
+"""Silver of a synthetic cluster (`bench.fleet`), as columns of each table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from schemas.tables import Table
 
 
 def silver_of(rng: np.random.Generator, fleet: Groups, made: Generations) -> list[tuple[Table, Columns, int]]:
-    """Rows of every table but `groups`, of these generations."""
+    """Return the rows of every table except `groups` for these generations."""
     return [
         (GENERATIONS, _generation_rows(fleet, made), len(made.group)),
         (GENERATION_MEMBERS, *_member_rows(fleet, made)),
@@ -81,7 +81,7 @@ def _generation_rows(fleet: Groups, made: Generations) -> Columns:
 
 
 def _resources(made: Generations, rows: np.ndarray, slot: np.ndarray) -> pa.Array:
-    """Every member has PARTITIONS_EACH of the group's topic."""
+    """Return the resources of members: PARTITIONS_EACH partitions of the group's topic for every member."""
     index = np.repeat(slot, PARTITIONS_EACH) * PARTITIONS_EACH + np.tile(np.arange(PARTITIONS_EACH), len(slot))
     topics = pa.array([f"{team}-topic" for team in TEAMS])
     which = pa.array(np.repeat(made.group[rows] % len(TEAMS), PARTITIONS_EACH), pa.int32())
@@ -113,7 +113,7 @@ def _member_rows(fleet: Groups, made: Generations) -> tuple[Columns, int]:
 
 
 def _stall_rows(rng: np.random.Generator, fleet: Groups, made: Generations) -> tuple[Columns, int]:
-    """An eager group stops whole, the others stop what the one member had."""
+    """Return stalls: an eager group stops completely, other groups stop only the partitions of one member."""
     is_eager = fleet.mode[made.group] == 0
     rows, position = slots(np.where(is_eager, fleet.members[made.group], 1) * PARTITIONS_EACH)
     own = made.bounced[rows] * PARTITIONS_EACH + position
@@ -180,7 +180,7 @@ def _episode_rows(fleet: Groups, made: Generations) -> Columns:
 
 
 def groups_of(fleet: Groups, made: Generations, end: int) -> tuple[Columns, int]:
-    """Rows of `groups`."""
+    """Return the rows of `groups`."""
     last = np.searchsorted(made.group, np.arange(len(fleet.ids)), side="right") - 1
     is_open = (np.arange(len(fleet.ids)) % 997 == 5) & (fleet.rate > 1)
     columns = key_of(fleet, made, last) | {

@@ -1,7 +1,7 @@
-"""Records and log lines of chance: whether each is decoded, ignored or quarantined, at once and in little memory.
+"""Random records and log lines: checks that each is decoded, ignored or quarantined, quickly and with little memory.
 
-Real ones of every kind, changed (see `bench.mutations`), go through the functions that make bronze of what Kafka
-delivers. A part of the records is also read by Kafka's own coordinator, to compare.
+Real records of every kind are mutated (`bench.mutations`) and go through the functions that make bronze from Kafka's
+messages. Some of the records are also read by Kafka's own coordinator, for comparison.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _of_messages(records: Records) -> Counter[str]:
     span = Span(partition=0, log_epoch=0, from_offset=0, to_offset=len(records.key))
     rows = _READING(records, {0: span})
     told = Counter(f"quarantined: {reason}" for reason in rows[QUARANTINE.name].field("reason").to_pylist())
-    # A message may hold several lines.
+    # A message may contain several lines.
     events = rows[COORDINATOR_EVENTS.name].field("line_no").to_pylist()
     refused = set(rows[QUARANTINE.name].field("source_offset").to_pylist())
     others = len(records.key) - len(refused | set(events)) - span.skipped
@@ -64,7 +64,7 @@ def _of_messages(records: Records) -> Counter[str]:
 def _run(count: int, inputs: Iterator[tuple[Any, Any]], read: Callable[[Records], Counter[str]]) -> Findings:
     found = Findings()
     with suppress(Exception):
-        read(_columns(list(islice(inputs, AT_ONCE))))  # loads what is changed, and compiles what reads it
+        read(_columns(list(islice(inputs, AT_ONCE))))  # loads the inputs, and compiles the reading code
     before = peak_mb()
     began = time.monotonic()
     for start in range(0, count, AT_ONCE):
@@ -73,7 +73,7 @@ def _run(count: int, inputs: Iterator[tuple[Any, Any]], read: Callable[[Records]
         at = time.thread_time()
         try:
             found.counts += read(_columns(some))
-        except Exception:  # noqa: BLE001 - what is looked for
+        except Exception:  # noqa: BLE001 - the run looks for exceptions
             _one_by_one(some, read, found)
         found.slowest_s = max(found.slowest_s, time.thread_time() - at)
     faulthandler.cancel_dump_traceback_later()
@@ -85,7 +85,7 @@ def _one_by_one(some: Sequence[tuple[Any, bytes]], read: Callable[[Records], Cou
     for each in some:
         try:
             found.counts += read(_columns([each]))
-        except Exception as error:  # noqa: BLE001 - what is looked for
+        except Exception as error:  # noqa: BLE001 - the run looks for exceptions
             found.counts["crashed"] += 1
             found.crashes.append(f"{error!r:.200}: {each!r:.2000}")
 
@@ -96,7 +96,7 @@ def _columns(some: Sequence[tuple[Any, bytes]]) -> Records:
 
 
 def beside_kafka(records: Sequence[Record]) -> tuple[Counter[str], list[str]]:
-    """By what Kafka 4.3.1's coordinator and we make of each, how many; and every difference in what both read."""
+    """Return the number of records by the verdicts of Kafka 4.3.1's coordinator and ours, and all differing results."""
     verdicts: Counter[str] = Counter()
     differences = []
     for (key, value), kafka in zip(records, kafka_reads(records), strict=True):
@@ -116,8 +116,10 @@ def beside_kafka(records: Sequence[Record]) -> tuple[Counter[str], list[str]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, default=1_000_000, help="so many records and so many messages")
-    parser.add_argument("--compare", type=int, default=50_000, help="so many records beside Kafka's own decoder")
+    parser.add_argument("--records", type=int, default=1_000_000, help="number of records, and of messages")
+    parser.add_argument(
+        "--compare", type=int, default=50_000, help="number of records to compare with Kafka's own decoder"
+    )
     parser.add_argument("--seed", type=int, default=time.time_ns() % 1_000_000)
     asked = parser.parse_args()
     print(f"seed {asked.seed}")
@@ -127,7 +129,7 @@ def main() -> int:
         is_good &= found.is_good
         report(name, found, together=AT_ONCE)
     verdicts, differences = beside_kafka(list(islice(mutated_records(Random(asked.seed + 1)), asked.compare)))
-    table(f"{asked.compare:,} records beside Kafka's decoder", verdicts)
+    table(f"{asked.compare:,} records compared with Kafka's decoder", verdicts)
     print(*differences[:20], sep="\n")
     return 0 if is_good and not differences else 1
 

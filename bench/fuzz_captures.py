@@ -1,4 +1,4 @@
-"""Capture folders with damaged or hostile files: each is read, quarantined line by line or refused in one sentence."""
+"""Capture folders with damaged or hostile files: each is read, quarantined by line, or rejected with a sentence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from schemas.bronze import BRONZE
 RECORDED = Path(__file__).parents[1] / "tests" / "captures" / "outage"
 LIMIT_MB = 16
 MEMBERS = 8
-"""Lines, records and observations of the capture that is changed; a small one is read a thousand times a second."""
+"""Lines, records and observations of the recorded capture. A small one can be read a thousand times a second."""
 
 NAMES = (
     "broker-1.log",
@@ -54,14 +54,14 @@ COMPRESSIONS = ("none", "snappy", "gzip", "zstd", "lz4")
 
 
 class Input(NamedTuple):
-    """One file in place of the recorded one."""
+    """One file that replaces the recorded one."""
 
     name: str
     content: bytes
 
 
 def recorded() -> dict[str, bytes]:
-    """The files of a small capture by name."""
+    """Return the files of a small capture by name."""
     table = pq.read_table(RECORDED / "offsets.parquet").slice(0, MEMBERS)
     seen = gzip.decompress((RECORDED / "admin.jsonl.gz").read_bytes()).splitlines(keepends=True)
     line = f"[2026-11-21 06:41:02,803] INFO {MESSAGE} (org.apache.kafka.coordinator.group.GroupMetadataManager)\n"
@@ -74,7 +74,7 @@ def recorded() -> dict[str, bytes]:
 
 
 def inputs(random: Random, real: dict[str, bytes]) -> Iterator[Input]:
-    """Without end; every file is changed equally often."""
+    """Yield inputs without end. Every file is changed equally often."""
     while True:
         name = random.choice(list(real))
         content = random.choice(CHANGES[name])(real[name], random)
@@ -107,7 +107,7 @@ def _bytes(raw: bytes, random: Random) -> bytes:
 
 
 def _json_values(raw: bytes, random: Random) -> bytes:
-    """A value somewhere inside is replaced by one of another type or size, in one line of JSON."""
+    """Replace a value in one line of JSON by one of another type or size."""
     lines = raw.splitlines()
     if len(lines) > 1 and raw.startswith(b'{"observed'):
         at = random.randrange(len(lines))
@@ -124,7 +124,7 @@ def _json_values(raw: bytes, random: Random) -> bytes:
     place[key] = random.choice((*VALUES, random.choice(STRANGE) * random.choice((1, 300)), _nested(random)))
     try:
         return json.dumps(content).encode()
-    except ValueError:  # an integer of more digits than Python prints
+    except ValueError:  # an integer with more digits than Python prints
         return raw
 
 
@@ -144,7 +144,7 @@ def _json_text(raw: bytes, random: Random) -> bytes:
 
 
 def _table(raw: bytes, random: Random) -> bytes:
-    """The records with a column of another type, twice, absent, or with values that Kafka never writes."""
+    """Return the records with a column missing, doubled, of another type, or with values that Kafka never writes."""
     table = pq.read_table(io.BytesIO(raw))
     at = random.randrange(table.num_columns)
     name, kind = table.column_names[at], random.choice(TYPES)
@@ -166,7 +166,7 @@ def _table(raw: bytes, random: Random) -> bytes:
 
 
 def _parquet(table: pa.Table, compression: str, rows: int = 1_000) -> bytes:
-    # Broken statistics make Arrow abort the process; `replay` reads in another one first.
+    # No broken statistics: they make Arrow abort the process. `replay` first reads the file in a separate process.
     out = io.BytesIO()
     pq.write_table(table, out, compression=compression, row_group_size=rows, write_statistics=False)
     return out.getvalue()
@@ -174,7 +174,7 @@ def _parquet(table: pa.Table, compression: str, rows: int = 1_000) -> bytes:
 
 CHANGES: dict[str, tuple[Callable[[bytes, Random], bytes], ...]] = {
     "meta.json": (_bytes, _json_values, _json_text),
-    # Broken metadata may abort a process, which only `replay` survives, by its other process.
+    # No broken metadata: it may abort the process. Only `replay` survives that, because it uses a separate process.
     "offsets.parquet": (_table,),
     "admin.jsonl": (_bytes, _json_values, _json_text),
     "broker-1.log": (_bytes,),
@@ -182,7 +182,7 @@ CHANGES: dict[str, tuple[Callable[[bytes, Random], bytes], ...]] = {
 
 
 def read(folder: Path, each: Input) -> str:
-    """Read a capture that holds this file, up to the rows of bronze."""
+    """Read a capture with this file, up to the rows of bronze; return the outcome."""
     file = folder / each.name
     before = file.read_bytes() if file.exists() else None
     file.write_bytes(each.content)

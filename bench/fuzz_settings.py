@@ -1,4 +1,4 @@
-"""Settings files, environments and flags with damaged or hostile values: each is taken or refused in one sentence."""
+"""Settings files, environments and flags with bad or hostile values: each is accepted or rejected with a sentence."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ VALUE = re.compile(r"(?<== ).+")
 
 
 class Input(NamedTuple):
-    """What `Settings.load` gets."""
+    """The arguments of `Settings.load`."""
 
     text: bytes
     environment: dict[str, str]
@@ -76,7 +76,7 @@ class Input(NamedTuple):
 
 
 def inputs(random: Random) -> Iterator[Input]:
-    """Without end: a value of the file replaced, the file's text changed, or a variable or flag set."""
+    """Yield inputs without end: a value of the file replaced, the file's text changed, or a variable or flag set."""
     defaults = {field.name: field.default for field in fields(Settings) if field.default is not MISSING}
     real = [f"{key} = {_literal(value)}" for key, value in defaults.items() if _literal(value)]
     keys = list(defaults)
@@ -103,7 +103,7 @@ def inputs(random: Random) -> Iterator[Input]:
 
 
 def _some(real: list[str], random: Random) -> str:
-    """A few keys at the top and one section: a short file is read more often."""
+    """Return a few top-level keys and one section, because a short file can be read more often."""
     return "\n".join(random.sample(real, 4)) + "\n" + random.choice(SECTIONS)
 
 

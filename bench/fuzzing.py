@@ -1,4 +1,4 @@
-"""Random inputs, one by one, to a function that must read each or refuse it in one sentence."""
+"""Random inputs, passed one by one to a function that must read each or reject it in one sentence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONGEST_SENTENCE = 5_000
 
 @dataclass(slots=True)
 class Findings:
-    """How a run went. `counts` has each input once, by its outcome."""
+    """The result of a run. `counts` has each input once, by its outcome."""
 
     counts: Counter[str] = field(default_factory=Counter)
     crashes: list[str] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Findings:
 
     @property
     def hangs(self) -> bool:
-        """Whether some input, or all that were read together, took as long as one must not."""
+        """Return whether an input, or a batch of inputs, took too long."""
         return self.slowest_s > HANG_S
 
     @property
@@ -42,7 +42,7 @@ class Findings:
 
 
 def fuzzed(count: int, inputs: Iterator[T], read: Callable[[T], str]) -> Findings:
-    """Read `count` inputs; `read` returns the outcome in a few words, or raises `UserError`."""
+    """Read `count` inputs. `read` returns the outcome in a few words, or raises `UserError`."""
     for _ in range(min(count, WARM_UP)):
         _outcome(next(inputs), read, Findings())
     found, before, began = Findings(), peak_mb(), time.monotonic()
@@ -64,23 +64,23 @@ def _outcome(each: T, read: Callable[[T], str], found: Findings) -> str:
         if "\n" not in str(error) and len(str(error)) < LONGEST_SENTENCE and str(error).endswith((".", "?")):
             return "refused in one sentence"
         found.crashes.append(f"no sentence: {str(error)!r:.500}: {each!r:.2000}")
-    except Exception as error:  # noqa: BLE001 - what the run looks for
+    except Exception as error:  # noqa: BLE001 - the run looks for exceptions
         found.crashes.append(f"{error!r:.300}: {each!r:.2000}")
     return "crashed"
 
 
 def peak_mb() -> float:
-    """Return the most memory that this process has had so far."""
+    """Return the highest memory use of this process so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def memory_folder() -> str | None:
-    """Where files that change a thousand times a second belong; None: the default place."""
+    """Return a folder in memory for files that change a thousand times a second; None for the default folder."""
     return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 
 def report(name: str, found: Findings, *, together: int = 1) -> None:
-    """Print the outcomes, crashes, time and memory of a run that read so many inputs `together`."""
+    """Print the outcomes, crashes, time and memory of a run that read `together` inputs at a time."""
     table(f"{found.counts.total():,} {name}", found.counts)
     slowest = f"slowest {f'{together} together ' if together > 1 else ''}{found.slowest_s:.3f} s"
     print(f"  {len(found.crashes)} crashed, {slowest}, {found.seconds:.0f} s, {found.extra_mb:.0f} MB more at the peak")
@@ -88,7 +88,7 @@ def report(name: str, found: Findings, *, together: int = 1) -> None:
 
 
 def table(title: str, counts: Counter[str]) -> None:
-    """Print the counts, each with its share."""
+    """Print the counts and their shares."""
     print(title)
     for what, count in counts.most_common():
         print(f"  {count:>9,} {count / max(1, counts.total()):7.2%}  {what}")

@@ -1,9 +1,9 @@
-"""Growth: what a record takes of catching up at three sizes of a topic, and a batch at three sizes of a fleet.
+"""Growth: the time per record of a catch-up at three topic sizes, and the time per batch at three cluster sizes.
 
-`./regroup bench growth [--records 1000000 10000000 30000000] [--groups 100 1000 10000] [--batches 60]`. Each size has a
-broker and a warehouse of its own. Of catching up, every size pays for the same start; so that "each further" is what a
-record takes beyond the next smaller topic. A batch has 10,000 records, which is what 2,000 records/s bring in five
-seconds, and begins as soon as the one before is in silver; measured are those of the second half.
+`./regroup bench growth [--records 1000000 10000000 30000000] [--groups 100 1000 10000] [--batches 60]`. Each size has
+its own broker and warehouse. Every catch-up includes the same start, so "each further" is the time of a record beyond
+the next smaller topic. A batch has 10,000 records, the records of five seconds at 2,000 records/s, and begins when the
+batch before is in silver. The batches of the second half are measured.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MEASUREMENTS = ("bare", "bronze", "silver")
 
 
 def catching_up(sizes: list[int]) -> None:
-    """A line for each size and measurement."""
+    """Print a line for each size and measurement."""
     print(f"{'records':>12}  {'':8} {'seconds':>8} {'us a record':>12} {'each further':>13} {'of the bare read':>17}")
     before: Mapping[str, float] = {}
     smaller = 0
@@ -39,11 +39,11 @@ def catching_up(sizes: list[int]) -> None:
 
 
 def by_groups(sizes: list[int], count: int) -> None:
-    """A line for each number of groups."""
+    """Print a line for each number of groups."""
     print(f"\n{'groups':>12} {'batches':>8} {'median s':>9} {'p95 s':>7} {'of the first':>13}")
     first = 0.0
     for groups in sizes:
-        # A process of its own: each size has a JVM that has just started.
+        # A separate process, so that each size has a JVM that has just started.
         pool = multiprocessing.get_context("spawn").Pool(1)
         with loaded(Load(records=count * PER_BATCH, groups=groups)) as (servers, folder), pool:
             took = pool.apply(batches, (servers, folder))

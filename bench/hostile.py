@@ -1,8 +1,8 @@
-"""What cheap hostile input costs: rows, bytes and seconds per MB of records, lines, polls and marks, within budgets.
+"""The cost of cheap hostile input: rows, bytes and seconds per MB of records, lines, polls and marks, within budgets.
 
 `./regroup bench hostile [--scale 1]`. Each attack is measured with n and 4n of its input, through the functions that
-make bronze, silver and gold of it, in this process. Exit code 1 if a budget is exceeded: rows and bytes that are made
-per byte of input, seconds per MB, or growth of the time beyond `GROWTH` times as much for 4 times the input.
+make bronze, silver and gold, in this process. The exit code is 1 if a budget is exceeded: rows and bytes per byte of
+input, seconds per MB, or a time for 4 times the input of more than `GROWTH` times that of the input.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ GROUP = "payments"
 MANAGER = "org.apache.kafka.coordinator.group.GroupMetadataManager"
 PREFIX = "[GroupCoordinator id=1 topic=__consumer_offsets partition=3] "
 GROWTH = 9.0
-"""What takes n log n takes 4.5 times as long for 4 times as much; what is quadratic 16 times."""
+"""With 4 times the input, n log n work takes 4.5 times as long, and quadratic work 16 times."""
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What came of some input."""
+    """The rows made from an input."""
 
     rows: int
     size: int
@@ -64,8 +64,9 @@ class Made:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attack:
-    """`make(n)` returns the size of some hostile input in bytes, and what turns it into rows. Budgets: rows per kB of
-    input, bytes of rows per byte of input, and seconds per MB.
+    """`make(n)` returns the size of hostile input in bytes, and the function that turns it into rows.
+
+    The budgets are rows per kB of input, bytes of rows per byte of input, and seconds per MB.
     """
 
     name: str
@@ -79,7 +80,7 @@ class Attack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What an attack cost with 4n of its input; `growth`: how many times as long as with n."""
+    """The cost of an attack with 4n of its input. `growth`: its time as a multiple of the time for n."""
 
     attack: Attack
     size: int
@@ -88,7 +89,7 @@ class Cost:
     growth: float
 
     def exceeded(self) -> list[str]:
-        """Return the budgets that were exceeded, by name."""
+        """Return the names of the exceeded budgets."""
         attack, mb = self.attack, self.size / 1e6
         over = {
             "rows": self.made.rows > attack.rows_per_kb * self.size / 1e3,
@@ -125,7 +126,7 @@ class Member:
 
 
 def generation(number: int, members: list[Member]) -> tuple[int, bytes, bytes]:
-    """Return time, key and value of a GroupMetadata record whose members have a partition each."""
+    """Return time, key and value of a GroupMetadata record whose members have one partition each."""
     at = BEGIN_MS + number * APART_MS
     topic = _string("orders")
     subscription = struct.pack(">hi", 1, 1) + topic + struct.pack(">ii", -1, 0)
@@ -158,33 +159,33 @@ def uuid(number: int) -> str:
 
 
 def fresh_client_ids(n: int) -> list[tuple[int, bytes, bytes]]:
-    """One member after the other, each of its own generation and client id."""
+    """Return records in which one member after the other joins, each in its own generation with its own client id."""
     return [generation(g, [Member(f"c{g}-{uuid(g)}", f"c{g}")]) for g in range(1, n + 1)]
 
 
 def one_client_id(n: int) -> list[tuple[int, bytes, bytes]]:
-    """Members of one client id, all of them others in each of four generations."""
+    """Return records of members with one client id; each of four generations has other members."""
     return [generation(g, [Member(f"c-{uuid(g * n + m)}", "c") for m in range(n)]) for g in range(1, 5)]
 
 
 def static_ids(n: int) -> list[tuple[int, bytes, bytes]]:
-    """Static members, all of them restarted under another member id in each of four records of one generation."""
+    """Return records of static members that all restart with a new member id in each of a generation's four records."""
     return [generation(g, [Member(f"i{m}-{uuid(g * n + m)}", "c", f"i{m}") for m in range(n)]) for g in (1, 1, 1, 2)]
 
 
 def fresh_instance_ids(n: int) -> list[tuple[int, bytes, bytes]]:
-    """One static member after the other, each of its own instance id."""
+    """Return records in which one static member after the other joins, each with its own instance id."""
     return [generation(g, [Member(f"i{g}-{uuid(g)}", "c", f"i{g}")]) for g in range(1, n + 1)]
 
 
 def commits(n: int) -> list[tuple[int, bytes, bytes]]:
-    """Commits of as many groups and topics."""
+    """Return commits of n groups and topics."""
     value = struct.pack(">hqibqb", 4, 5, 7, 1, BEGIN_MS, 0)
     return [(BEGIN_MS + i, offset_commit_key(f"g{i}", f"t{i}", 0), value) for i in range(n)]
 
 
 def member_lines(n: int) -> list[bytes]:
-    """Lines of members of one generation that join and fail, over and over."""
+    """Return lines of members of one generation that join and fail repeatedly."""
     texts = (
         (
             "Dynamic member with unknown member id joins group {group} in state Stable. Created a new member id "
@@ -200,7 +201,7 @@ def member_lines(n: int) -> list[bytes]:
 
 
 def rebalance_lines(n: int) -> list[bytes]:
-    """Lines of invented rebalances of one group."""
+    """Return lines of invented rebalances of one group."""
     state = "in state PreparingRebalance with old generation {number}"
     reason = "(reason: removing member x on LeaveGroup; client reason: not provided)."
     return [
@@ -214,7 +215,7 @@ def rebalance_lines(n: int) -> list[bytes]:
 
 
 def long_lines(n: int) -> list[bytes]:
-    """Lines of 8 kB each that look like one of ours until the end, for every part of a line that repeats."""
+    """Return lines of 8 kB each that match a pattern of ours except at the end, for every repeatable part of a line."""
     parts = (" ", " (", "a", "] INFO ", " in group ", " generation 5 with ", "(reason: ", "; client reason: ", "1", "-")
     head = f"[2026-11-21 10:00:00,123] INFO {PREFIX}Preparing to rebalance group "
     return [
@@ -225,12 +226,12 @@ def long_lines(n: int) -> list[bytes]:
 
 
 def marks(n: int) -> list[bytes]:
-    """Marks of the whole cluster, a second apart."""
+    """Return marks of the whole cluster, one second apart."""
     return [json.dumps({"kind": "mark", "text": f"deploy {i}", "at": BEGIN_MS + i * 1000}).encode() for i in range(n)]
 
 
 def controller_lines(n: int) -> list[bytes]:
-    """Lines on invented reassignments of as many topics."""
+    """Return lines about invented reassignments of n topics."""
     text = (
         "[QuorumController id=1] Replayed partition assignment change PartitionChangeRecord(partitionId=0, "
         "topicId=AAAAAAAAAAAAAAAAAAAAAA, isr=null, leader=-2, replicas=[1, 2], removingReplicas=[1], "
@@ -250,25 +251,27 @@ def line(at_ms: int, message: str, logger: str = MANAGER) -> bytes:
 
 
 def of_records(records: list[tuple[int, bytes, bytes]]) -> tuple[int, Callable[[], Made]]:
-    """Return the size of these records, and what makes bronze, silver and gold of them."""
+    """Return the size of these records, and a function that makes bronze, silver and gold from them."""
     size = sum(len(key) + len(value) for _, key, value in records)
     return size, lambda: _layers(records, [])
 
 
 def of_lines(messages: list[bytes]) -> tuple[int, Callable[[], Made]]:
-    """Return the size of these messages, and what makes bronze, silver and gold of them beside three generations."""
+    """Return the size of these messages, and a function that makes bronze, silver and gold from them and three
+    generations.
+    """
     records = fresh_client_ids(3)
     return sum(map(len, messages)), lambda: _layers(records, messages)
 
 
 def of_marks(messages: list[bytes]) -> tuple[int, Callable[[], Made]]:
-    """Return the size of these messages, and what makes marks and diagnoses of 100 generations of them."""
+    """Return the size of these messages, and a function that makes marks and diagnoses of 100 generations from them."""
     records = fresh_client_ids(100)
     return sum(map(len, messages)), lambda: _layers(records, messages)
 
 
 def of_polls(messages: list[bytes], polls: int = 200) -> tuple[int, Callable[[], Made]]:
-    """Return the size of these messages, and what makes reassignments of them beside as many polls."""
+    """Return the size of these messages, and a function that makes reassignments from them and `polls` polls."""
     seen = [
         {"observed_at": BEGIN_MS + i * 15_000, "kind": "reassignments", "body": {"ongoing": []}} for i in range(polls)
     ]
@@ -342,7 +345,7 @@ def _attack(
     n: int,
     budget: tuple[float, float, float],
 ) -> Attack:
-    """`budget`: rows per kB, bytes per byte, seconds per MB."""
+    """Return an attack. `budget`: rows per kB, bytes per byte, seconds per MB."""
     rows, size, seconds = budget
     return Attack(
         name=name,
@@ -373,8 +376,8 @@ ATTACKS = (
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--scale", type=float, default=1.0, help="how many times as much input")
-    parser.add_argument("--only", help="the attack of this name")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor for the size of the input")
+    parser.add_argument("--only", help="run only the attack with this name")
     asked = parser.parse_args()
     print(f"{'attack':28} {'of':8} {'input':>8} {'rows/kB':>8} {'bytes/byte':>10} {'s/MB':>7} {'4n/n':>6}  exceeded")
     is_good = True

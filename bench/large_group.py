@@ -1,8 +1,8 @@
-"""One group of thousands of members: how large its records are, and what decoding and silver of them take.
+"""One group of thousands of members: the size of its records, and the time to decode them and make silver.
 
 `./regroup bench large-group [--members 10000] [--partitions 50000] [--generations 5]`. Every generation has other
-members, each with its partitions dealt anew, and every partition commits once in each: the most that a generation can
-change. The functions that make bronze and silver run in this process, on one core; no Kafka, no Spark.
+members and a new distribution of the partitions, and every partition commits once in each generation: the largest
+possible change. The functions that make bronze and silver run in this process, on one core. No Kafka, no Spark.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Found = TypeVar("Found")
 
 
 def history(members: int, partitions: int, generations: int) -> Iterator[tuple[int, bytes, bytes]]:
-    """(time in ms, key, value)"""
+    """Yield (time in ms, key, value)."""
     group_key = struct.pack(">hh", 2, len(GROUP)) + GROUP.encode()
     commit_keys = [offset_commit_key(GROUP, TOPIC, partition) for partition in range(partitions)]
     for generation in range(1, generations + 1):
@@ -41,7 +41,7 @@ def history(members: int, partitions: int, generations: int) -> Iterator[tuple[i
 
 
 def measured(what: str, work: Callable[[], Found]) -> Found:
-    """Print seconds, and the most memory that this process had so far."""
+    """Run `work`, and print its seconds and the highest memory use of this process so far."""
     began = time.monotonic()
     found = work()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,8 +1,8 @@
-"""From Kafka to Alertmanager: how long after a group's records show a storm `up` has told of it.
+"""Time from Kafka to Alertmanager: from the records of a storm to the alert that `up` sends.
 
-`python -m bench.live_alerts [--groups 5]`. A broker of its own, real consumers one of which crashes in a loop in each
-group, the groups one after the other, or else they would be a storm of the fleet; `./regroup up`; a real Alertmanager.
-All on this machine; takes four minutes and one more for each group.
+`python -m bench.live_alerts [--groups 5]`. Starts a broker, real consumers, `./regroup up` and a real Alertmanager on
+this machine. In each group one consumer crashes in a loop. The groups start one after the other, because together they
+would be a storm of the cluster. Takes four minutes, and one more for each group.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def scenario(groups: int) -> Scenario:
 
 
 def first_seen(alertmanager: Alertmanager, until: float) -> dict[str, float]:
-    """By group, when Alertmanager had its storm."""
+    """Return for each group when Alertmanager got its storm."""
     seen: dict[str, float] = {}
     while time.time() < until:
         for alert in alertmanager.alerts("filter=alertname%3DKafkaRebalanceStorm"):

@@ -1,8 +1,9 @@
-"""Load in Kafka's own record formats, written straight to `__consumer_offsets` of a loopback broker.
+"""Load in Kafka's own record formats, written directly to `__consumer_offsets` of a loopback broker.
 
-Each group of 3 members commits the 10 partitions of its topic in rounds, as OffsetCommit requests do; every 20th round
-(or every so many) a GroupMetadata record announces its next generation, a twentieth of the groups each time, which
-makes 0.5 % of all records. The broker must run with `OVERRIDES`, or the history is compacted away while it is written.
+Each group of 3 members commits the 10 partitions of its topic in rounds, like OffsetCommit requests. In every 20th
+round (or another number) a GroupMetadata record starts its next generation, for a twentieth of the groups at a time:
+0.5 % of all records. The broker must run with `OVERRIDES`, because the history is otherwise compacted while it is
+written.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
 TOPIC = "__consumer_offsets"
 MEMBERS = 3
 PARTITIONS_PER_GROUP = 10
-# A broker with these keeps every record of the load.
+# A broker with these settings keeps every record of the load.
 OVERRIDES = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """`records` in all, at event times `records_per_s` apart that end now."""
+    """The load: `records` in all, at event times `records_per_s` apart that end now."""
 
     records: int
     groups: int = 1_200
@@ -41,14 +42,14 @@ class Load:
     rounds_per_generation: int = 20
 
     def announced(self, turn: int, group: int) -> int | None:
-        """The generation that the group numbered so begins in this round, if it does."""
+        """Return the generation that the group with this number starts in this round; None if it starts none."""
         shifted = turn + group % self.rounds_per_generation
         begins = not turn or not shifted % self.rounds_per_generation
         return shifted // self.rounds_per_generation + 1 if begins else None
 
 
 def write(bootstrap_servers: str, load: Load, *, processes: int = 2) -> None:
-    """Create the topic if need be and produce `load` with several processes; returns when all is acknowledged."""
+    """Create the topic if it is missing, and produce `load` with several processes; return when all is acknowledged."""
     create_offsets_topic(bootstrap_servers, load.partitions)
     start_ms = int(time.time() * 1000) - load.records * 1000 // load.records_per_s
     spawn = multiprocessing.get_context("spawn")
@@ -75,7 +76,7 @@ def create_offsets_topic(bootstrap_servers: str, partitions: int) -> None:
 
 
 def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[int]) -> None:
-    """One process's share: the groups numbered `groups`; what lies ahead is written when its time has come.
+    """Produce one process's share: the groups with the numbers `groups`. Future records are written when they are due.
 
     Only an admin client id may write to an internal topic.
     """
@@ -83,7 +84,7 @@ def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[
         {
             "bootstrap.servers": bootstrap_servers,
             "client.id": "__admin_client",
-            "enable.idempotence": True,  # what is sent again keeps its place
+            "enable.idempotence": True,  # retries keep the order
             "linger.ms": 50,
             "batch.num.messages": 2_000,
             "queue.buffering.max.messages": 1_000_000,
@@ -102,7 +103,7 @@ def produce(bootstrap_servers: str, load: Load, start_ms: int, groups: Sequence[
 
 
 def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[int, int, bytes, bytes]]:
-    """(offsets partition, time in ms, key, value), ascending in time within each group."""
+    """Yield (offsets partition, time in ms, key, value), in order of time within each group."""
     names = {number: f"payments-settlement-{number:05d}" for number in groups}
     commit_keys = {
         number: [
@@ -125,7 +126,7 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
 def group_metadata(
     group: str, generation: int, at_ms: int, *, count: int = MEMBERS, partitions: int = PARTITIONS_PER_GROUP
 ) -> bytes:
-    """GroupMetadataValue v3 of a range-assigned group of so many dynamic members."""
+    """Return a GroupMetadataValue v3 of a range-assigned group of `count` dynamic members."""
     ids = [f"{group}-worker-{n}-6f1c2a34-9d1b-4c52-8a70-{generation:06x}{n:06x}" for n in range(count)]
     topic = _string("settlement-events")
     subscription = struct.pack(">hi", 3, 1) + topic + struct.pack(">iiih", -1, 0, generation - 1, -1)
@@ -148,7 +149,7 @@ def _assignment(topic: bytes, partitions: Sequence[int]) -> bytes:
 
 
 def offset_commit_key(group: str, topic: str, partition: int) -> bytes:
-    """OffsetCommitKey v1."""
+    """Return an OffsetCommitKey v1."""
     return _key(1, group, topic, partition)
 
 

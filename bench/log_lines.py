@@ -1,6 +1,6 @@
-"""Log lines a second on one core: `python -m bench.log_lines [SERVER_LOG]`.
+"""Log lines per second on one core: `python -m bench.log_lines [SERVER_LOG]`.
 
-Without a file: the golden lines of the tests as lifecycle lines, and typical lines of a broker as all others.
+Without a file: the golden lines of the tests as lifecycle lines, and typical broker lines as all others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OTHERS = [
 
 
 def lines_per_second(lines: list[str]) -> tuple[float, float]:
-    """(lines a second of processor time, share of them that are events)."""
+    """Return the lines per second of processor time, and the share of lines that are events."""
     like, utc = layout("default"), zone("UTC")
     done = events = 0
     begun = time.process_time()

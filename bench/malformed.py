@@ -1,7 +1,7 @@
-"""Bodies that no page sends: none may crash, hang or be answered with more than a sentence.
+"""Request bodies that no page sends: none may crash or hang the pages, or get more than a sentence in response.
 
-`python -m bench.malformed [--bodies 100000]`. Bodies that pages do send, changed at random, posted to the application
-in this process; prints the answers by status and the slowest one.
+`python -m bench.malformed [--bodies 100000]`. Bodies of the pages are mutated at random and posted to the application
+in this process. Prints the responses by status, and the slowest one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dashboards.web.requests import UPDATE
 from tests.ui import sample
 
 VALUES_ONLY = 0.1
-"""So many ask what pages ask, with values that they do not have."""
+"""Share of bodies that are valid requests with values that the pages do not have."""
 
 VALUES = {"pathname": "/group", "search": "?cluster=prod-eu&group=billing-worker", "n_intervals": 3}
 STRANGE: tuple[Any, ...] = (
@@ -35,7 +35,7 @@ STRANGE: tuple[Any, ...] = (
 
 @dataclass(slots=True)
 class Answers:
-    """Statuses, the slowest response and those that say more than a sentence."""
+    """The statuses, the slowest response, and the responses with more than a sentence."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     slowest_s: float = 0.0
@@ -43,7 +43,7 @@ class Answers:
 
 
 class Heard(logging.Handler):
-    """Keeps what is logged."""
+    """Keeps all log records."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Heard(logging.Handler):
 
 
 def bodies(app: Any, random: Random, count: int) -> Any:
-    """Bodies as they go over the wire."""
+    """Yield bodies as they are sent over the network."""
     asked = [asked_of(output, each, VALUES) for output, each in app.callback_map.items() if "callback" in each]
     for _ in range(count):
         body = json.loads(json.dumps(random.choice(asked)))
@@ -74,7 +74,7 @@ def bodies(app: Any, random: Random, count: int) -> Any:
 
 
 def post(folder: Path, *, count: int, seed: int = 1) -> tuple[Answers, list[str]]:
-    """Send so many bodies to pages over a small warehouse; returns also what was logged."""
+    """Send `count` bodies to pages over a small warehouse; return the responses and the log."""
     sample.write(folder, sample.everyday(int(time.time() * 1000)))
     app = create_app(LocalLake(folder))
     client = app.server.test_client()
@@ -95,7 +95,7 @@ def post(folder: Path, *, count: int, seed: int = 1) -> tuple[Answers, list[str]
 
 
 def asked_of(output: str, callback: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """What a browser sends for a callback, with `values` by property."""
+    """Return the request of a browser for a callback, with `values` by property."""
 
     def given(each: dict[str, Any]) -> Any:
         found = {"id": each["id"], "property": each["property"], "value": values.get(each["property"])}
@@ -115,7 +115,7 @@ def asked_of(output: str, callback: dict[str, Any], values: Mapping[str, Any]) -
 
 
 def _changed(value: Any, random: Random) -> Any:
-    """Something in it replaced, dropped or wrapped."""
+    """Return the value with some part of it replaced, dropped or wrapped."""
     if isinstance(value, dict) and value and random.random() < 0.8:
         key = random.choice(sorted(value))
         if random.random() < 0.2:

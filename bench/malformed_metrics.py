@@ -1,7 +1,7 @@
-"""Requests to the metrics port that Prometheus never sends: hosts, paths, queries and methods changed at random.
+"""Requests to the metrics port that Prometheus never sends: random hosts, paths, queries and methods.
 
 `python -m bench.malformed_metrics [--requests 200000]`. Each goes to the port's application in this process, as the
-server hands it over; each must be answered 200, 403, 404 or 405, and group names only to this machine's own host names.
+server passes it. Each must get status 200, 403, 404 or 405, and group names only for host names of this machine.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ METHODS = (*["GET"] * 6, "HEAD", "POST", "PUT", "TRACE", "", "get", "GET ", "\x0
 
 @dataclass(slots=True)
 class Answers:
-    """How the requests were answered; `wrong` are those that broke the promise."""
+    """The counts of the responses. `wrong` are responses that break these rules."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
@@ -69,7 +69,7 @@ def send(count: int, seed: int) -> Answers:
             began = time.perf_counter()
             try:
                 body = b"".join(server._answer(environ, lambda status, _, said=said: said.append(status)))  # noqa: SLF001
-            except Exception as error:  # noqa: BLE001 - what is looked for
+            except Exception as error:  # noqa: BLE001 - the run looks for exceptions
                 found.wrong.append(f"{error!r:.200} for {environ!r:.300}")
                 continue
             found.slowest_s = max(found.slowest_s, time.perf_counter() - began)

@@ -1,7 +1,7 @@
-"""Requests that no page sends: paths, queries, headers and bodies changed at random.
+"""Requests that no page sends: paths, queries, headers and bodies mutated at random.
 
-`python -m bench.malformed_requests [--requests 200000]`. Sends them to the application in this process; each must be
-answered without a server error, with one sentence when it is refused, and nothing may be logged.
+`python -m bench.malformed_requests [--requests 200000]`. Sends them to the application in this process. No response may
+be a server error, a rejection must be one sentence, and nothing may be logged.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _value(random: Random) -> str:
 
 
 def send(folder: Path, *, count: int, seed: int = 1) -> tuple[Answers, list[str]]:
-    """Send so many requests to pages over a small warehouse; returns also what was logged."""
+    """Send `count` requests to pages over a small warehouse; return the responses and the log."""
     sample.write(folder, sample.everyday(int(time.time() * 1000)))
     client = create_app(LocalLake(folder)).server.test_client()
     client.get("/")

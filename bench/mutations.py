@@ -1,4 +1,4 @@
-"""Records and log lines that nobody wrote: real ones, changed as corruption, bugs and newer releases would do it."""
+"""Mutated records and log lines: real ones, changed as corruption, bugs and newer releases would change them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ VALUES: tuple[Any, ...] = (
 
 
 def real_records() -> list[list[Record]]:
-    """Distinct records of the captures and the golden ones, apart by type and value version."""
+    """Return distinct records of the captures and the golden ones, grouped by type and value version."""
     found: dict[tuple[bytes, bytes], dict[Record, None]] = defaultdict(dict)
     for key, value in golden():
         found[key[:2], (value or b"")[:2]][key, value] = None
@@ -67,7 +67,7 @@ def real_records() -> list[list[Record]]:
 
 
 def mutated_records(random: Random) -> Iterator[Record]:
-    """Without end; every kind is equally frequent."""
+    """Yield records without end. Every kind is equally frequent."""
     kinds = real_records()
     while True:
         key, value = random.choice(random.choice(kinds))
@@ -92,7 +92,7 @@ def _flipped(raw: bytes, random: Random) -> bytes:
 
 
 def _spliced(raw: bytes, random: Random, kinds: list[list[Record]]) -> bytes:
-    """The head of one and the tail of another."""
+    """Return the start of one record with the end of another."""
     other = random.choice(random.choice(kinds))
     tail = other[1] or other[0]
     return raw[: random.randrange(len(raw))] + tail[random.randrange(len(tail)) :]
@@ -113,14 +113,14 @@ def _with_varint(raw: bytes, random: Random) -> bytes:
 
 
 def _nested(raw: bytes, random: Random) -> bytes:
-    """A piece of it many times over, as if a struct held itself."""
+    """Return the record with a piece repeated many times, as if a struct contained itself."""
     start = random.randrange(len(raw))
     piece = raw[start : start + random.randint(1, 64)]
     return raw[:start] + piece * random.randint(2, 200) + raw[start:]
 
 
 def _of_another_version(raw: bytes, random: Random) -> bytes:
-    """The int16 in front is a key's type or a value's version."""
+    """Change the leading int16, which is a key's type or a value's version."""
     return struct.pack(">h", random.choice((random.randint(-3, 30), random.randint(-(2**15), 2**15 - 1)))) + raw[2:]
 
 
@@ -130,7 +130,7 @@ CHANGES: tuple[Callable[..., bytes], ...] = (
 
 
 def real_lines() -> list[str]:
-    """Log lines of the captures, and one of every wording."""
+    """Return the log lines of the captures, and one of every wording."""
     wordings = (TESTS / "coordinator_log" / "golden" / "wordings.jsonl").read_text(encoding="utf-8").splitlines()
     stated = (json.loads(each) for each in wordings)
     found = dict.fromkeys(f"[2026-11-21 06:41:02,803] INFO {w['message']} ({w['logger']})" for w in stated)
@@ -141,7 +141,7 @@ def real_lines() -> list[str]:
 
 
 def mutated_lines(random: Random) -> Iterator[bytes]:
-    """Without end: messages of the events topic, two in five in a shipper's JSON, which may be changed as well."""
+    """Yield messages of the events topic without end. Two in five are a shipper's JSON, which may be mutated too."""
     lines = real_lines()
     while True:
         line = _mutated_text(random.choice(lines), random, lines)
@@ -158,7 +158,7 @@ def mutated_lines(random: Random) -> Iterator[bytes]:
 
 
 def _replace_a_value(content: Any, random: Random) -> None:
-    """Somewhere inside, by something of another type or size."""
+    """Replace some value inside by one of another type or size."""
     while isinstance(content, dict | list) and content:
         at = random.choice(list(content) if isinstance(content, dict) else range(len(content)))
         if not (isinstance(content[at], dict | list) and random.random() < 0.7):

@@ -1,8 +1,8 @@
-"""The pages over 10,000 groups and 30 days: times, sizes, first paint and memory against their budgets.
+"""The pages over 10,000 groups and 30 days: times, sizes, first paint and memory, compared with their budgets.
 
 `./regroup bench pages [--groups 10000] [--days 30] [--folder DIR] [--readers 50] [--seconds 30] [--quick]`. The history
-is made once and kept in --folder. Every request goes over HTTP to the pages' own process; one reader alone asks for
-ranges that nobody has asked for before, so that no kept answer serves him. First paint needs chromium and playwright.
+is made once and kept in --folder. Every request goes over HTTP to a separate process with the pages. The single reader
+requests only new ranges, so that no cached result is used. First paint needs chromium and playwright.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from bench.fleet import CLUSTER, HOUR
 from bench.fleet_history import write_history
 
 BUDGET_MS = {"fleet": 300, "group 24 h": 400, "zoom": 250, "search": 50}
-"""Server p95; every other page must only stay below `SLOWEST_MS`."""
+"""Budgets for the server's p95. Every other page must only stay below `SLOWEST_MS`."""
 
 SLOWEST_MS, PAINT_MS, MEMORY_MB = 1_000, 1_500, 600
 FIGURE_KB, FIGURE_GZIP_KB, PAYLOAD_KB, SCRIPTS_MB = 500, 150, 300, 2.0
@@ -42,7 +42,7 @@ Line = tuple[str, str, str, bool | None]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What there is to ask for. `groups` are the liveliest first, each with its newest generation."""
+    """The names to request. `groups` are in order of activity, busiest first, each with its newest generation."""
 
     groups: list[tuple[str, int]]
     storms: list[str]
@@ -51,7 +51,7 @@ class Known:
 
 @dataclass(slots=True)
 class Sizes:
-    """Largest seen, in bytes."""
+    """The largest sizes seen, in bytes."""
 
     figure: int = 0
     zipped: int = 0
@@ -82,7 +82,7 @@ class Client:
         return body
 
     def open(self, address: str, *, is_tick: bool = False) -> float:
-        """Milliseconds that the page's callback took; a tick says what is shown, as the browser does."""
+        """Return the milliseconds of the page's callback. A tick sends the current display, like a browser."""
         parts = urlsplit(address)
         search = f"?{parts.query}" if parts.query else ""
         values = {"pathname": parts.path, "search": search, "n_intervals": 1, "href": address}
@@ -134,7 +134,7 @@ def _figures(node: Any) -> Iterator[Any]:
 
 @contextmanager
 def serving(warehouse: Path) -> Iterator[tuple[str, int]]:
-    """The pages in a process of their own; yields host and port, and its pid."""
+    """Run the pages in a separate process; yield host and port, and the process id."""
     command = [sys.executable, "-m", "dashboards.app", "--warehouse", str(warehouse), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -145,7 +145,7 @@ def serving(warehouse: Path) -> Iterator[tuple[str, int]]:
 
 
 def memory_mb(pid: int) -> tuple[float, float]:
-    """Resident now, and at most so far."""
+    """Return the resident memory in MB now, and its maximum so far."""
     text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     lines = dict(line.split(":", 1) for line in text.splitlines())
     now, most = (int(lines[name].split()[0]) / 1000 for name in ("VmRSS", "VmHWM"))
@@ -153,7 +153,7 @@ def memory_mb(pid: int) -> tuple[float, float]:
 
 
 def processor_ms(pid: int) -> float:
-    """What the process and its threads have used so far."""
+    """Return the processor time in ms of the process and its threads so far."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -177,7 +177,7 @@ def known(warehouse: Path) -> Known:
 
 
 class Asking:
-    """Addresses whose ranges end at one of so many moments; by default at one that nobody has asked for before."""
+    """Addresses whose ranges end at one of `ends` times. With the default, no time is requested twice."""
 
     def __init__(self, there: Known, seed: int, ends: int = 600_000) -> None:
         self.there, self.rng, self.ends = there, Random(seed), ends
@@ -190,7 +190,7 @@ class Asking:
         return f"/?{self.between(hours)}"
 
     def group(self, hours: float) -> str:
-        """A lively group more often than a quiet one."""
+        """Return the address of a group; a busy group more often than a quiet one."""
         chosen = min(self.rng.randrange(len(self.there.groups)) for _ in range(3))
         return f"/group?cluster={CLUSTER}&group={quote(self.there.groups[chosen][0], safe='')}&{self.between(hours)}"
 
@@ -232,7 +232,7 @@ def _budget(name: str) -> int:
 
 
 def times(asking: Client, pid: int, pages: dict[str, Callable[[], str]], requests: int) -> Iterator[Line]:
-    """One reader alone, each page warmed by one request. A busy machine does not lengthen the processor's."""
+    """Measure one reader, with each page warmed by one request. Processor time ignores other load on the machine."""
     for name, address in pages.items():
         asking.open(address())
         used = processor_ms(pid)
@@ -243,7 +243,7 @@ def times(asking: Client, pid: int, pages: dict[str, Callable[[], str]], request
 
 
 def searches(asking: Client, pages: Asking, requests: int) -> Line:
-    """What is typed: parts of ids, beginnings, and characters in between left out."""
+    """Measure search texts: parts of ids, prefixes, and ids with characters left out."""
     asking.get("/search?q=a")
     took = []
     for _ in range(requests):
@@ -269,10 +269,10 @@ def sizes(asking: Client) -> Iterator[Line]:
 
 
 def crowd(host: str, there: Known, readers: int, seconds: float) -> list[float]:
-    """So many readers at once, each looking at a page for 5 to 15 s while it ticks; milliseconds of every request.
+    """Run `readers` readers at once, each with a page open for 5 to 15 s that ticks; return the ms of every request.
 
-    Relative ranges end at the same moment for all who look at about the same time, and so do these; groups,
-    rebalances and storms are everybody's own.
+    Relative ranges end at the same time for all readers at about the same time, also here. Groups, rebalances and
+    storms differ between readers.
     """
     took: list[float] = []
     until, pause = time.monotonic() + seconds, min(5.0, seconds)
@@ -312,7 +312,7 @@ def crowded(host: str, pid: int, there: Known, readers: int, seconds: float) -> 
 
 def painted(found: Painted | None) -> Iterator[Line]:
     if found is None:
-        yield "first useful paint", "not measured: chromium or playwright is not there", f"{PAINT_MS} ms", None
+        yield "first useful paint", "not measured: chromium or playwright is missing", f"{PAINT_MS} ms", None
         return
     yield (
         "scripts that the pages load, gzipped",
@@ -338,11 +338,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="regroup bench pages", description=__doc__.split("\n")[0])
     parser.add_argument("--groups", type=int, default=10_000)
     parser.add_argument("--days", type=int, default=30)
-    parser.add_argument("--folder", type=Path, help="where the history is kept (default: nowhere)")
-    parser.add_argument("--requests", type=int, default=40, help="of each page")
+    parser.add_argument("--folder", type=Path, help="folder to keep the history in (default: it is not kept)")
+    parser.add_argument("--requests", type=int, default=40, help="requests of each page")
     parser.add_argument("--readers", type=int, default=50)
-    parser.add_argument("--seconds", type=float, default=30.0, help="how long they read")
-    parser.add_argument("--no-browser", action="store_true", help="leave first paint out")
+    parser.add_argument("--seconds", type=float, default=30.0, help="how long the readers read, in seconds")
+    parser.add_argument("--no-browser", action="store_true", help="skip first paint")
     parser.add_argument("--quick", action="store_true", help="300 groups, 2 days and a few requests")
     args = parser.parse_args()
     if args.quick:

@@ -1,4 +1,4 @@
-"""The README's picture, from a recording: `python -m bench.screenshots [--out docs]`. Needs chromium."""
+"""The README's screenshot, from a recording: `python -m bench.screenshots [--out docs]`. Needs chromium."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ MIX = [kind for kind, count in zip(KINDS, (7, 3, 2, 3, 3, 2), strict=True) for _
 
 @dataclass(frozen=True, kw_only=True)
 class Label:
-    """One storm as it was made. `third_at`: when the third rebalance, or group, was hit."""
+    """One storm as it was made. `third_at`: the time at which the third rebalance, or the third group, was hit."""
 
     kind: str
     groups: frozenset[str]
@@ -27,7 +27,7 @@ class Label:
 
 
 class Cluster:
-    """`groups` of all kinds, `days` long, with everything that ordinary operation does to them."""
+    """`groups` groups of all kinds for `days` days, with all events of ordinary operation."""
 
     def __init__(self, seed: int, *, groups: int, days: int) -> None:
         self.rng = Random(f"cluster {seed}")
@@ -81,7 +81,7 @@ class Cluster:
     # --- ordinary days -----------------------------------------------------------------------------------------------
 
     def calm(self) -> None:
-        """Everything that happens in ordinary operation."""
+        """Schedule the events of ordinary operation."""
         for group in self.groups:
             habit = self.habits[group.group_id]
             for day in range(self.days):
@@ -117,7 +117,7 @@ class Cluster:
 
     @staticmethod
     def _accidents(group: Simulated, begin: int) -> None:
-        """Single ones, at random."""
+        """Schedule single accidents at random times."""
         rng = group.rng
         for rate, what in ((0.3, "kill"), (0.2, "cut"), (0.2, "poll"), (0.1, "topic"), (0.05, "fail")):
             at = begin + rng.expovariate(rate) * DAY
@@ -137,7 +137,7 @@ class Cluster:
 
     @staticmethod
     def _autoscaling(group: Simulated, begin: int) -> None:
-        """Out and in all day; never in sooner than 5 min after out, as autoscalers wait."""
+        """Schedule scaling out and in all day. Scaling in waits for 5 min after scaling out, like autoscalers."""
         rng = group.rng
         extra = max(1, len(group.instances) // 3)
         at = begin + rng.uniform(0, 1) * HOUR
@@ -158,7 +158,9 @@ class Cluster:
             group.do(at + HOUR + rng.randrange(20 * MINUTE), "stop", index, not group.is_polite)
 
     def _cluster_day(self, begin: int) -> None:
-        """Node drains, a topic that several groups' patterns match, deploys of several applications at once."""
+        """Schedule node drains, a topic that matches several groups' patterns, and simultaneous deploys of
+        applications.
+        """
         rng = self.rng
         for _ in range(rng.randrange(3)):
             self._drain(begin + int(rng.uniform(0, 24) * HOUR))
@@ -177,7 +179,7 @@ class Cluster:
                 self._deploy(group, at + rng.randrange(5_000))
 
     def _drain(self, at: int) -> None:
-        """Every process on a host stops and starts elsewhere."""
+        """Stop every process of a host and start it on another."""
         host = f"/10.0.{self.rng.randrange(4)}.{self.rng.randrange(HOSTS // 4)}"
         for group in self.groups:
             for index, instance in enumerate(group.instances):
@@ -188,13 +190,13 @@ class Cluster:
     # --- storms ------------------------------------------------------------------------------------------------------
 
     def storm(self, kind: str, at: int) -> None:
-        """One storm of a kind in STORMS, of groups that are up."""
+        """Schedule one storm of a kind in STORMS, of groups that are up."""
         groups, end = STORMS[kind](self, at)
         found = frozenset(group.group_id for group in groups)
         self.labels.append(Label(kind=kind, groups=found, started_at=at, ended_at=end))
 
     def steady(self, *kinds: str, least: int = 2) -> Simulated:
-        """A group that runs all day and has had no storm of its own."""
+        """Return a group that runs all day and has had no storm."""
         return self.rng.choice(
             [
                 g
@@ -217,7 +219,7 @@ def _times(rng: Random, at: int, least_s: float, most_s: float, count: int) -> I
 
 
 def _poll_loop(cluster: Cluster, at: int) -> Made:
-    """max.poll.interval.ms of 5 min exceeded by one member again and again, or of less by several."""
+    """One member exceeds max.poll.interval.ms of 5 min repeatedly, or several members exceed a shorter one."""
     group, rng = cluster.steady("eager", "cooperative", "kip848", "connect"), cluster.rng
     slow = rng.random() < 0.5
     end = at
@@ -228,7 +230,7 @@ def _poll_loop(cluster: Cluster, at: int) -> Made:
 
 
 def _expiries(cluster: Cluster, at: int) -> Made:
-    """Long pauses or short sessions: given up and back at once."""
+    """Members are expelled because of long pauses or short sessions, and come back at once."""
     group, rng = cluster.steady("eager", "cooperative", "kip848"), cluster.rng
     end = at
     for end in _times(rng, at, 15, 90, rng.randrange(12, 60)):
@@ -237,7 +239,7 @@ def _expiries(cluster: Cluster, at: int) -> Made:
 
 
 def _crash_loop(cluster: Cluster, at: int) -> Made:
-    """One process dies soon after its start; Kubernetes waits 10, 20, 40 ... 300 s before it starts it again."""
+    """One process dies soon after its start. Kubernetes waits 10, 20, 40 ... 300 s before each restart."""
     group, rng = cluster.steady("eager", "cooperative", "kip848", "streams"), cluster.rng
     index, wait, end = rng.randrange(len(group.instances)), 10, at
     for _ in range(rng.randrange(9, 15)):
@@ -280,7 +282,7 @@ def _slow_joiner(cluster: Cluster, at: int) -> Made:
 
 
 def _static_loop(cluster: Cluster, at: int) -> Made:
-    """A static member restarts within its session, again and again: no rebalance, but its partitions stop."""
+    """A static member restarts within its session repeatedly: no rebalance, but its partitions stop."""
     group, rng = cluster.steady("static"), cluster.rng
     index, end = rng.randrange(len(group.instances)), at
     for end in _times(rng, at, 20, 200, rng.randrange(8, 20)):
@@ -297,7 +299,7 @@ def _worker_flaps(cluster: Cluster, at: int) -> Made:
 
 
 def _failover(cluster: Cluster, at: int) -> Made:
-    """A broker is gone: its groups get another coordinator, which misses members or has them join anew."""
+    """A broker is lost: its groups get another coordinator, which misses members or lets them join again."""
     rng = cluster.rng
     lost = rng.randrange(BROKERS) + 1
     hit = [g for g in cluster.groups if g.coordinator_id == lost]
@@ -310,7 +312,7 @@ def _failover(cluster: Cluster, at: int) -> Made:
 
 
 def _network(cluster: Cluster, at: int) -> Made:
-    """A rack loses the brokers for longer than a session."""
+    """A rack loses its connection to the brokers for longer than a session."""
     rng = cluster.rng
     rack = f"/10.0.{rng.randrange(4)}."
     hit = []
@@ -325,7 +327,7 @@ def _network(cluster: Cluster, at: int) -> Made:
 
 
 def _pattern_churn(cluster: Cluster, at: int) -> Made:
-    """Topics come and go under the patterns of several groups."""
+    """Topics are created and deleted that match the patterns of several groups."""
     rng = cluster.rng
     hit = rng.sample([g for g in cluster.groups if g.kind in ("eager", "cooperative")], 5)
     end = at

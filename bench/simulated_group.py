@@ -1,7 +1,8 @@
-"""Silver rows of one simulated group, from what happened to its members: as the coordinator would have answered.
+"""Silver rows of one simulated group, made from events of its members as the coordinator would have handled them.
 
-Only the columns that storms are found by. Members of the classic protocol join phases wait for the dead, departures and
-arrivals within one join phase share a generation, cooperative groups follow up, static members return without one.
+Only the columns that storm detection uses. In the classic protocol, join phases wait for dead members; departures and
+arrivals within one join phase share a generation; cooperative groups have a follow-up; static members return without a
+new generation.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Row = dict[str, Any]
 
 @dataclass(kw_only=True)
 class Instance:
-    """One running place. `renames`: every pod has another client id; one with a # in it, every process."""
+    """One running instance. `renames`: every pod has a new client id; with a # in it, every process."""
 
     name: str
     host: str
@@ -31,9 +32,11 @@ class Instance:
 
 @dataclass(kw_only=True)
 class Simulated:
-    """`kind` is one of KINDS; `is_logged`: the coordinator's log is there; `is_java`: clients state reasons;
-    `is_polite`: a stopped process leaves; `with_members`: `members` has rows of `generation_members`,
-    too. What happens is scheduled with the other methods, in any order of time, and played by `rows`.
+    """A simulated group.
+
+    `kind` is one of KINDS. `is_logged`: the coordinator's log exists. `is_java`: clients give reasons. `is_polite`: a
+    stopped process leaves the group. `with_members`: `members` gets rows of `generation_members` too. The other methods
+    schedule events, in any order of time, and `rows` plays them.
     """
 
     group_id: str
@@ -69,12 +72,12 @@ class Simulated:
         heapq.heappush(self._agenda, (int(at), next(self._order), what, arguments))
 
     def restart(self, at: int, index: int, away_ms: int, *, killed: bool = False, moves: bool = False) -> None:
-        """`moves`: another pod starts, with another address."""
+        """Schedule a restart. `moves`: another pod starts, with another address."""
         self.do(at, "stop", index, killed or not self.is_polite)
         self.do(at + away_ms, "start", index, moves)
 
     def deploy(self, at: int, *, pause_ms: int, away_ms: int) -> int:
-        """A rolling restart; returns when it is over."""
+        """Schedule a rolling restart; return its end."""
         for index in range(len(self.instances)):
             self.restart(at, index, away_ms, moves=self.instances[index].renames)
             at += away_ms + pause_ms
@@ -83,7 +86,7 @@ class Simulated:
     # --- playing -----------------------------------------------------------------------------------------------------
 
     def rows(self) -> tuple[list[Row], list[Row]]:
-        """(generations, group_events)."""
+        """Return the rows of generations and of group_events."""
         while self._agenda:
             at, _, what, arguments = heapq.heappop(self._agenda)
             if self._open_until is not None and at > self._open_until:
@@ -109,7 +112,7 @@ class Simulated:
             self._join(at + thread * 50, instance, thread)
 
     def _renamed(self, name: str) -> str:
-        """As Kubernetes names the next pod of a deployment, or as an application that makes a UUID at each start."""
+        """Return the name of the next pod of a deployment, or of an application that makes a UUID at each start."""
         letters = "".join(self.rng.choices("bcdfghjklmnpqrstvwxz2456789", k=5))
         if "#" in name:
             return f"{name.split('#', maxsplit=1)[0]}#{self.rng.randrange(1 << 32):08x}"
@@ -163,7 +166,7 @@ class Simulated:
         self._rebalance(at, "session_expired")
 
     def _cut(self, at: int, index: int, back_ms: int) -> None:
-        """The coordinator gives a living process up; it comes back as itself."""
+        """Let the coordinator expel a living process, which comes back with the same identity."""
         instance = self.instances[index]
         for thread, member in enumerate(list(instance.members)):
             if member in self._dying:
@@ -184,17 +187,17 @@ class Simulated:
         self.do(at + back_ms, "back", instance, 0, None)
 
     def _back(self, at: int, instance: Instance, thread: int, member: str | None) -> None:
-        """A process that was given up joins again; of the consumer protocol under the id that it made itself."""
+        """Let an expelled process join again; in the consumer protocol with the member id that it made itself."""
         if instance.is_up:
             self._join(at, instance, thread, member)
 
     def _again(self, at: int, trigger: str) -> None:
-        """The same members join anew."""
+        """Let the same members join again."""
         if any(i.members for i in self.instances):
             self._rebalance(at, trigger)
 
     def _fail(self, at: int) -> None:
-        """A rebalance that its leader never synced, then one that completes."""
+        """Add a rebalance that the leader never synced, then one that completes."""
         self._skipped += 1
         self._again(at, "leader_rejoined")
 
@@ -210,7 +213,7 @@ class Simulated:
             self._trigger, self._began = trigger, at
             self._open_until = at + (5 if self.kind == "kip848" else int(self.rng.uniform(20, 3_000)))
         if self.kind != "kip848" and trigger == "member_joined" and self._dying:
-            # Nobody tells the coordinator that a killed member will not join.
+            # The coordinator does not know that a killed member will not join.
             self._open_until = max(self._open_until, *self._dying.values())
 
     def _close(self) -> None:
@@ -260,7 +263,7 @@ class Simulated:
             self.do(at + int(self.rng.uniform(100, 3_000)), "again", "cooperative_followup")
 
     def _listed(self, members: list[str], at: int, generation: int) -> None:
-        """Rows of `generation_members`."""
+        """Add rows of `generation_members`."""
         if not self.with_members:
             return
         for member in members:
@@ -289,7 +292,7 @@ class Simulated:
 
     @staticmethod
     def _blur(event: Row, at: int) -> None:
-        """What records alone tell of it."""
+        """Reduce the event to the facts in records."""
         event["event_at"] = at
         event["detail"] = None
         event["evidence"] = "bounded"

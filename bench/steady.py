@@ -1,13 +1,13 @@
 """Hours of steady load on `./regroup up`: freshness of silver, gold, memory, open files and files of each table.
 
 `./regroup bench steady [--minutes 120] [--records-per-s 2000] [--groups 1000] [--maintain-seconds 300]
-[--rounds-per-generation 20] [--driver-memory 2g] [--history-minutes 0] [--log FILE]`: a broker of its own, whose
-`__consumer_offsets` gets records at that rate, each with the time it is written; every group rebalances once in 20 (or
-so many) rounds of commits, which keeps all of them in one storm: of 200 rounds, each rests for a quarter of an hour. A
-row of `generations` is visible in the first version of the table that has it, which is looked for twice a second.
-Memory is proportional set size (Pss) of `up` and of all that it started; `stolen` is the part of the cores' time that a
-host gave to somebody else. With a history, records of that many minutes are there before, and what is measured begins
-once they are in silver: what grows with history shows within minutes. What `up` says goes to the log.
+[--rounds-per-generation 20] [--driver-memory 2g] [--history-minutes 0] [--log FILE]`. Starts a broker whose
+`__consumer_offsets` gets records at that rate, each with its write time. Every group rebalances once in 20 (or another
+number of) rounds of commits, which keeps all groups in one storm; with 200 rounds, each group rests for a quarter of an
+hour. A row of `generations` is visible in the first version of the table that has it, which is checked twice a second.
+Memory is the proportional set size (Pss) of `up` and its child processes. `stolen` is the share of the cores' time that
+the host gave to other machines. With a history, records of that many minutes are written first, and measuring begins
+when they are in silver, so that growth with history shows within minutes. The output of `up` goes to the log.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ LINE = "{:>6} {:>8} {:>10} {:>9} {:>9} {:>9} {:>8} {:>7} {:>12} {:>9} {:>7}"
 
 
 def due(load: Load, begin: timedelta, end: timedelta) -> int:
-    """Generations that begin so long after the load's first record."""
+    """Return the number of generations that begin between `begin` and `end` after the load's first record."""
     per_s = load.records_per_s / PARTITIONS_PER_GROUP
     rounds = range(int(begin.total_seconds() * per_s), int(end.total_seconds() * per_s))
     return sum(load.announced(*divmod(at, load.groups)) is not None for at in rounds)
@@ -55,7 +55,7 @@ def due(load: Load, begin: timedelta, end: timedelta) -> int:
 
 @dataclass
 class Freshness:
-    """How long after its record each generation could be read."""
+    """The time from the record of each generation until it could be read."""
 
     table: Path
     started: datetime
@@ -64,7 +64,7 @@ class Freshness:
     _files: set[str] = field(default_factory=set)
 
     def look(self) -> None:
-        """Take in what the newest version has; a file is read once."""
+        """Add the rows of the newest version. Each file is read once."""
         if not DeltaTable.is_deltatable(str(self.table)):
             return
         files, now = set(DeltaTable(self.table).file_uris()), datetime.now(UTC)
@@ -83,7 +83,7 @@ class Freshness:
 
 
 def tree(pid: int) -> Iterator[int]:
-    """The process and all that it started."""
+    """Yield the process and all its descendants."""
     yield pid
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -92,7 +92,7 @@ def tree(pid: int) -> Iterator[int]:
 
 
 def used(pid: int) -> tuple[float, float, int]:
-    """MB of all, MB of the JVM among them, open files of all."""
+    """Return the MB of all processes, the MB of the JVM, and the open files of all processes."""
     total = jvm = 0.0
     files = 0
     for each in tree(pid):
@@ -106,13 +106,13 @@ def used(pid: int) -> tuple[float, float, int]:
 
 
 def ticks() -> tuple[int, int]:
-    """Of all cores since the start: those that a host gave to somebody else, and all."""
+    """Return the ticks of all cores since the boot: those that the host gave to other machines, and all."""
     told = [int(each) for each in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
     return told[7], sum(told)
 
 
 def files_of(warehouse: Path) -> tuple[str, int, int]:
-    """The table of the newest versions with the most data files, how many, and how many files of logs there are."""
+    """Return the table with the most data files in its newest version, their number, and the number of log files."""
     live: Counter[str] = Counter()
     logs = 0
     for table in (*BRONZE, *SILVER):
@@ -125,7 +125,7 @@ def files_of(warehouse: Path) -> tuple[str, int, int]:
 
 
 def groups_in(warehouse: Path, table: Table) -> int:
-    """How many groups it has rows of."""
+    """Return the number of groups with rows in the table."""
     path = table_path(warehouse, table)
     if not DeltaTable.is_deltatable(path):
         return 0
@@ -138,14 +138,14 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def between_batches(said: str, minutes: int) -> list[float]:
-    """Seconds from each batch of the second half to the next; of batches that take longer than the trigger, each."""
+    """Return the seconds from each batch of the second half to the next, which include waiting for the trigger."""
     at = [float(found) for found in re.findall(r"([\d.]+) s  Batch", said)]
     late = [each for each in at if each > max(at) - minutes * 30]
     return [after - before for before, after in pairwise(late)]
 
 
 def catch_up(table: Path, up: subprocess.Popen[bytes], first: datetime) -> float:
-    """Seconds until what is written now is in the table soon."""
+    """Return the seconds until new records reach the table within `CAUGHT_UP`."""
     began = time.monotonic()
     freshness = Freshness(table=table, started=first)
     while min(freshness.waits, default=LATE.total_seconds()) > CAUGHT_UP.total_seconds() and up.poll() is None:
@@ -156,7 +156,9 @@ def catch_up(table: Path, up: subprocess.Popen[bytes], first: datetime) -> float
 
 
 def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[list[float], list[float], int]:
-    """A line a minute; returns all waits after the warm-up, memory by minute, and how many generations were seen."""
+    """Print a line a minute; return all waits after the warm-up, memory by minute, and the number of visible
+    generations.
+    """
     freshness = Freshness(table=Path(table_path(warehouse, GENERATIONS)), started=started)
     print(LINE.format(*HEAD))
     waits: list[float] = []
@@ -196,7 +198,7 @@ def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[l
 
 
 def options() -> argparse.Namespace:
-    """Of the command line."""
+    """Return the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=int, default=120)
     parser.add_argument("--records-per-s", type=int, default=2_000)
@@ -212,7 +214,7 @@ def options() -> argparse.Namespace:
 def main() -> None:
     arguments = options()
     rate, minutes, history = arguments.records_per_s, arguments.minutes, timedelta(minutes=arguments.history_minutes)
-    # Beside the minutes measured there is what is written while the history is caught up with.
+    # More than the measured minutes, because records are also written during the catch-up with the history.
     written = rate * round(60 * minutes + 1.5 * history.total_seconds())
     load = Load(
         records=written,

@@ -1,7 +1,7 @@
 """Bytes in bronze per million commits, before and after `maintain`.
 
-Records of `bench.load` go through the fold that the live source runs, in batches as a stream of 5 s triggers reads
-them, and are then maintained once. Nothing but the disk is used: no broker, no Kafka.
+Records of `bench.load` go through the fold of the live source, in batches like those of a stream with a 5 s trigger,
+and are then maintained once. Only the disk is used: no broker, no Kafka.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ from schemas.tables import Table
 TABLES = (COORDINATOR_RECORDS, OFFSET_COMMITS, COVERAGE)
 TARGET_MB = 6.0
 AT_ONCE = 25
-"""Batches written by one commit, whose files are fewer and larger than a stream's, which take more bytes."""
+"""Batches per commit. Its files are fewer and larger than those of a stream, which take more bytes."""
 HOUR_MS = 3_600_000
 
 
 def batches(load: Load, start_ms: int, size: int) -> Iterator[list[SourceRecord]]:
-    """`size` records each, ascending in offset within each partition."""
+    """Yield batches of `size` records each, in ascending order of offsets within each partition."""
     ends: dict[int, int] = defaultdict(int)
 
     def placed() -> Iterator[SourceRecord]:
@@ -59,7 +59,7 @@ def batches(load: Load, start_ms: int, size: int) -> Iterator[list[SourceRecord]
 
 
 def fill(spark: SparkSession, warehouse: Path, load: Load, start_ms: int, trigger_seconds: float) -> int:
-    """Write bronze; returns how many commits there were."""
+    """Write bronze; return the number of commits."""
     create_tables(spark, warehouse, BRONZE)
     commits, number = 0, 0
     stream = batches(load, start_ms, round(load.records_per_s * trigger_seconds))
@@ -73,14 +73,14 @@ def fill(spark: SparkSession, warehouse: Path, load: Load, start_ms: int, trigge
 
 
 def in_files(warehouse: Path, table: Table, parts: Sequence[pa.Table]) -> NewRows:
-    """Rows to be appended in a file for each part."""
+    """Return rows to append, in one file for each part."""
     folder = Path(table_path(warehouse, table))
     files = tuple(write(folder, part) for part in parts if part.num_rows)
     return NewRows(table=table, few=parts[0].slice(0, 0), files=files, folder=str(folder))
 
 
 def fold(batch: Sequence[SourceRecord]) -> dict[str, pa.Table]:
-    """What the live source makes of a batch, by table name."""
+    """Return the rows that the live source makes from a batch, by table name."""
     read = Records.of(batch, log_epoch=0)
     firsts: dict[int, int] = {}
     lasts: dict[int, int] = {}
@@ -98,7 +98,7 @@ def fold(batch: Sequence[SourceRecord]) -> dict[str, pa.Table]:
 
 
 def stored(warehouse: Path, table: Table) -> tuple[int, int, int]:
-    """Bytes, files and rows of a table as it stands."""
+    """Return bytes, files and rows of a table in its current version."""
     files = deltalake.DeltaTable(table_path(warehouse, table)).get_add_actions(flatten=True)
     sizes, rows = files["size_bytes"].to_pylist(), files["num_records"].to_pylist()
     return sum(sizes), len(sizes), sum(rows)

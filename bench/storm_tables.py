@@ -1,6 +1,6 @@
-"""What it takes to keep `storms` up to date: `python -m bench.storm_tables [--groups 10000]`.
+"""Time to keep `storms` up to date: `python -m bench.storm_tables [--groups 10000]`.
 
-Silver of one simulated day, in hourly files as `up` would leave them after maintenance; then batches of ten seconds.
+Silver of one simulated day, in hourly files as after maintenance of `up`; then batches of ten seconds.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ CLUSTER = "kafka"
 
 
 def table_of(table: Table, rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows with NULL where the simulation says nothing."""
+    """Return the rows as a table, with NULL for missing values."""
     return stored((dict.fromkeys(table.names) | row | {"cluster": CLUSTER} for row in rows), table)
 
 
 class Warehouse:
-    """Silver of a simulated cluster as of an instant; what Spark stores for the product, deltalake stores here."""
+    """Silver of a simulated cluster at a given time. deltalake writes the tables that Spark writes in the product."""
 
     def __init__(self, folder: Path, cluster: Cluster) -> None:
         self.folder, self.groups = folder, [group.group_id for group in cluster.groups]
@@ -50,7 +50,7 @@ class Warehouse:
         write_deltalake(table_path(folder, STORMS), stored([], STORMS))
 
     def write(self, since: int, until: int) -> int:
-        """Append what was known by then and not before; returns how many rows."""
+        """Append the rows that became known between the two times; return their number."""
         count = 0
         tables = {GENERATIONS: self.generations, GROUP_EVENTS: self.events, GENERATION_MEMBERS: self.members}
         for table, rows in tables.items():
@@ -62,7 +62,7 @@ class Warehouse:
         return count
 
     def look(self) -> int:
-        """What `update_storms` does but for Spark's part; returns how many rows of storms there are."""
+        """Do the work of `update_storms` without Spark's part; return the number of rows of storms."""
         found = scan(self.folder)
         write_deltalake(table_path(self.folder, STORMS), stored(found.new, STORMS), mode="overwrite")
         if found.memory is not None:

@@ -1,7 +1,7 @@
-"""How many storms are found, how many calm days page, and how soon: `python -m bench.storms [--quick]`.
+"""Share of storms found, calm days with a false page, and detection delays: `python -m bench.storms [--quick]`.
 
-Simulated silver rows of clusters whose groups live through ordinary days, and of clusters with storms as well; the
-detection is the product's own. Nothing here was used to fit a threshold: those follow from odds.
+Simulated silver rows of clusters with ordinary days, and of clusters that also have storms. The detection is the
+product's own. This data was not used to fit thresholds, because thresholds follow from probabilities.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ NEAR_MS = 5 * MINUTE
 
 @dataclass(kw_only=True)
 class Figures:
-    """`delays_ms`: by which moment it is counted from."""
+    """The results. `delays_ms` are by the event from which the delay counts."""
 
     storms: int = 0
     found: int = 0
@@ -36,7 +36,7 @@ class Figures:
 
 
 def found_in(cluster: Cluster, figures: Figures) -> tuple[list[Storm], list[Disturbance]]:
-    """What the product finds in a cluster."""
+    """Return the storms and disturbances that the product finds in a cluster."""
     found: list[Disturbance] = []
     seen: dict[str, int] = {}
     for group in cluster.groups:
@@ -60,7 +60,7 @@ def found_in(cluster: Cluster, figures: Figures) -> tuple[list[Storm], list[Dist
 
 
 def judge(cluster: Cluster, figures: Figures) -> None:
-    """Count what was found, missed and made up."""
+    """Count storms that were found, missed and wrongly reported."""
     storms, found = found_in(cluster, figures)
     figures.group_days += len(cluster.groups) * cluster.days
     matched: set[int] = set()
@@ -86,7 +86,7 @@ def _is_about(storm: Storm, label: Label) -> bool:
 
 
 def _third(found: Iterable[Disturbance], label: Label) -> int | None:
-    """When the third rebalance that nothing explains, or the third group, could be known."""
+    """Return when the third unexplained rebalance, or the third group, could be known."""
     mine = sorted(
         (s for s in found if s.group_id in label.groups and label.started_at <= s.at <= label.ended_at + NEAR_MS),
         key=lambda s: s.known_at,
@@ -102,7 +102,7 @@ def _third(found: Iterable[Disturbance], label: Label) -> int | None:
 
 
 def measure(*, calm_days: int, storms: int, groups: int, days: int, seed: int = 1) -> Figures:
-    """At least so many calm group-days and storms, on clusters of `groups` for `days`."""
+    """Judge at least `calm_days` calm group-days and `storms` storms, on clusters of `groups` for `days`."""
     figures = Figures()
     number = seed * 1000
     while figures.group_days < calm_days:
@@ -131,7 +131,7 @@ def quantile(values: Sequence[int], share: float) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of it")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the data")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     scale = 10 if arguments.quick else 1

@@ -1,1 +1,1 @@
-"""Entry points and every effect: Kafka, Delta, processes."""
+"""Entry points of the commands, and all side effects: Kafka, Delta, processes."""

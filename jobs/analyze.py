@@ -1,4 +1,4 @@
-"""`regroup analyze`: gold from silver, for the groups whose silver rows changed since the last time."""
+"""`regroup analyze`: update gold for the groups whose silver rows changed since the last run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from schemas.silver import GENERATIONS
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Analyse until stopped; with `--once` until everything that is there has been analysed."""
+    """Analyze new silver rows until stopped; with `--once`, return when all existing rows are analyzed.
+
+    Raises:
+        UserError: the warehouse has no silver table yet.
+    """
     if not (settings.warehouse / GENERATIONS.name / "_delta_log").is_dir():
         raise UserError(
             f"The warehouse {settings.warehouse} has no table {GENERATIONS.name} yet: run `./regroup build` or "
@@ -33,9 +37,9 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 
 def analyze(spark: SparkSession, settings: Settings, *, again: bool = False) -> int:
-    """Bring gold up to date with silver; returns how many groups were analysed.
+    """Bring gold up to date with silver and return the number of groups analyzed.
 
-    With `again` every group is, as after a rebuild of silver.
+    With `again`, analyze every group. A rebuild of silver needs that.
     """
     create_tables(spark, settings.warehouse, (*INPUTS, *GROUP_TABLES))
     return analyze_part(spark, settings, again=again).analysed

@@ -1,4 +1,4 @@
-"""`regroup bench`: the measurements in the folder bench/ of a checkout, which no wheel contains."""
+"""`regroup bench`: run a benchmark of the folder bench/. A checkout contains that folder; the wheel does not."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ FOLDER = Path(__file__).parent.parent / "bench"
 
 
 def run(_: Settings, args: argparse.Namespace) -> int:
-    """Run one measurement with its own arguments; without a name, say which there are.
+    """Run one benchmark with its own arguments. Without a name, list all benchmarks.
 
     Raises:
-        UserError: there is no such measurement, or this is no checkout.
+        UserError: no benchmark has this name, or this installation is not a checkout.
     """
     there = measurements(FOLDER)
     if not there:
-        raise UserError(f"There is no folder {FOLDER}: run the benches from a checkout of the repository.")
+        raise UserError(f"There is no folder {FOLDER}: run the benchmarks from a checkout of the repository.")
     if args.name is None:
         for name, text in there.items():
             say(f"{name:15} {text}")
         return 0
     name = args.name.replace("-", "_")
     if name not in there:
-        raise UserError(f"There is no bench {args.name}: choose one of {', '.join(there)}.")
+        raise UserError(f"There is no benchmark {args.name}: choose one of {', '.join(there)}.")
     sys.argv = [f"regroup bench {args.name}", *args.arguments]
     sys.path.insert(0, str(FOLDER.parent))
     try:
@@ -41,7 +41,7 @@ def run(_: Settings, args: argparse.Namespace) -> int:
 
 
 def measurements(folder: Path) -> dict[str, str]:
-    """Name and first sentence of every module that can be run; nothing is imported."""
+    """Return the name and the first docstring line of every module that has a `main`, without importing any."""
     found = {}
     for path in sorted(folder.glob("*.py")):
         module = ast.parse(path.read_text(encoding="utf-8"))

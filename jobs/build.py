@@ -1,7 +1,7 @@
-"""Silver from bronze: the groups that new bronze rows touch are rebuilt, and their rows replaced where they differ.
+"""Build silver from bronze: rebuild the groups that new bronze rows affect, and replace the rows that differ.
 
-Nothing here depends on how the rows arrived: bronze is immutable and `pipelines.silver` is a pure function, so a retry,
-a late log line and a rebuild from scratch end in the same tables.
+The result does not depend on the order of arrival, because bronze is immutable and `pipelines.silver` is pure. A retry,
+a late log line and a rebuild from scratch therefore give the same tables.
 """
 
 from __future__ import annotations
@@ -55,14 +55,15 @@ from schemas.states import GroupProtocol
 from schemas.tables import Table
 
 INPUTS = {COORDINATOR_RECORDS: "record_at", OFFSET_COMMITS: "first_commit_at", COORDINATOR_EVENTS: "event_at"}
-"""Tables of bronze that groups are built from, and when a row of each happened."""
+"""Bronze tables that groups are built from, each with the column that holds a row's timestamp."""
 FOLLOWED = (*INPUTS, ADMIN_OBSERVATIONS)
-"""Tables of bronze of which a new row may be about a group."""
+"""Bronze tables whose new rows can affect a group."""
 
 
 def rebuild_all(spark: SparkSession, settings: Settings) -> None:
-    """Every silver table again, from all of bronze, but for rows that were over before bronze begins; each is replaced
-    in one commit.
+    """Rebuild every silver table from all of bronze, and replace each table in one commit.
+
+    Rows that were over before the start of bronze are kept.
     """
     warehouse = settings.warehouse
     making = Making.of(settings, polled_topics(warehouse))
@@ -90,8 +91,10 @@ def rebuild_all(spark: SparkSession, settings: Settings) -> None:
 
 
 def _beginnings(warehouse: Path) -> pa.Table:
-    """All groups of bronze, to be rebuilt from their start: what `restarts` returns, and `since_at`, when each was seen
-    first. Silver, which may be damaged, is not asked.
+    """Return all groups of bronze as resume points at their first record, in the columns of `restarts`.
+
+    The extra column `since_at` is the timestamp of the group's first row. Silver is not read, because it may be
+    damaged.
     """
     with connect() as engine:
         for table in INPUTS:
@@ -108,8 +111,9 @@ def _beginnings(warehouse: Path) -> pa.Table:
 
 
 def rebuild_new(spark: SparkSession, settings: Settings, new: Mapping[Table, NewRows]) -> bool:
-    """Bring marks, reassignments and the groups' tables up to date with new rows, which bronze already holds; returns
-    whether any may be about a group.
+    """Update marks, reassignments and the groups' tables for new rows that bronze already holds.
+
+    Return whether any of the rows can affect a group.
     """
     if ADMIN_OBSERVATIONS in new:
         update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])
@@ -125,13 +129,13 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
 
     Args:
         spark: the session.
-        settings: where the tables are, whose bronze already holds the new rows, and how rows are made.
-        touched: what `affected_groups` returned.
+        settings: the warehouse, whose bronze already holds the new rows, and the options for building rows.
+        touched: the table that `affected_groups` returned.
     """
-    # Collected, here and below: a plan that still read silver would be evaluated anew after each table that is written.
+    # Results are collected, because a plan that reads silver would be evaluated again after each table is written.
     spark = for_few_rows(spark) if touched.num_rows <= FEW_GROUPS else spark
     limits = group_limits(settings.warehouse, settings.limits)
-    polled = cache(partial(polled_topics, settings.warehouse))  # Asked once, and only if it is needed.
+    polled = cache(partial(polled_topics, settings.warehouse))  # Read at most once, and only if needed.
     admitted = limits.admitted(with_named(spark, settings.warehouse, touched, polled))
     if admitted.num_rows:
         _rebuild(spark, settings, admitted, polled)
@@ -141,7 +145,7 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
 def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Callable[[], PolledTopics]) -> None:
     warehouse = settings.warehouse
     told = _Change(*SilverInputs(spark=spark, warehouse=warehouse, touched=new).committing())
-    # Arrow joins no columns of lists.
+    # Arrow cannot join tables that have list columns.
     rest = new.drop_columns("committed").join(told.new.select(GROUP), GROUP, join_type="left anti")
     if not rest.num_rows:
         replace_rows(spark, told.old, told.new, table_path(warehouse, GROUPS), GROUPS)
@@ -169,7 +173,9 @@ def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Cal
 
 
 def _of_each_table(write: Callable[[Table], None]) -> None:
-    """`rebalances` says where a rebuild may go on, so it comes last: after a crash the old point still holds."""
+    """Write every table, `rebalances` last: it holds the resume points, so a crash before it leaves the old points
+    valid.
+    """
     with ThreadPoolExecutor(WRITERS) as pool:
         list(pool.map(write, (table for table in SILVER if table is not REBALANCES)))
     write(REBALANCES)
@@ -182,7 +188,7 @@ def _classic(groups: pa.Table) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class _Change:
-    """Rows of one table that `new` ones take the place of."""
+    """Rows of one table: `new` rows replace `old` rows."""
 
     old: pa.Table
     new: pa.Table
@@ -195,7 +201,10 @@ class _Change:
 
 
 def _rebuilt(standing: SilverInputs, stand: pa.Table, making: Making) -> Mapping[Table, NewRows]:
-    """The rows of silver that what follows on `stand` makes, in files only where all that they replace may go."""
+    """Return the silver rows that are built from the resume points in `stand`.
+
+    The rows are in data files only if all rows that they replace may be removed.
+    """
     warehouse = standing.warehouse
     if (history := standing.history(stand)) is not None:
         found = making.rows(history, stand)
@@ -221,7 +230,7 @@ def _by_spark(history: Frames, making: Making, restarts: DataFrame | None = None
 
 
 def affected_groups(new: Mapping[Table, NewRows]) -> pa.Table:
-    """The groups that new rows of bronze are about (`pipelines.silver.affected_groups.by_group`)."""
+    """Return the groups that the new bronze rows refer to (`pipelines.silver.affected_groups.by_group`)."""
     with connect() as engine:
         for rows in new.values():
             rows.show(engine)
@@ -229,7 +238,7 @@ def affected_groups(new: Mapping[Table, NewRows]) -> pa.Table:
 
 
 def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
-    """Follow bronze and rebuild what changes; with `once` until everything that is there has been built."""
+    """Follow bronze and rebuild the affected groups; with `once`, stop when all existing rows are built."""
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES))
     progress = checkpoint_path(warehouse, "build")
@@ -248,25 +257,25 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """`regroup build`."""
+    """Run `regroup build`."""
     _known(settings.warehouse)
-    settings.hosts()  # A missing key is told before Spark starts.
+    settings.hosts()  # Reports a missing key before Spark starts.
     spark = session("regroup build", cores=settings.cores, driver_memory=settings.driver_memory)
     start(spark, settings, once=args.once)
     return 0
 
 
 def run_rebuild(settings: Settings, args: argparse.Namespace) -> int:
-    """`regroup rebuild`."""
+    """Run `regroup rebuild`."""
     _known(settings.warehouse)
-    settings.hosts()  # A missing key is told before Spark starts.
+    settings.hosts()  # Reports a missing key before Spark starts.
     spark = session("regroup rebuild", cores=settings.cores, driver_memory=settings.driver_memory)
     if args.quarantine:
-        # What comes where `maintain` merges runs would be lost.
+        # Records added to a file that `maintain` is merging would be lost.
         with acquire(settings.warehouse, "maintain"):
-            say(f"{requeue(spark, settings.warehouse):,} records of the quarantine can be read now")
+            say(f"{requeue(spark, settings.warehouse):,} quarantined records are now decoded")
             opened = reopen(spark, settings.warehouse, settings.limits)
-            say(f"{opened:,} records with assignments that were too large are costed now")
+            say(f"{opened:,} records with formerly too large assignments are now priced")
     rebuild_all(spark, settings)
     rebuild_all_reassignments(spark, settings.warehouse)
     rebuild_all_marks(spark, settings.warehouse)

@@ -1,4 +1,4 @@
-"""`regroup capture`: a live cluster's offsets topic and polls as a capture folder, to attach or replay."""
+"""`regroup capture`: write a live cluster's offsets topic and polls to a capture folder, to attach or to replay."""
 
 from __future__ import annotations
 
@@ -45,14 +45,14 @@ NO_TIMESTAMP, CREATE_TIME = -1, 0
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Watch for `--duration` seconds (Ctrl-C ends it early), polling, then write everything the topic holds.
+    """Poll for `--duration` seconds (Ctrl-C ends it early), then write all records of the topic.
 
     Raises:
-        UserError: the folder is in use, the cluster does not answer, or the topic does not exist.
+        UserError: the folder is in use, the cluster does not respond, or the topic does not exist.
     """
     cluster, folder = settings.only(args.cluster), args.out
-    if not args.duration >= 0:  # NaN is neither
-        raise UserError(f"The --duration must be seconds from 0 on, but is {args.duration}.")
+    if not args.duration >= 0:  # Also true for NaN
+        raise UserError(f"The --duration must be at least 0 seconds, but is {args.duration}.")
     if folder.exists() and any(folder.iterdir()):
         raise UserError(f"The folder {folder} is not empty: give a new one with --out.")
     started_ms = _now_ms()
@@ -73,7 +73,10 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 
 def _poll(cluster: Cluster, path: Path, duration_s: float) -> None:
-    """What the Admin API shows meanwhile; always at the pace of a running reassignment, so that none is too quick."""
+    """Write the observations of the Admin API to `path` for `duration_s` seconds.
+
+    The interval is always that of a running reassignment, so that short reassignments are seen too.
+    """
     poller = Poller(cluster.client())
     until = time.monotonic() + duration_s
     try:
@@ -87,11 +90,14 @@ def _poll(cluster: Cluster, path: Path, duration_s: float) -> None:
 
 
 def _add_marks(cluster: Cluster, path: Path) -> int:
-    """The marks of the events topic, if it is there and may be read, among the polls in order of time; how many."""
+    """Merge the marks of the events topic into the polls, in order of time, and return their number.
+
+    If the topic is missing or cannot be read, report that and return 0.
+    """
     try:
         marks = sorted(_described(cluster))
     except UserError as error:
-        say(f"going on without marks: {error}")
+        say(f"continuing without marks: {error}")
         return 0
     if marks:
         merged = path.with_suffix(".new")
@@ -122,7 +128,7 @@ def _said_on(topic: str, cluster: Cluster) -> Iterator[tuple[int, str]]:
 
 
 def _marks(records: Records, sources: Sequence[EventSource]) -> Iterator[tuple[int, str]]:
-    """Yield when each mark came, and the line that holds it."""
+    """Yield the timestamp of each mark, in ms, and its JSON line."""
     for number, (value, at) in enumerate(zip(records.value, records.timestamp_ms.tolist(), strict=True)):
         said = unwrap(value) if value is not None and b'"mark"' in value else None
         if not isinstance(said, Observation) or said.kind != "mark":
@@ -144,7 +150,7 @@ def _ends(cluster: Cluster) -> TopicEnds:
 
 
 def _write(cluster: Cluster, ends: TopicEnds, path: Path) -> tuple[int, int]:
-    """Every record in order of partition and offset; returns how many, and how many spans were gone."""
+    """Write all records in order of partition and offset; return the number of records and of unreadable spans."""
     records = gaps = 0
     with ExitStack() as held:
         writer = held.enter_context(pq.ParquetWriter(path, SCHEMA, compression="zstd"))
@@ -161,7 +167,7 @@ def _write(cluster: Cluster, ends: TopicEnds, path: Path) -> tuple[int, int]:
 
 
 def _table(piece: Records) -> pa.Table:
-    # The client tells CreateTime from LogAppendTime, but both are the broker's clock here: the coordinator writes.
+    # Both timestamp types mean the broker's clock in this topic, because the coordinator writes it.
     kinds = [NO_TIMESTAMP if at < 0 else CREATE_TIME for at in piece.timestamp_ms.tolist()]
     columns = (piece.partition, piece.offset, piece.timestamp_ms, kinds, piece.key, piece.value)
     return pa.table([pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)], SCHEMA)

@@ -1,4 +1,4 @@
-"""`regroup decode`: the records of a topic, a log segment file or a capture folder as JSON lines."""
+"""`regroup decode`: print the records of a topic, a log segment file or a capture folder as JSON lines."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from pipelines.decoding.source_record import SourceRecord
 
 Item: TypeAlias = "SourceRecord | UnreadBatch | None"
-"""A record, a batch that cannot be read, or a pause."""
+"""A record, an unreadable batch, or None for a pause in the input."""
 
 UNKNOWN_PARTITION = -1
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Print one line for each record; a reader that closes the pipe ends the command without a message.
+    """Print one line for each record. If the reader of the pipe closes it, end without a message.
 
     Raises:
-        UserError: an option is wrong, or the source is missing or may not be read.
+        UserError: an option is wrong, or the source is missing or cannot be read.
     """
     selection = _selection(args)
     with lines_for_a_pipe():
@@ -41,7 +41,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 
 def _source(settings: Settings, args: argparse.Namespace, selection: Selection) -> tuple[Iterable[Item], str | None]:
-    """The selected records, and the topic that they are of."""
+    """Return the selected records and the name of their topic."""
     if args.source is None:
         return _of_topic(settings, args, selection), args.topic
     if args.follow or args.from_end:
@@ -60,9 +60,9 @@ def _selection(args: argparse.Namespace) -> Selection:
     for name in ("partition", "from_offset", "to_offset", "max_records"):
         value = getattr(args, name)
         if value is not None and value < 0:
-            raise UserError(f"--{name.replace('_', '-')} must be a number from 0 on, but is {value}.")
+            raise UserError(f"--{name.replace('_', '-')} must be at least 0, but is {value}.")
     if args.partition is not None and args.group is not None and args.source is None:
-        raise UserError("The partition of a group is known: give --group or --partition, not both.")
+        raise UserError("A group has only one partition: give --group or --partition, not both.")
     try:
         since = None if args.since is None else round(moment(args.since).timestamp() * 1000)
     except ValueError as error:
@@ -86,7 +86,10 @@ def _of_topic(settings: Settings, args: argparse.Namespace, selection: Selection
 
 
 def _chosen(items: Iterable[SourceRecord | UnreadBatch], selection: Selection) -> Iterator[Item]:
-    """What brokers would have selected. As there, `since_ms` names the first record of each partition."""
+    """Yield the items that brokers would have selected.
+
+    As on a broker, `since_ms` selects each partition's first record at or after that time, and all records after it.
+    """
     begun: set[int] = set()
     for item in items:
         if selection.partition not in (None, item.partition):
@@ -120,9 +123,7 @@ def _print(items: Iterable[Item], topic: str | None, args: argparse.Namespace) -
         if left is not None and (left := left - 1) == 0:
             break
     if unnamed:
-        warn(
-            f"regroup decode: records left out because their key cannot be decoded, so may name the group: {unnamed:,}"
-        )
+        warn(f"regroup decode: skipped records whose key cannot be decoded, so their group is unknown: {unnamed:,}")
 
 
 def _group_of(record: SourceRecord) -> str | None:

@@ -1,4 +1,4 @@
-"""`regroup doctor`: what is there, what is missing, and what to do about each missing thing."""
+"""`regroup doctor`: check what the other commands need, and describe how to fix each missing thing."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ TIMEOUT_S = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """`is_ok` None: optional and absent. `advice` says what to do where it is not ok."""
+    """The result of one check. `is_ok` None means optional and absent. `advice` is the fix, if there is one."""
 
     subject: str
     is_ok: bool | None
@@ -44,7 +44,7 @@ class Finding:
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Print one line a finding; 0 where nothing required is missing, else 1."""
+    """Print one line for each finding; return 1 if something required is missing, else 0."""
     findings = []
     for finding in checks(settings, args.cluster, args.config):
         mark = {True: "ok      ", None: "optional", False: "MISSING "}[finding.is_ok]
@@ -53,12 +53,12 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             say(f"          -> {finding.advice}")
         findings.append(finding)
     missing = sum(finding.is_ok is False for finding in findings)
-    say(f"{missing} required thing(s) missing" if missing else "everything required is there")
+    say(f"{missing} required thing(s) missing" if missing else "nothing required is missing")
     return 1 if missing else 0
 
 
 def checks(settings: Settings, cluster: str | None, file: Path | None = None) -> Iterator[Finding]:
-    """Every finding, machine first, then the warehouse, then each Kafka cluster."""
+    """Yield the findings of the machine, then of the warehouse, then of each Kafka cluster."""
     yield Finding(subject="Python", is_ok=True, found=f"{platform.python_version()} ({sys.executable})")
     yield _finding("Java", lambda: str(java_home()))
     yield _finding("jars of Delta Lake", lambda: f"{len(jars('delta'))} verified")
@@ -70,9 +70,9 @@ def checks(settings: Settings, cluster: str | None, file: Path | None = None) ->
         yield Finding(
             subject="Kafka",
             is_ok=None,
-            found="no cluster named",
-            advice="Give --bootstrap-servers HOST:PORT or a [clusters.NAME] table in the settings file; "
-            "without, `./regroup up` runs a lab of its own.",
+            found="no cluster configured",
+            advice="Give --bootstrap-servers HOST:PORT or a [clusters.NAME] table in the settings file. "
+            "Without a cluster, `./regroup up` starts its own lab.",
         )
     for one in chosen:
         yield from _cluster(one)
@@ -107,7 +107,7 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
         admin = AdminClient(dict(options))
         metadata = admin.list_topics(timeout=TIMEOUT_S)
     except UserError as error:
-        yield Finding(subject=name, is_ok=False, found="a setting refers to nothing", advice=str(error))
+        yield Finding(subject=name, is_ok=False, found="a setting refers to a missing value", advice=str(error))
         return
     except KafkaException as error:
         yield _unreachable(name, cluster, error.args[0])
@@ -125,14 +125,14 @@ def _cluster(cluster: Cluster) -> Iterator[Finding]:
 
 def _unreachable(name: str, cluster: Cluster, error: KafkaError) -> Finding:
     advice = (
-        f"Check that {cluster.bootstrap_servers} is right and reachable from here, and the security options in "
-        f"[clusters.{cluster.name}.kafka]."
+        f"Check that {cluster.bootstrap_servers} is correct and reachable from this machine, and check the security "
+        f"options in [clusters.{cluster.name}.kafka]."
     )
     return Finding(subject=name, is_ok=False, found=error.str(), advice=advice)
 
 
 def _topic(subject: str, options: dict[str, str], topic: str, *, required: bool) -> Finding:
-    """Readable means that one fetch from the topic's first partition is answered."""
+    """Check that one fetch from the topic's first partition succeeds."""
     reader = Consumer(
         options | {"group.id": "regroup-doctor", "enable.auto.commit": "false", "enable.partition.eof": "true"}
     )
@@ -155,9 +155,9 @@ def _topic(subject: str, options: dict[str, str], topic: str, *, required: bool)
 def _refused(subject: str, topic: str, error: KafkaError, *, required: bool) -> Finding:
     if error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
         advice = (
-            "Nothing to do: it appears with the first group that commits or joins, and `ingest` waits for it."
+            "Nothing to do: Kafka creates it when the first group commits or joins, and `ingest` waits for it."
             if required
-            else "Without the coordinator's log, starts are bounds: ship broker logs to it."
+            else "Ship broker logs to this topic. Without them, the start of a rebalance is known only within bounds."
         )
         return Finding(subject=subject, is_ok=None, found="not there", advice=advice)
     if error.code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
@@ -171,7 +171,7 @@ def _refused(subject: str, topic: str, error: KafkaError, *, required: bool) -> 
 
 
 def _writing(subject: str, admin: AdminClient, topic: str) -> Finding:
-    """What `mark` and `ship-logs` need, which may well run as somebody else."""
+    """Check the permission that `mark` and `ship-logs` need. They may run as a different principal."""
     asked = admin.describe_topics(
         TopicCollection([topic]), include_authorized_operations=True, request_timeout=TIMEOUT_S
     )
@@ -181,13 +181,16 @@ def _writing(subject: str, admin: AdminClient, topic: str) -> Finding:
         return Finding(subject=subject, is_ok=None, found=error.args[0].str(), advice="See the broker's log.")
     if AclOperation.WRITE in allowed:
         return Finding(subject=subject, is_ok=True, found="allowed: `mark` and `ship-logs` can run as this principal")
-    advice = f"Grant WRITE on the topic {topic} to whoever runs `mark` or `ship-logs`; nothing else needs it."
+    advice = f"Grant WRITE on the topic {topic} to the principal of `mark` or `ship-logs`. No other command needs it."
     return Finding(subject=subject, is_ok=None, found="not allowed", advice=advice)
 
 
 def _open_to_all(subject: str, admin: AdminClient, topic: str) -> Finding | None:
-    """Return a warning if every principal may write to the topic; None if not, or if this principal may not know."""
-    anyone: Any = None  # which the client takes, whatever its types say
+    """Return a warning if every principal may write to the topic.
+
+    Return None if not, or if this principal may not list the ACLs.
+    """
+    anyone: Any = None  # The client accepts None here, although its types do not.
     writers = AclBindingFilter(
         ResourceType.TOPIC, topic, ResourcePatternType.MATCH, anyone, anyone, AclOperation.ANY, AclPermissionType.ALLOW
     )
@@ -196,14 +199,14 @@ def _open_to_all(subject: str, admin: AdminClient, topic: str) -> Finding | None
     except KafkaException as error:
         if error.args[0].code() != KafkaError.SECURITY_DISABLED:
             return None
-        found = "everybody may: the brokers have no authorizer"
+        found = "every principal may write: the brokers have no authorizer"
     else:
         grants = (AclOperation.WRITE, AclOperation.ALL)
         if not any(acl.principal == "User:*" and acl.operation in grants for acl in acls):
             return None
-        found = "everybody may: an ACL allows User:*"
+        found = "every principal may write: an ACL allows User:*"
     advice = (
-        "Whoever writes there can forge the log of any coordinator: grant WRITE to the log shippers only, or bind "
+        "A writer of this topic can forge the log of any coordinator. Grant WRITE only to the log shippers, or bind "
         "sources with [[clusters.NAME.event_sources]]."
     )
     return Finding(subject=subject, is_ok=None, found=found, advice=advice)
@@ -218,6 +221,6 @@ def _groups(name: str, admin: AdminClient) -> Finding:
             subject=subject,
             is_ok=None,
             found=error.args[0].str(),
-            advice="Grant DESCRIBE on the cluster for states between two records; nothing else needs it.",
+            advice="Grant DESCRIBE on the cluster to observe group states between two records. Nothing else needs it.",
         )
     return Finding(subject=subject, is_ok=True, found=f"{len(listed.valid)} group(s) visible")

@@ -1,7 +1,8 @@
-"""`regroup erase`: a group, or a client's host, out of every table and out of the files behind them, with a receipt.
+"""`regroup erase`: remove a group or a client host from every table and from the data files, and write a receipt.
 
-Rows of the group go. Where other rows name it (a line about several groups, a list of groups) or name the host, a mark
-without meaning takes the name's place. Names are never part of a condition: Delta's log would keep them.
+Rows of the group are deleted. Other rows that contain the name (a log line about several groups, a list of groups, a
+host) keep everything but the name: a random placeholder replaces it. Names never appear in a condition as literals,
+because Delta's log would keep them.
 """
 
 from __future__ import annotations
@@ -40,18 +41,19 @@ from schemas.gold import BY_GROUP, DIFFERENCES
 from schemas.tables import Table
 
 NOT_BEFORE, NOT_AFTER = r"(?<![A-Za-z0-9_-]|[A-Za-z0-9]\.)", r"(?![A-Za-z0-9_-]|\.[A-Za-z0-9])"
-"""A name ends where neither a letter, a digit, a dash nor a dot within a word follows."""
+"""Regular expressions for the two ends of a name: it must not touch a letter, digit, `_`, `-` or a dot inside a word.
+"""
 
 SIDES = ("before", "after")
 PASSES = 4
 
 FIELDS = {DIFFERENCES: "value", BY_GROUP: "group_id"}
-"""Of columns of lists of structs, the field that may hold a name."""
+"""For columns of lists of structs: the field that may contain a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What was done to a table, between two of its versions."""
+    """The changes to one table between two of its versions."""
 
     version_before: int
     version: int = 0
@@ -61,8 +63,10 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """What is erased: a `group_id` or a client's host, of one cluster. `mark` takes its place: as many bytes of UTF-8,
-    so that raw records can still be read, and made at random, so that nobody can come back from it.
+    """The name to erase: a `group_id` or a client host of one cluster.
+
+    `mark` is the random placeholder that replaces it, so the name cannot be recovered. It has as many bytes in UTF-8,
+    so that raw records can still be decoded.
     """
 
     cluster: str
@@ -72,7 +76,8 @@ class Name:
 
     @classmethod
     def of(cls, cluster: str, *, group: str | None, host: str | None) -> Name:
-        """A host goes with and without the slash in front of it that Kafka stores.
+        """Return the name with a new placeholder. A host is matched with and without the leading slash that Kafka
+        stores.
 
         Raises:
             UserError: the name is empty.
@@ -86,14 +91,14 @@ class Name:
         )
 
     def source(self, spark: SparkSession) -> DataFrame:
-        """One row that conditions may refer to."""
+        """Return one row with the name, the placeholder and the patterns, for use in conditions."""
         told = {"cluster": self.cluster, "text": self.text, "mark": self.mark, "pattern": self._pattern()}
         raw = {f"raw_{i}_{side}": of for i, pair in enumerate(self.raw()) for side, of in zip(SIDES, pair, strict=True)}
         columns = [*(f"name_{key} string" for key in told), *(f"{key} binary" for key in raw)]
         return spark.createDataFrame([(*told.values(), *raw.values())], ", ".join(columns))
 
     def forms(self) -> set[str]:
-        """How text holds the name: as it is, or within JSON."""
+        """Return the spellings of the name in text: plain, and escaped in JSON."""
         return {self.text, *(json.dumps(self.text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))}
 
     def _pattern(self) -> str:
@@ -101,7 +106,9 @@ class Name:
         return f"{NOT_BEFORE}(?:{quoted}){NOT_AFTER}"
 
     def raw(self) -> list[tuple[bytes, bytes]]:
-        """How records hold the name, behind its length, and what takes the place of that."""
+        """Return pairs of bytes to find and their replacement: the name in a record after its length, and the
+        placeholder.
+        """
         pairs = [(form, form.replace(self.text, self.mark)) for form in (self.text, f"/{self.text}")]
         encoded = [(before.encode(), after.encode()) for before, after in pairs]
         lengths = (lambda size: size.to_bytes(2, "big"), _varint)
@@ -109,7 +116,7 @@ class Name:
 
 
 def _varint(size: int) -> bytes:
-    """Kafka's compact length: one more than the size, seven bits a byte."""
+    """Return a size in Kafka's compact encoding: size + 1, seven bits per byte."""
     left, out = size + 1, b""
     while left > 0x7F:
         out, left = out + bytes([left & 0x7F | 0x80]), left >> 7
@@ -117,16 +124,16 @@ def _varint(size: int) -> bytes:
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Erase, print the receipt and where it is kept.
+    """Erase the name, then print and store the receipt.
 
     Raises:
-        UserError: there is nothing to erase from, `maintain` is at work, or others go on writing the name.
+        UserError: the warehouse has no tables, `maintain` is running, or other jobs still write the name.
     """
     name = Name.of(args.cluster, group=args.group, host=args.host)
     if not existing_tables(settings.warehouse):
         raise UserError(f"The warehouse {settings.warehouse} has no tables: name another with --warehouse.")
     spark = session("regroup erase", cores=settings.cores, driver_memory=settings.driver_memory)
-    # What `maintain` has read it would write again.
+    # `maintain` would write rows again that it read before the erasure.
     with acquire(settings.warehouse, "maintain"):
         receipt = erase(spark, settings.warehouse, name, vacuum_days=0.0 if args.now else settings.vacuum_days)
     text = json.dumps(receipt, indent=2)
@@ -138,26 +145,26 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     say(f"Receipt: {path}")
     if receipt["still_named_in"]:
         raise UserError(
-            f"Other jobs go on writing the name ({', '.join(receipt['still_named_in'])}): stop them and erase again."
+            f"Other jobs still write the name ({', '.join(receipt['still_named_in'])}): stop them and erase again."
         )
     return 0
 
 
 def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: float) -> dict[str, Any]:
-    """Erase the name from every table that is there, bronze first; returns the receipt, which does not hold it."""
-    # Conditions this long take longer to compile than to evaluate.
+    """Erase the name from every existing table, bronze first, and return the receipt. The receipt omits the name."""
+    # Spark compiles conditions of this length for longer than it evaluates them.
     spark = for_few_rows(spark)
     found: dict[Table, Changed] = {}
     changed: list[Table] = []
     for _ in range(PASSES):
-        # Looked at again: a batch that was under way may have written rows of before.
+        # Checked again, because a running batch may still have written rows with the name.
         changed = [table for table in existing_tables(warehouse) if _erase(spark, warehouse, table, name, found)]
         if not changed:
             break
     analysed = analysed_path(warehouse).parent.glob("analysed*.json")
     caches = [path for path in (memory_path(warehouse), *analysed) if path.exists()]
     for path in caches:
-        # They only save work, and name groups.
+        # These files are caches that contain group names.
         path.unlink()
     removed = {table: vacuum(warehouse, table, vacuum_days).files for table in found}
     now, salt = datetime.now(UTC), secrets.token_hex(16)
@@ -177,7 +184,7 @@ def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: floa
 
 
 def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found: dict[Table, Changed]) -> bool:
-    """Erase from one table, and add to what was `found`; whether any row was changed."""
+    """Erase the name from one table and add the change to `found`; return whether any row changed."""
     if not _may_hold(warehouse, table, name):
         return False
     path, source = table_path(warehouse, table), name.source(spark)
@@ -211,7 +218,9 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
 
 
 def _may_hold(warehouse: Path, table: Table, name: Name) -> bool:
-    """Whether the name is in any column, be it as part of another. Most tables do not hold it, and Spark is slow."""
+    """Return whether any column contains the name, also as part of another. This check spares most tables Spark's
+    merge.
+    """
     forms = sorted(form for text in name.forms() for form in (text, json.dumps(text)[1:-1]))
     conditions = [_contains(column.name, column.type, forms) for column in table.columns]
     with connect() as engine:
@@ -222,7 +231,7 @@ def _may_hold(warehouse: Path, table: Table, name: Name) -> bool:
 
 
 def _contains(column: str, kind: str, forms: Iterable[str]) -> str:
-    """A condition in DuckDB's SQL; empty where the column holds no text."""
+    """Return a condition in DuckDB's SQL, or an empty string if the column contains no text."""
     match kind:
         case "STRING":
             text, words = f'"{column}"', [_quoted(form) for form in forms]
@@ -240,15 +249,15 @@ def _quoted(text: str) -> str:
 
 
 def _is_about(table: Table, name: Name) -> Column:
-    """Rows that go."""
+    """Return the condition for rows to delete."""
     whole = [F.lit(False)]  # noqa: FBT003 - a literal
     if name.is_group:
         whole += [F.col(f"old.{column}") == F.col("name_text") for column in {"group_id", "subject"} & set(table.names)]
         if "subject" in table.names:
-            # A capture's observations are numbered, so that no two are one.
+            # `replay` numbers observations in `subject`, so that no two have the same key.
             whole.append(F.regexp_replace("old.subject", r"#\d+$", "") == F.col("name_text"))
     if table is QUARANTINE:
-        # What could not be read cannot be changed either: it goes as a whole.
+        # Records that could not be decoded cannot be edited either, so the whole row is deleted.
         whole += [_in_bytes(F.col(f"old.{column}"), name) for column in ("raw_key", "raw_value")]
         whole += [
             F.rlike(F.col(f"old.{column}").cast("string"), F.col("name_pattern")) for column in ("raw_key", "raw_value")
@@ -257,7 +266,7 @@ def _is_about(table: Table, name: Name) -> Column:
 
 
 def _erased_columns(table: Table, name: Name) -> dict[str, tuple[Column, Column]]:
-    """By column: whether it names what is erased, and what it says instead."""
+    """Return for each column the condition that it contains the name, and its new value."""
     pattern, mark = F.col("name_pattern"), F.col("name_mark")
 
     def instead(text: Column) -> Column:
@@ -300,7 +309,7 @@ def _in_bytes(raw: Column, name: Name) -> Column:
 
 
 def _bytes_instead(raw: Column, name: Name) -> Column:
-    r"""Bytes as text of two digits each: \G and the lazy pairs keep matches on whole bytes."""
+    r"""Replace the name in bytes. The bytes are hex text: \G and the lazy pairs keep matches on whole bytes."""
     text = F.hex(raw)
     for i in range(len(name.raw())):
         before, after = (F.hex(F.col(f"raw_{i}_{side}")) for side in SIDES)

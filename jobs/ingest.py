@@ -1,4 +1,4 @@
-"""`regroup ingest`: the topics of each cluster into bronze, every record exactly once."""
+"""`regroup ingest`: read the topics of each cluster into bronze, every record exactly once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Read until stopped; with `--once` until everything that is there now has been read."""
+    """Read until stopped; with `--once`, stop when all existing records are read."""
     spark = session("regroup ingest", cores=settings.cores, driver_memory=settings.driver_memory)
     start(spark, settings, once=args.once).wait()
     return 0
@@ -58,18 +58,20 @@ def start(
     on_batch: OnBatch | None = None,
     on_failure: OnFailure = report,
 ) -> Streams:
-    """Start one stream per topic of each cluster; bronze tables are made if need be.
+    """Start one stream per topic of each cluster. Create the bronze tables if they are missing.
 
-    `on_batch` gets the new rows by table once they are written, those of several streams together where they come at
-    the same time, and never twice at once. After a crash it may get rows again. `on_failure` is told of a failure after
-    which a stream is started again.
+    `on_batch` gets the new rows by table after they are written. It gets the rows of several streams together if they
+    arrive at the same time, and it never runs twice at the same time. After a crash it may get rows again. `on_failure`
+    gets every failure after which a stream is restarted.
 
     Raises:
-        UserError: no cluster is named or reached, warehouse and checkpoint belong to something else, or another process
-            already fills these tables.
+        UserError: no cluster is configured or reachable, the warehouse or the checkpoint belongs to another cluster, or
+            another process already writes these tables.
     """
     if not settings.clusters:
-        raise UserError("No Kafka cluster is named: give --bootstrap-servers HOST:PORT, or --config with [clusters].")
+        raise UserError(
+            "No Kafka cluster is configured: give --bootstrap-servers HOST:PORT, or --config with [clusters]."
+        )
     for cluster in settings.clusters:
         claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
     found: list[Feed | LogFeed] = [
@@ -89,7 +91,7 @@ def start(
 
 @dataclass(frozen=True, kw_only=True)
 class Writer:
-    """One feed's stream into its tables."""
+    """The stream of one feed into its tables."""
 
     feed: Feed | LogFeed
     warehouse: Path
@@ -106,7 +108,7 @@ class Writer:
 
     @property
     def is_local(self) -> bool:
-        """Whether batches are committed without Spark."""
+        """Return whether batches are committed without Spark."""
         return all(is_local(table_path(self.warehouse, table)) for table in self.tables)
 
     def start(self, spark: SparkSession, trigger: Mapping[str, Any]) -> StreamingQuery:
@@ -155,11 +157,12 @@ class Writer:
     def _written(
         self, tables: Collection[Table], write: Callable[[Table], None], rows: Callable[[], Mapping[Table, NewRows]]
     ) -> None:
-        """`write` each table, `coverage` last, and hand on `rows`."""
+        """Write each table, `coverage` last, and pass `rows` to the next step."""
         data = [table for table in tables if table is not COVERAGE]
         with ThreadPoolExecutor(len(self.tables)) as pool:
             list(pool.map(write, data))
-        # Last: what coverage says was read is in the tables. What is built of them need not wait for that.
+        # `coverage` is last, because its rows say that the records are in the tables. The next step need not wait for
+        # it.
         with ThreadPoolExecutor(1) as pool:
             covered = pool.map(write, {*tables} - {*data})
             if self.gathering:
@@ -167,7 +170,7 @@ class Writer:
             list(covered)
 
     def _refuse(self, fuse: QuarantineLimit | None, covered: NewRows | None, batch_id: int) -> None:
-        """Raises `UserError` where what was read cannot be all, or too little of it could be read."""
+        """Raise `UserError` if Kafka returned no record of a first batch, or if too few records could be decoded."""
         spans = [span for span in covered.few.to_pylist() if not span["is_gap"]] if covered else []
         offsets = sum(span["to_offset"] - span["from_offset"] for span in spans)
         if batch_id == 0 and offsets and not sum(span["records"] for span in spans):
@@ -179,7 +182,7 @@ class Writer:
             fuse.hold((span["source_partition"], span["records"], span["quarantined"]) for span in spans)
 
     def _frames(self, batch: DataFrame) -> dict[Table, DataFrame]:
-        """The tables that gain rows, with the rows."""
+        """Return the tables that get rows, with the rows."""
         counts = batch.agg(*(F.count(table.name).alias(table.name) for table in self.tables)).first()
         assert counts is not None
         return {table: table_of(batch, table) for table in self.tables if counts[table.name]}

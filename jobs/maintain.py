@@ -1,7 +1,7 @@
-"""`regroup maintain`: what is kept no longer goes, runs of commits and small files are merged, old files are removed.
+"""`regroup maintain`: delete expired rows, merge runs of commits and small files, and remove old files.
 
-It may run beside every other job: of two commits that touch the same rows Delta lets one win. What loses, here and in
-the others, is tried again (`jobs.tables.transactions`); what goes on losing here is left for the next time, and said.
+It may run at the same time as every other job: if two commits change the same rows, Delta lets one of them succeed. The
+other is retried (`jobs.tables.transactions`). If maintenance keeps losing, it is reported and left for the next run.
 """
 
 from __future__ import annotations
@@ -40,20 +40,23 @@ from schemas.tables import Table
 
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
 LOCAL_DAYS = 1.0
-"""Files of old versions stay no longer where deltalake writes, which leaves some of them with each batch."""
+"""Highest age of old files in local mode, in days: every commit by deltalake leaves some of them."""
 
 MANY_FILES = 24
-"""A batch asks tens of questions, each of which opens them all: eighty took twice as long as twenty."""
+"""Number of files above which a table is compacted between two runs.
+
+Each batch runs tens of queries, and each query opens all files: with 80 files, they took twice as long as with 20.
+"""
 
 Say = Callable[[str], None]
 T = TypeVar("T")
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Maintain every table, again and again; with `--once` once.
+    """Maintain every table at intervals; with `--once`, only once.
 
     Raises:
-        UserError: there is nothing to maintain, or another process does.
+        UserError: the warehouse has no tables, or another process maintains it.
     """
     if not existing_tables(settings.warehouse):
         raise UserError(
@@ -72,16 +75,16 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 
 def existing_tables(warehouse: Path, tables: Iterable[Table] = TABLES) -> list[Table]:
-    """Those of the tables that are there."""
+    """Return the tables that exist."""
     return [table for table in tables if DeltaTable.is_deltatable(table_path(warehouse, table))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Maintenance:
-    """Of all tables of one warehouse; `say` is told what was done, one line a table, and what could not be done.
+    """Maintenance of all tables of one warehouse. `say` gets one line per changed table, and one per failed step.
 
-    Nobody in this process changes silver while `building` is entered, in which files of it are replaced: two that
-    change the same files would each do their work twice.
+    While `building` is held, no other thread of this process changes silver. Silver's files are replaced under this
+    lock, because two threads that change the same files would both repeat their work.
     """
 
     spark: SparkSession
@@ -91,13 +94,13 @@ class Maintenance:
     building: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def round(self, now_ms: int | None = None) -> None:
-        """Delete, merge, compact and vacuum every table that is there."""
+        """Delete, merge, compact and vacuum every existing table."""
         now_ms = time.time_ns() // 1_000_000 if now_ms is None else now_ms
         done = [self._table(table, now_ms) for table in existing_tables(self.settings.warehouse)]
-        self.say(f"{done.count(False)} tables are as they were.")
+        self.say(f"{done.count(False)} tables are unchanged.")
 
     def keep_few(self) -> None:
-        """Compact tables that have got many files, without a word."""
+        """Compact every table that has more than `MANY_FILES` files, without a report."""
         for table in existing_tables(self.settings.warehouse):
             path = table_path(self.settings.warehouse, table)
             if is_local(path) and len(opened(self.settings.warehouse, table).file_uris()) > MANY_FILES:
@@ -105,7 +108,7 @@ class Maintenance:
                     self._put_together(table)
 
     def _table(self, table: Table, now_ms: int) -> bool:
-        """Whether there was something to do."""
+        """Maintain one table; return whether anything changed."""
         began, before = time.monotonic(), size(self.settings.warehouse, table)
         done = [*self._expired(table, now_ms), *self._merged(table, now_ms), *self._compacted(table)]
         done += self._vacuumed(table)
@@ -139,12 +142,14 @@ class Maintenance:
         return [f"{made.before:,} files made into {made.after:,}"] if made and made.before else []
 
     def _put_together(self, table: Table) -> Made:
-        # Batches only append to bronze, which is in nobody's way.
+        # Bronze needs no lock, because batches only append to it.
         building = nullcontext() if table.layer == "bronze" else self.building
         return compact(self.settings.warehouse, table, self.beside, building)
 
     def _optimized(self, path: str) -> Made:
-        """With clustering columns, Delta clusters; without, it fills files up."""
+        """Compact with Spark's OPTIMIZE. Delta clusters tables that have clustering columns, and otherwise fills files
+        up.
+        """
         before = set(DeltaTable(path).file_uris())
         if len(before) <= FEW_FILES:
             return Made()
@@ -155,7 +160,7 @@ class Maintenance:
     def _vacuumed(self, table: Table) -> list[str]:
         days = self.settings.vacuum_days
         if is_local(table_path(self.settings.warehouse, table)):
-            # Its log tells of hours only: nobody can ask for the files of an older version.
+            # The Delta log of such a table covers only hours, so no reader can request files of an older version.
             days = min(days, LOCAL_DAYS)
         removed = vacuum(self.settings.warehouse, table, days)
         return [f"{removed.files:,} old files of {removed.size / 1e6:,.1f} MB removed"] if removed.files else []
@@ -165,22 +170,22 @@ class Maintenance:
             return act()
         except CONFLICTS as error:
             lost = str(error).split("\n", 1)[0][:200]
-            self.say(f"{table.name}: {what} waits for the next time, since other jobs wrote meanwhile: {lost}")
+            self.say(f"{table.name}: {what} is left for the next run, because other jobs wrote to the table: {lost}")
         return None
 
 
 class Removed(NamedTuple):
-    """Old files, and their bytes."""
+    """Number and total bytes of removed files."""
 
     files: int
     size: int
 
 
 def vacuum(warehouse: Path, table: Table, days: float) -> Removed:
-    """Remove files that no version needs which is younger than so many days."""
+    """Remove files that no table version of the last `days` days needs."""
     folder, youngest = Path(table_path(warehouse, table)), time.time() - days * DAY_MS / 1000
-    # Spark's own VACUUM takes seconds for each table, and deltalake's would write to the log of tables that it refuses
-    # to write to: it only lists here. A file that nobody mentions may be of a commit that is under way.
+    # Spark's VACUUM takes seconds per table. deltalake's would write to the log of tables that deltalake cannot write,
+    # so it only lists files here. A file without a log entry may belong to a commit in progress.
     listed = DeltaTable(str(folder)).vacuum(
         math.ceil(days * 24), dry_run=True, enforce_retention_duration=False, full=True
     )
@@ -192,7 +197,7 @@ def vacuum(warehouse: Path, table: Table, days: float) -> Removed:
 
 
 def size(warehouse: Path, table: Table) -> str:
-    """Files and bytes of the table as it stands."""
+    """Return the number of files and the bytes of the table's current version, as text."""
     files = DeltaTable(table_path(warehouse, table)).get_add_actions(flatten=True)
     sizes = files["size_bytes"].to_pylist()
     return f"{len(sizes):,} files of {sum(sizes) / 1e6:,.1f} MB"

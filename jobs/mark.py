@@ -1,4 +1,4 @@
-"""`regroup mark`: announce a deploy or another event, so that every time axis shows it."""
+"""`regroup mark`: record a deploy or another event, so that every time axis shows it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Send one mark and return once the broker has it. Needs WRITE on the events topic and nothing else.
+    """Send one mark and return after the broker has acknowledged it. Needs only WRITE on the events topic.
 
     Raises:
-        UserError: the text or the time cannot be used, or the broker, the topic or the permission is missing.
+        UserError: the text or the time is invalid, or the broker, the topic or the permission is missing.
     """
     cluster = settings.only(args.cluster)
     said = envelope(args.text, kind=args.kind, at=args.at, group=args.group, by=args.by)
@@ -31,10 +31,12 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 
 def envelope(text: str, *, kind: str, at: str | None, group: str | None, by: str | None) -> dict[str, Any]:
-    """What a mark looks like on the topic; `pipelines.marks` reads it. It states its time, so that a repeat is none.
+    """Return the JSON object of a mark on the topic; `pipelines.marks` reads it.
+
+    The object contains its timestamp, so that a mark sent twice counts once.
 
     Raises:
-        UserError: it would not be understood.
+        UserError: the mark would be rejected when it is read.
     """
     body = {"source": "mark", "kind": "mark", "text": text, "mark_kind": kind, "at": int(time.time() * 1000)}
     try:

@@ -1,7 +1,7 @@
-"""`regroup notify`: which alerts hold, and whoever is to know of them told until they do.
+"""`regroup notify`: evaluate the alert rules, and send alerts to the receivers until the alerts are resolved.
 
-What is raised stands in `alerts` before anybody is told of it, and who took it stands there afterwards: a crash in
-between repeats one message and loses none.
+An alert is stored in `alerts` before it is sent, and its receivers are stored after it is sent. A crash between the two
+therefore repeats a message and loses none.
 """
 
 from __future__ import annotations
@@ -34,23 +34,25 @@ from schemas.rows import AlertRow
 from schemas.silver import GROUPS
 
 CELLS = 50_000
-"""What of answers is kept, of those to one round: the next one asks of other versions."""
+"""Cells of query results to cache. The cache serves one round only, because the next round queries other versions."""
 
 Kept = Literal["severity", "resolved_at", "sent_to", "last_sent_at", "last_error"]
 KEPT: tuple[Kept, ...] = get_args(Kept)
-"""Columns whose change is stored at once; a change of the texts waits until a receiver gets them."""
+"""Columns whose change is stored at once. A change of the texts is stored when they are sent to a receiver."""
 
 MOST_SHARE = 0.1
-"""Of the time, for rounds that somebody wakes, as long as they take under a second: they hold up batches meanwhile."""
+"""Highest share of the time for rounds, because they delay batches. The pause after a round is at most
+`notify_seconds`, so long rounds exceed this share.
+"""
 
 Say = Callable[[str], None]
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Evaluate and notify until stopped; with `--once` once, and then 1 where a receiver was not reached.
+    """Evaluate and send until stopped; with `--once`, only once, and return 1 if a receiver was not reached.
 
     Raises:
-        UserError: there is nothing to look at, or another process notifies of this warehouse.
+        UserError: the warehouse has no silver table, or another process sends the alerts of this warehouse.
     """
     if not (settings.warehouse / GROUPS.name / "_delta_log").is_dir():
         raise UserError(
@@ -69,7 +71,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 @dataclass(slots=True)
 class Notifying:
-    """A notifier at work: at every `wake`, and where nobody calls for so long, every `notify_seconds`."""
+    """A notifier in a thread: it runs a round after every `wake`, and otherwise every `notify_seconds`."""
 
     notifier: Notifier
     _woken: threading.Event = field(default_factory=threading.Event)
@@ -78,11 +80,11 @@ class Notifying:
         threading.Thread(target=self.until, args=[stopped], daemon=True).start()
 
     def wake(self) -> None:
-        """There is something new in the tables."""
+        """Request a round, because the tables have new rows."""
         self._woken.set()
 
     def until(self, stopped: threading.Event) -> None:
-        """Go on until `stopped`. What goes wrong is told, and tried again: nothing else hangs on it."""
+        """Run rounds until `stopped`. A failed round is reported and retried; no other work depends on it."""
         settings = self.notifier.settings
         self.notifier.serve_metrics()
         for watched in self.notifier.watched:
@@ -91,9 +93,9 @@ class Notifying:
             began = time.monotonic()
             try:
                 self.notifier.round()
-            except Exception as error:  # noqa: BLE001 - the next round may succeed, and its absence is a metric
+            except Exception as error:  # noqa: BLE001 - the next round may succeed, and a metric shows that none did
                 if not stopped.is_set():
-                    self.notifier.say(f"Alerts were not evaluated, which is tried again: {one_line(error)}")
+                    self.notifier.say(f"Alerts were not evaluated and will be retried: {one_line(error)}")
             took = time.monotonic() - began
             rest = min(settings.notify_seconds, took / MOST_SHARE - took)
             stopped.wait(rest)
@@ -102,13 +104,14 @@ class Notifying:
 
 
 class Notifier:
-    """Evaluates, keeps `alerts` and tells the receivers. One per warehouse."""
+    """The evaluation of alert rules, the table `alerts` and the receivers. One per warehouse."""
 
     def __init__(self, settings: Settings, *, say: Say, is_single: bool = False) -> None:
-        """`is_single`: it will look only once, so that it cannot watch.
+        """Prepare the receivers and create the table `alerts`. `is_single`: it runs one round only, so it keeps no
+        watch.
 
         Raises:
-            UserError: a secret is not where the settings say.
+            UserError: a secret is missing at the place that the settings name.
         """
         for cluster in settings.clusters:
             cluster.client()
@@ -132,7 +135,9 @@ class Notifier:
         create(settings.warehouse, ALERTS)
 
     def serve_metrics(self) -> None:
-        """Nothing else hangs on the port either."""
+        """Start the metrics server. If its port is taken, report that and continue, because nothing else needs the
+        port.
+        """
         if not self.settings.metrics_port:
             return
         try:
@@ -141,7 +146,7 @@ class Notifier:
             self.say(f"Metrics are not served: port {self.settings.metrics_port} is not free ({error.strerror}).")
 
     def round(self) -> bool:
-        """One evaluation, and everything sent that is due; returns whether every receiver took it."""
+        """Evaluate once and send all due alerts; return whether every receiver accepted them."""
         now = time.time_ns() // 1_000_000
         known = alert_table.current_alerts(self._lake, now, now)
         raised = {(r["cluster"], r["alert_name"], r["subject"]) for r in known if r["resolved_at"] is None}
@@ -152,7 +157,7 @@ class Notifier:
         after = self.delivery.heard(updated_alerts(before, verdicts, now, partial(dashboard_url, self.settings)), now)
         due = self.delivery.due(after, now)
         rows = _worth_keeping(before, after, due)
-        # First kept, then sent: what was sent and forgotten could never be resolved.
+        # Stored before sending, because an alert that is sent but not stored could never be resolved.
         alert_table.save(self.settings.warehouse, before, rows)
         sent = self.delivery.send(rows, due, now)
         alert_table.save(self.settings.warehouse, rows, sent)
@@ -165,7 +170,10 @@ class Notifier:
         return sorted({*self._reading.clusters(), *(cluster.name for cluster in self.settings.clusters)})
 
     def _facts(self, cluster: str, now: int, raised: Iterable[tuple[str, str, str]]) -> Facts | None:
-        """None where its tables cannot be read: then nothing of it changes, and what is raised is sent on."""
+        """Return the facts of a cluster, or None if its tables cannot be read.
+
+        Without facts, the cluster's alerts do not change, and raised alerts are sent again.
+        """
         asked = next((watched.last for watched in self.watched if watched.cluster.name == cluster), None)
         mine = {(name, subject) for of, name, subject in raised if of == cluster}
         try:
@@ -180,7 +188,7 @@ class Notifier:
 
 
 def _worth_keeping(before: Sequence[AlertRow], after: Sequence[AlertRow], due: Due) -> list[AlertRow]:
-    """`after`, with the texts of `before` where nobody is told: those change with every record."""
+    """Return `after` with the texts of `before` for alerts that are not sent now. Texts change with every record."""
     known = {key_of(row): row for row in before}
     told = {key_of(row) for rows in due.values() for row in rows}
     return [

@@ -1,4 +1,4 @@
-"""Where the pages can listen, and who may read them."""
+"""The port that the pages listen on, and the access rules for them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,15 @@ GUARDS = {
     "hosts": "pages_hosts",
     "address": "dashboard_url",
 }
-"""For every field of `Access` the setting that it comes from."""
+"""The setting that each field of `Access` comes from."""
 
 
 def access(settings: Settings) -> Access:
-    """Raises `UserError` where the pages would be open to anybody, or the settings make no sense together."""
+    """Return the access rules of the pages.
+
+    Raises:
+        UserError: anybody could read the pages, or the settings contradict each other.
+    """
     stated = {name: getattr(settings, key) for name, key in GUARDS.items()}
     stated["token"] = secret("The setting pages_token", settings.pages_token)
     try:
@@ -36,10 +40,10 @@ def access(settings: Settings) -> Access:
 
 
 def free_port(host: str, wanted: int) -> int:
-    """`wanted`, or the next free port after it; any for 0.
+    """Return `wanted` or the next free port after it; for 0, any free port.
 
     Raises:
-        UserError: none of the next `TRIED` is free, or the address is not this machine's.
+        UserError: none of the `TRIED` ports is free, or the address does not belong to this machine.
     """
     for port in range(wanted, wanted + TRIED):
         with socket.socket() as probe:

@@ -1,4 +1,4 @@
-"""`regroup poll`: what the Admin API shows, as rows of `admin_observations`, and the reassignments made of them."""
+"""`regroup poll`: store observations from the Admin API in `admin_observations`, and build reassignments from them."""
 
 from __future__ import annotations
 
@@ -42,17 +42,19 @@ if TYPE_CHECKING:
     from schemas.tables import Table
 
 COVERED = "poll"
-"""`coverage.source` of what was polled; offsets there are milliseconds since the epoch."""
+"""`coverage.source` of polls. Offsets in these rows are milliseconds since the epoch."""
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Poll every cluster until stopped; with `--once` each once.
+    """Poll every cluster until stopped; with `--once`, poll each cluster once.
 
     Raises:
-        UserError: no cluster is named or reached, or the warehouse is another cluster's.
+        UserError: no cluster is configured or reachable, or the warehouse belongs to another cluster.
     """
     if not settings.clusters:
-        raise UserError("No Kafka cluster is named: give --bootstrap-servers HOST:PORT, or --config with [clusters].")
+        raise UserError(
+            "No Kafka cluster is configured: give --bootstrap-servers HOST:PORT, or --config with [clusters]."
+        )
     for cluster in settings.clusters:
         claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
     spark = session("regroup poll", cores=settings.cores, driver_memory=settings.driver_memory)
@@ -84,11 +86,13 @@ def start(
     on_topics: Callable[[NewRows], None] | None = None,
     failing: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> list[Following]:
-    """Poll each cluster in a thread of its own until `stopped`. `building` is held while reassignments are built, and
-    while `on_topics` is told of new observations of topics. A failure is raised within `failing`.
+    """Poll each cluster in its own thread until `stopped`.
+
+    `building` is held while reassignments are built, and while `on_topics` gets new observations of topics. A failure
+    is raised within `failing`.
 
     Raises:
-        UserError: a cluster is not reached, or an option has no counterpart.
+        UserError: a cluster is not reachable, or kafka-python has no counterpart of an option.
     """
     followed = _follow(spark, settings, say, building)
     for following in followed:
@@ -115,7 +119,7 @@ def _follow(
 
 @dataclass(slots=True, kw_only=True)
 class Following(WorkerThread):
-    """One cluster, polled and written. `say` hears one sentence for each permission that is missing."""
+    """The polls of one cluster and their rows. `say` gets one sentence for each missing permission."""
 
     spark: SparkSession
     settings: Settings
@@ -133,7 +137,7 @@ class Following(WorkerThread):
     _is_idle: bool = False
 
     def go_on(self, stopped: threading.Event) -> None:
-        """Look until `stopped`, and write beside it, so that looks keep their pace."""
+        """Poll until `stopped`. Rows are written in a separate thread, so that polls keep their interval."""
         writing: Future[None] | None = None
         written = float("-inf")
         try:
@@ -151,7 +155,7 @@ class Following(WorkerThread):
             self.poller.close()
 
     def once(self) -> None:
-        """Look and write."""
+        """Poll once and write the rows."""
         try:
             self.look()
             self.write(*self._taken())
@@ -159,7 +163,7 @@ class Following(WorkerThread):
             self.poller.close()
 
     def look(self) -> None:
-        """One look at the cluster, kept until it is written."""
+        """Poll the cluster once and keep the observations until they are written."""
         began = _now_ms()
         if self._covered_to is None:
             self._covered_to = began
@@ -180,10 +184,10 @@ class Following(WorkerThread):
         return taken
 
     def write(self, seen: list[Observation], spans: list[Span]) -> None:
-        """What was seen, once; then the reassignments anew, if it bears on any."""
+        """Write the observations once; then rebuild the reassignments that they affect."""
         self._version += 1
         new = self._append(ADMIN_OBSERVATIONS, [observation_row(self.cluster.name, each) for each in seen])
-        # Last: what coverage says was seen is in the table.
+        # Last, because a row of coverage says that the observations are in the table.
         self._append(COVERAGE, [span.row(self.cluster.name, COVERED) for span in spans])
         if seen and self._bears_on_reassignments(seen):
             with self.building:
@@ -192,7 +196,7 @@ class Following(WorkerThread):
                     self.on_topics(new)
 
     def _bears_on_reassignments(self, seen: list[Observation]) -> bool:
-        """An empty list of reassignments after an empty one changes no row."""
+        """Return whether observations can change reassignments: an empty list after an empty list cannot."""
         was_idle, self._is_idle = self._is_idle, not any(each.get("ongoing") for each in seen)
         return not (was_idle and self._is_idle) or any(each["kind"] == "topic" for each in seen)
 
@@ -203,7 +207,7 @@ class Following(WorkerThread):
         return new
 
     def _last_covered(self) -> int | None:
-        """Where an earlier poll of this cluster ended."""
+        """Return the end of this cluster's last poll in ms since the epoch, or None if there is none."""
         spans = read(self.spark, self.settings.warehouse, COVERAGE)
         mine = spans.where((F.col("cluster") == self.cluster.name) & (F.col("source") == COVERED))
         found = mine.agg(F.max("to_offset")).first()
@@ -216,11 +220,11 @@ class Following(WorkerThread):
         self._named.add(name)
         needs = PERMISSIONS.get(name)
         advice = f": grant {needs}" if needs and "uthoriz" in why else ""
-        self.say(f"The poll of {self.cluster.name} does without {call} ({why}){advice}.")
+        self.say(f"The poll of {self.cluster.name} skips {call} ({why}){advice}.")
 
 
 def observation_row(cluster: str, seen: Observation) -> dict[str, Any]:
-    """An observation as a row of `admin_observations`."""
+    """Return an observation as a row of `admin_observations`."""
     subject = seen.get("group_id") or seen.get("topic") or seen.get("broker") or seen.get("call") or ""
     return {
         "cluster": cluster,
@@ -239,7 +243,7 @@ def _span(start: int, end: int, *, gap: str | None) -> Span:
 
 
 def _joined(spans: list[Span]) -> list[Span]:
-    """Adjoining spans of one kind as one: a row for each write, not for each look."""
+    """Merge adjacent spans with the same gap reason, so that coverage has one row per write, not per poll."""
     out: list[Span] = []
     for span in spans:
         if out and out[-1].gap_reason == span.gap_reason and out[-1].to_offset == span.from_offset:

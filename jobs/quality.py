@@ -1,8 +1,8 @@
-"""`regroup quality`: whether the rows of silver and gold keep the rules of `schemas.rules`, version by version.
+"""`regroup quality`: check each new version of the silver and gold tables against the rules of `schemas.rules`.
 
-Of a table whose last check passed, only rows in files that came since are looked at; but keys are compared with those
-of all rows, and references followed from all rows, so that no row goes unchecked because it came earlier. A table in
-which something failed is looked at whole until everything passes.
+If a table's last check passed, only rows in newer files are checked. Keys and references are still compared with all
+rows, so no row stays unchecked because it is older. If a rule of a table failed, all its rows are checked until every
+rule passes.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from schemas.states import RuleSeverity
 from schemas.tables import Table
 
 SETTLE_SECONDS = 10.0
-"""Tables that belong together are written one after the other: so long after, all of them are."""
+"""Wait before references are checked again, in seconds. Related tables are written one after the other within it."""
 
 Alone = dict[str, set[tuple[object, ...]]]
 Say = Callable[[str], None]
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Check until stopped; with `--once` once, and then 1 where the newest version of a table breaks a rule.
+    """Check until stopped; with `--once`, check once and return 1 if the newest version of a table breaks a rule.
 
     Raises:
-        UserError: there is nothing to check.
+        UserError: the warehouse has no silver or gold table.
     """
     quality = Quality(warehouse=settings.warehouse, say=say)
     if not quality.there():
@@ -62,18 +62,18 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """Checks the tables of one warehouse. `settle_seconds`: how long a missing row may still come."""
+    """The checks of one warehouse. `settle_seconds`: time after which a missing referenced row counts as missing."""
 
     warehouse: Path
     say: Say
     settle_seconds: float = SETTLE_SECONDS
 
     def there(self) -> list[Table]:
-        """Those of the tables that have rules and are there."""
+        """Return the existing tables that have rules."""
         return [table for table in CHECKED if TableVersion.of(self.warehouse, table) is not None]
 
     def round(self) -> list[QualityResultRow]:
-        """Check every version that was not, keep the results and tell them; returns them."""
+        """Check every unchecked version, report and store the results, and return them."""
         standing = self._standing()
         told: list[QualityResultRow] = []
         for table in self.there():
@@ -86,14 +86,15 @@ class Quality:
         return told
 
     def is_broken(self) -> bool:
-        """Whether a version that was checked last breaks a rule that makes figures wrong."""
+        """Return whether the last checked version of any table breaks a rule of severity `error`."""
         return any(not row["passed"] and row["severity"] == RuleSeverity.ERROR for row in self._standing())
 
     def check(
         self, table: Table, known: Sequence[QualityResultRow] = (), rules: Sequence[Rule] | None = None
     ) -> list[QualityResultRow]:
-        """Rows of `quality_results` for the newest version of a table, by what is `known` of the last one that was
-        checked; none where that is this one.
+        """Return rows of `quality_results` for the newest version of a table; none if that version is already checked.
+
+        `known` are the results of the table's last check.
         """
         rules = rules_of(table.name) if rules is None else rules
         version = TableVersion.of(self.warehouse, table)
@@ -109,7 +110,7 @@ class Quality:
         return _results(version, suite)
 
     def docs(self, folder: Path) -> Path:
-        """Great Expectations' pages of all rows of all tables; returns the first page."""
+        """Write Great Expectations data docs for all rows of all tables; return the path of the first page."""
         found = []
         for table in self.there():
             suite, rules = Suite(table, rules_of(table.name)), rules_of(table.name)
@@ -125,7 +126,11 @@ class Quality:
     def _opened(
         self, connection: DuckDBPyConnection, version: TableVersion, rules: Sequence[Rule]
     ) -> tuple[TableVersion, Alone]:
-        """The table and what it refers to in vain, which may be about to come: then both are opened again later."""
+        """Open the table and find its dangling references.
+
+        If there are any, wait and open the tables again, because the referenced rows may still be written. Return the
+        table version and the references that dangle both times, by rule.
+        """
         alone = self._alone(connection, version, rules)
         if not alone:
             return version, {}
@@ -149,7 +154,7 @@ class Quality:
     def _passed(
         self, table: Table, known: Sequence[QualityResultRow], rules: Sequence[Rule], version: TableVersion
     ) -> TableVersion | None:
-        """The version of which all rows are known to keep these rules."""
+        """Return the last checked version if all its rows pass these same rules, else None."""
         if not known or _rules(known) != {(rule.name, rule.sentence) for rule in rules}:
             return None
         if known[0]["table_id"] != version.table_id or not all(row["passed"] for row in known):
@@ -171,7 +176,7 @@ class Quality:
         if not rows:
             return
         broken = [row for row in rows if not row["passed"]]
-        kept = f"{len(rows) - len(broken)} of {len(rows)} rules kept, {rows[0]['rows_checked']:,} rows looked at"
+        kept = f"{len(rows) - len(broken)} of {len(rows)} rules kept, {rows[0]['rows_checked']:,} rows checked"
         self.say(f"{table.name} version {rows[0]['version']}: {kept}")
         for row in broken:
             self.say(

@@ -1,4 +1,4 @@
-"""`regroup replay CAPTURE`: every table again from a capture folder, through the same functions as a live cluster."""
+"""`regroup replay CAPTURE`: rebuild every table from a capture folder, with the functions of a live cluster."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Rows = dict[str, list[Row]]
 
 @dataclass(slots=True, kw_only=True)
 class CaptureRecords:
-    """What one ingest would have read at once."""
+    """The input that one batch of `ingest` would have read."""
 
     records: list[SourceRecord] = field(default_factory=list)
     lines: list[Line] = field(default_factory=list)
@@ -55,12 +55,16 @@ class CaptureRecords:
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """`regroup replay`."""
+    """Run `regroup replay`.
+
+    Raises:
+        UserError: an option is wrong, the capture cannot be read, or the warehouse belongs to another source.
+    """
     sources = args.sources.split(",")
     unknown = sorted(set(sources) - set(SOURCES))
     if unknown:
         raise UserError(f"Unknown source {unknown[0]!r} in --sources: known are {', '.join(SOURCES)}.")
-    settings.hosts()  # A missing key is told before anything is written.
+    settings.hosts()  # Reports a missing key before anything is written.
     if not 1 <= args.batches <= MOST_BATCHES:
         raise UserError(f"The number of --batches must be from 1 to {MOST_BATCHES:,}, but is {args.batches}.")
     layouts = {each.events_layout for each in settings.clusters}
@@ -80,7 +84,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 
 def record_settings(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any]) -> None:
-    """The broker settings that the capture states, as a poll of the cluster would have observed them."""
+    """Append the capture's broker settings as a poll of the cluster would have observed them."""
     stated = meta.get("broker_overrides") or {}
     seen = {
         "observed_at_ms": meta.get("started_ms") or 0,
@@ -93,9 +97,10 @@ def record_settings(spark: SparkSession, settings: Settings, cluster: str, meta:
 
 
 def split(capture: Capture, sources: Sequence[str], batches: int, seed: int | None) -> list[CaptureRecords]:
-    """The capture as `batches` batches in time order; with a `seed`, each source's batches in an order of its own.
+    """Return the capture as `batches` batches in order of time.
 
-    Order within a partition of `__consumer_offsets` is Kafka's promise and is kept.
+    With a `seed`, the batches of the log are in a random order. The order within a partition of `__consumer_offsets` is
+    always kept, because Kafka guarantees it.
     """
     out = [CaptureRecords() for _ in range(batches)]
     if "offsets" in sources:
@@ -114,7 +119,7 @@ def split(capture: Capture, sources: Sequence[str], batches: int, seed: int | No
 
 
 def _in_time(records: list[SourceRecord]) -> list[SourceRecord]:
-    """By time, but never against the order of a partition, in which times need not rise."""
+    """Sort records by time, but keep the offset order of each partition, in which timestamps may decrease."""
     newest: dict[int, int] = defaultdict(int)
     timed = []
     for record in records:
@@ -138,7 +143,7 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
 
 
 def bronze_of(batch: CaptureRecords, cluster: str, meta: dict[str, Any], limits: Limits = DEFAULT_LIMITS) -> Rows:
-    """The batch as bronze rows by table name."""
+    """Return the batch as bronze rows by table name."""
     rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0, limits=limits))
     place, reader = zone(meta.get("log_time_zone") or "UTC"), layout(meta.get("log_pattern") or "default")
     lines = (PlacedLine(e.file, e.number, e.text, e.broker_id, e.is_oversized) for e in batch.lines)
@@ -151,7 +156,7 @@ def bronze_of(batch: CaptureRecords, cluster: str, meta: dict[str, Any], limits:
 
 
 def _observations(cluster: str, lines: list[tuple[int, dict[str, Any] | Refused]]) -> tuple[list[Row], list[Row]]:
-    """Rows of `admin_observations`, and of `quarantine` for lines and marks that cannot be used."""
+    """Return rows of `admin_observations`, and rows of `quarantine` for unusable lines and marks."""
     seen, refused = [], []
     for number, body in lines:
         if isinstance(body, Refused):

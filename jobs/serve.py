@@ -1,4 +1,4 @@
-"""`regroup serve`: the pages alone."""
+"""`regroup serve`: serve only the pages."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
     """Serve the pages of the warehouse, or of the settings' [databricks], until Ctrl-C.
 
     Raises:
-        UserError: others than this machine could read them, and nothing guards them; or what reads Databricks SQL is
-            not installed.
+        UserError: other machines could read the pages without access control, or the package for Databricks SQL is not
+            installed.
     """
     allowed = access(settings)
     return serve(_lake(settings), host=settings.host, port=settings.port, access=allowed)

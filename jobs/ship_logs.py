@@ -1,4 +1,4 @@
-"""`regroup ship-logs`: the lines of log files, sent to the events topic, for people without a log shipper."""
+"""`regroup ship-logs`: send the lines of log files to the events topic, for sites without a log shipper."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ POLL_SECONDS = 0.5
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Send what the files have gained since the last run, and with `--follow` go on as they grow.
+    """Send the lines added since the last run; with `--follow`, continue as the files grow.
 
-    Needs WRITE on the topic and nothing else. Positions are kept once the broker has acknowledged the lines: a line may
-    be sent twice after a crash, but none is lost.
+    Needs only WRITE on the topic. Positions are stored after the broker has acknowledged the lines. After a crash, a
+    line may be sent twice, but none is lost.
 
     Raises:
         UserError: a file, the broker, the topic or the permission is missing.
     """
     cluster = settings.only(args.cluster)
     if args.broker_id is not None and not 0 <= args.broker_id < 2**31:
-        raise UserError(f"No broker has the id {args.broker_id}: give its own with --broker-id.")
+        raise UserError(f"No broker can have the id {args.broker_id}: give the broker's own id with --broker-id.")
     shipper = Shipper(cluster, args.topic or cluster.events_topic, args.files, broker_id=args.broker_id)
     try:
         while shipper.ship() or args.follow:
@@ -46,7 +46,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 
 class Shipper:
-    """Followers of some files and the topic that gets their lines."""
+    """Followers of log files, and the topic that receives their lines."""
 
     def __init__(
         self,
@@ -72,12 +72,12 @@ class Shipper:
             self.close = opened.pop_all().close
 
     def _place(self, state: Path, file: Path) -> Path:
-        """Where the position of one file for one topic is kept."""
+        """Return the path of the file that stores the position of one log file for one topic."""
         name = "\n".join((self._servers, self._topic, str(file.resolve())))
         return state / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.json"
 
     def ship(self) -> int:
-        """Send one portion of each file and keep the new positions; returns the number of lines."""
+        """Send one portion of each file and store the new positions; return the number of lines."""
         sent = 0
         for file, follower in self._followers.items():
             lines = follower.poll()
@@ -92,7 +92,7 @@ class Shipper:
 
 
 def envelope(line: FileLine, broker_id: int | None) -> Mapping[str, Any]:
-    """What one line looks like on the topic; `pipelines.log_envelopes` reads it."""
+    """Return the JSON object of one line on the topic; `pipelines.log_envelopes` reads it."""
     return {
         "source": "ship-logs",
         "kind": "log",
@@ -106,7 +106,7 @@ def envelope(line: FileLine, broker_id: int | None) -> Mapping[str, Any]:
 
 
 def state_dir() -> Path:
-    """Where positions are kept: `$XDG_STATE_HOME` or `~/.local/state`, below it `regroup/ship-logs`."""
+    """Return the folder for positions: `regroup/ship-logs` in `$XDG_STATE_HOME`, which defaults to `~/.local/state`."""
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "regroup" / "ship-logs"
 
 
@@ -116,7 +116,9 @@ def _load(place: Path) -> FilePosition | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"The saved position {place} cannot be read ({error}): remove it to begin anew.") from None
+        raise UserError(
+            f"The saved position {place} cannot be read ({error}): remove it to start from the beginning of the log."
+        ) from None
 
 
 def _save(place: Path, position: FilePosition) -> None:
@@ -127,5 +129,5 @@ def _save(place: Path, position: FilePosition) -> None:
         fresh.replace(place)
     except OSError as error:
         raise UserError(
-            f"The position cannot be kept in {place.parent} ({error.strerror}): set XDG_STATE_HOME to another folder."
+            f"The position cannot be stored in {place.parent} ({error.strerror}): set XDG_STATE_HOME to another folder."
         ) from None

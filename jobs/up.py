@@ -1,4 +1,4 @@
-"""`regroup up`: the main job. From Kafka to gold and the pages; of a cluster of its own where none is named."""
+"""`regroup up`: run everything from Kafka to gold and the pages; with no cluster configured, start a lab."""
 
 from __future__ import annotations
 
@@ -46,17 +46,18 @@ from schemas.tables import Table
 LAB, PAGES_LOG = "lab", "pages.log"
 LAST_BYTES = 4_096
 FEW_SECONDS = 60.0
-"""Between two looks at what batches leave of files."""
+"""Seconds between two compaction checks."""
 
 
 def run(settings: Settings, args: argparse.Namespace) -> int:
-    """Run until Ctrl-C; nothing that was started stays behind.
+    """Run until Ctrl-C; end every process that was started.
 
     Raises:
-        UserError: Java, a jar, the broker or the right to write is missing, or the warehouse is another cluster's.
+        UserError: Java, a jar, the broker or the permission to write is missing, or the warehouse belongs to another
+            cluster.
     """
     access(settings)
-    settings.hosts()  # A missing key is told before anything starts.
+    settings.hosts()  # Reports a missing key before anything starts.
     with ExitStack() as stack:
         say = _Stages()
         if not settings.clusters:
@@ -102,12 +103,12 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         runs.end(JobOutcome.STOPPED)
         stack.pop_all().close()
         sys.stdout.flush()
-        # A batch under way is abandoned as by a crash, which loses nothing; Spark would report it as errors.
+        # A running batch is abandoned, as in a crash, without loss. A regular exit would make Spark report errors.
         os._exit(0)
 
 
 def _analysing(spark: SparkSession, settings: Settings, building: Building, runs: Runs) -> list[AnalysisThread]:
-    """Health and diagnoses, and beside them advice, which gives way to them too."""
+    """Return two threads: one for health and diagnoses, and one with lower priority for advice."""
     return [
         AnalysisThread(
             spark=spark,
@@ -122,8 +123,8 @@ def _analysing(spark: SparkSession, settings: Settings, building: Building, runs
 
 
 def _again(runs: Runs, say: _Stages, error: Exception) -> None:
-    """Told as the failure of a run, which another one follows."""
-    say(f"Reading or building failed, and is started again: {one_line(error)}")
+    """Report a failure of `ingest`, and record the failed run and the new one."""
+    say(f"Reading or building failed and is restarted: {one_line(error)}")
     runs.failed("ingest", error)
     runs.again()
 
@@ -131,25 +132,25 @@ def _again(runs: Runs, say: _Stages, error: Exception) -> None:
 def _notify(
     notifying: Notifying, settings: Settings, stopped: threading.Event, stack: ExitStack, say: _Stages, runs: Runs
 ) -> None:
-    """Notify of this warehouse, unless another process does."""
+    """Send the alerts of this warehouse, unless another process does."""
     try:
         stack.enter_context(acquire(settings.warehouse, "notify"))
     except UserError as error:
-        say(f"Going on without alerts: {error}")
+        say(f"Continuing without alerts: {error}")
     else:
         runs.start("notify")
         notifying.start(stopped)
 
 
 def check_quality(settings: Settings, stopped: threading.Event) -> None:
-    """Hold the tables against their rules now and then, in a process that is there only meanwhile."""
+    """Check the tables at intervals, each time in a new process."""
     warehouse = settings.warehouse.absolute()
     command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "quality"]
     command += ["--once", "--warehouse", warehouse]
 
     def go_on() -> None:
         while not stopped.wait(settings.quality_seconds):
-            # It gives way to batches.
+            # Low priority, so that batches are not delayed.
             check = Supervised(command, output=warehouse.parent / "quality.log", nicer=10)
             while check.is_alive() and not stopped.wait(1):
                 pass
@@ -161,12 +162,13 @@ def check_quality(settings: Settings, stopped: threading.Event) -> None:
 def compact_and_maintain(
     spark: SparkSession, settings: Settings, stopped: threading.Event, say: Callable[[str], None], building: Building
 ) -> None:
-    """Maintain the tables now and then, in this JVM, which is warm: a new one takes both cores for a minute. In between
-    what batches leave is put together every minute.
+    """Maintain the tables at intervals, and compact small files every minute in between.
+
+    Runs in this JVM, because it is warm: a new JVM occupies both cores for a minute.
     """
 
     def go_on(maintenance: Maintenance) -> None:
-        # Not at once with `quality`, whose time is a multiple of this one's by default.
+        # Offset from `quality`, because the interval of `quality` is a multiple of this interval by default.
         due = time.monotonic() + settings.maintain_seconds / 2
         while not stopped.wait(min(FEW_SECONDS, max(0.0, due - time.monotonic()))):
             is_due = time.monotonic() >= due
@@ -179,7 +181,7 @@ def compact_and_maintain(
                 else:
                     with suppress(UserError), acquire(settings.warehouse, "maintain"):
                         maintenance.keep_few()
-            except Exception as error:  # noqa: BLE001 - told in job_runs too; what is read goes on, and the next time may succeed
+            except Exception as error:  # noqa: BLE001 - job_runs has it too, reading continues, and the next run may succeed
                 say(f"Maintenance failed: {one_line(error)}")
 
     def maintain() -> None:
@@ -190,7 +192,7 @@ def compact_and_maintain(
 
 
 def _silence(spark: SparkSession) -> None:
-    """A batch under way is abandoned, and Spark's threads would each say so."""
+    """Silence Spark's logs, because each of its threads would report the abandoned batch."""
     spark.sparkContext.setLogLevel("OFF")
     jvm = spark.sparkContext._jvm  # noqa: SLF001 - the only way to the JVM's own streams
     if jvm is not None:
@@ -198,7 +200,7 @@ def _silence(spark: SparkSession) -> None:
 
 
 def _on_signal() -> threading.Event:
-    """Set by Ctrl-C or SIGTERM. Spark's own handler interrupts whatever call to the JVM is under way."""
+    """Return an event that Ctrl-C or SIGTERM sets. Spark's own handler would interrupt the running call to the JVM."""
     stopped = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stopped.set())
@@ -206,7 +208,7 @@ def _on_signal() -> threading.Event:
 
 
 class _Stages:
-    """One line a stage, with the seconds since the start."""
+    """Prints one line per stage, with the seconds since the start."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -216,9 +218,9 @@ class _Stages:
 
 
 def _embedded(settings: Settings, names: str, stack: ExitStack, say: _Stages) -> Settings:
-    """A lab in a folder beside the warehouse: for the same scenarios the same cluster at every start."""
+    """Start a lab in a folder next to the warehouse. The same scenarios reuse the same cluster at every start."""
     scenario, left_out = chosen(names)
-    say("No cluster is named: starting a lab of our own (--bootstrap-servers names yours)")
+    say("No cluster is configured: starting a lab (use --bootstrap-servers for your own cluster)")
     if left_out:
         say(without_compiler(left_out))
     jars("kafka")
@@ -231,12 +233,12 @@ def _embedded(settings: Settings, names: str, stack: ExitStack, say: _Stages) ->
     shipped += [(lab.worker_logs, [])] if lab.worker_logs else []
     for logs, options in shipped:
         _ship(logs, options, cluster, folder / "ship-logs.log", stack)
-    say(f"Brokers at {lab.bootstrap_servers} play {names}")
+    say(f"Brokers at {lab.bootstrap_servers} run {names}")
     return replace(settings, clusters=(cluster,))
 
 
 def _ship(logs: list[Path], options: list[str], cluster: Cluster, output: Path, stack: ExitStack) -> None:
-    """Send what these files gain to the events topic, in a process of its own."""
+    """Send the new lines of these files to the events topic, in a separate process."""
     for log in logs:
         log.touch()
     command: list[str | Path] = [sys.executable, "-P", "-m", "jobs.cli", "ship-logs", "--follow", *logs, *options]
@@ -245,20 +247,20 @@ def _ship(logs: list[Path], options: list[str], cluster: Cluster, output: Path, 
 
 
 def _pages(settings: Settings, stack: ExitStack) -> tuple[str, Supervised]:
-    """Start the pages in a process of their own, which ends with this one; returns their address too."""
+    """Start the pages in a child process, which ends with this one; return their address and the process."""
     guarded = access(settings)
     port = free_port(settings.host, settings.port)
     warehouse = settings.warehouse.absolute()
     command: list[str | Path] = [sys.executable, "-P", "-m", "dashboards.app", "--warehouse", warehouse]
     command += ["--host", settings.host, "--port", str(port), "--access-on-stdin"]
-    # Everybody on this machine can read arguments.
+    # Passed on stdin, because every user of this machine can read arguments.
     pages = Supervised(command, output=warehouse.parent / PAGES_LOG, given=guarded.document())
     stack.callback(pages.stop)
     return f"http://{settings.host}:{port}/", pages
 
 
 def refuse_ended(pages: Supervised, log: Path) -> None:
-    """Raise `UserError` with the last line of the pages' log if they have ended: they refuse a guard that is broken."""
+    """Raise `UserError` with the last line of the pages' log if the pages have ended, as on invalid access rules."""
     if pages.is_alive():
         return
     with log.open("rb") as file:
@@ -276,7 +278,7 @@ def _polls(
     building: AbstractContextManager[object],
     runs: Runs,
 ) -> list[poll.Following]:
-    """What polls; nothing where that is impossible, since nothing else needs it."""
+    """Start the polls. If that is impossible, report it and return no polls, because nothing else needs them."""
 
     def named(observations: NewRows) -> None:
         rebuild_touched(spark, settings, affected_groups({ADMIN_OBSERVATIONS: observations}))
@@ -285,7 +287,7 @@ def _polls(
         failing = partial(runs.failing, "poll")
         polls = poll.start(spark, settings, stopped, say=say, building=building, on_topics=named, failing=failing)
     except UserError as error:
-        say(f"Going on without polls: {error}")
+        say(f"Continuing without polls: {error}")
         return []
     runs.start("poll")
     return polls
@@ -299,7 +301,10 @@ def _built(
     on_built: Callable[[], None],
     runs: Runs,
 ) -> ingest.OnBatch:
-    """`building` is held: polls build reassignments too, and the groups of topics that they name."""
+    """Return a function that builds silver from a batch.
+
+    It holds `building`, because polls also build reassignments, and rebuild the groups of topics that they name.
+    """
     rows = 0
 
     def build(new: Mapping[Table, NewRows]) -> None:

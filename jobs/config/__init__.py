@@ -1,5 +1,5 @@
-"""Settings: read from file, environment and flags, checked, and refused with one sentence if they are wrong.
+"""Settings: read from file, environment and flags, checked, and rejected with one sentence if they are wrong.
 
-The exceptions whose text a person reads, and the functions that print to the terminal, are here too.
+Also the exceptions whose text users read, and the functions that print to the terminal.
 Nothing here opens a connection, starts a process or reads a table.
 """

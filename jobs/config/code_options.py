@@ -1,8 +1,8 @@
-"""Kafka client options that load code or run commands: whoever may edit a settings file should not get a shell by it.
+"""Kafka client options that load code or run commands. Write access to a settings file must not give a shell.
 
-From librdkafka's CONFIGURATION.md: `plugin.library.paths`, `ssl.engine.*` and `ssl.providers` load libraries,
-`sasl.kerberos.kinit.cmd` is a shell command, into which the other Kerberos options are put as they are. The poll's
-client, kafka-python, gets its options from the same table and none of these.
+Source: librdkafka's CONFIGURATION.md. `plugin.library.paths`, `ssl.engine.*` and `ssl.providers` load libraries.
+`sasl.kerberos.kinit.cmd` is a shell command that contains the other Kerberos options unquoted. The poll's client,
+kafka-python, gets its options from the same table but supports none of these.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from jobs.config.errors import UserError
 
 ALLOWED = "REGROUP_ALLOW_CODE_OPTIONS"
-"""An environment variable, because who writes the file must not be able to allow it."""
+"""An environment variable, so that the author of the settings file cannot set it."""
 LOADS_CODE = re.compile(r"plugin\b|ssl\.engine\b|ssl\.providers?\b|sasl\.kerberos\.kinit\.cmd")
 HARMLESS = re.compile(r"[\w@./:+ =,-]*")
-"""No character that a shell takes for more than text."""
+"""Characters that have no special meaning in a shell."""
 
 
 def refuse_code(place: str, options: Mapping[str, str], environment: Mapping[str, str]) -> None:
@@ -27,6 +27,6 @@ def refuse_code(place: str, options: Mapping[str, str], environment: Mapping[str
         name = key.strip().lower()
         if LOADS_CODE.match(name) or (name.startswith("sasl.kerberos.") and not HARMLESS.fullmatch(value)):
             raise UserError(
-                f"The Kafka option {key} in {place} can run code on this machine: take it out, or start with the "
-                f"environment variable {ALLOWED}=true if you trust the settings file as you trust a program."
+                f"The Kafka option {key} in {place} can run code on this machine: remove it, or start with the "
+                f"environment variable {ALLOWED}=true if you trust the settings file like a program."
             )

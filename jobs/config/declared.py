@@ -1,4 +1,4 @@
-"""Values as a person stated them, in the file or the environment: typed, resolved, or refused in a sentence."""
+"""Values from the settings file or the environment: converted to their type, resolved, or rejected with a sentence."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ LIMITS = {
     "capture_mb": (1, 1_000_000),
     "max_offsets_per_trigger": (1, MOST),
 }
-"""Least and highest value of a number; of every other 0 and `MOST`."""
+"""Lowest and highest value of a setting. The default is 0 to `MOST`."""
 
 
 @cache
 def hints_of(kind: type) -> dict[str, Any]:
-    """Return the types of a class's fields; to evaluate them takes a millisecond."""
+    """Return the types of a class's fields. Cached, because evaluating them takes a millisecond."""
     return get_type_hints(kind)
 
 
 def all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, Any]:
-    """Every value as the field of `kind` wants it.
+    """Return every value with the type of its field in `kind`.
 
     Raises:
-        UserError: one is of another type.
+        UserError: a value cannot have that type.
     """
     hints = hints_of(kind)
     return {key: typed(f"{key} in {place}", value, hints[key]) for key, value in stated.items()}
 
 
 def typed(key: str, value: Any, wanted: Any) -> Any:
-    """Return the value as the setting's type: the file has types, the environment only text.
+    """Return the value with the type of the setting. Values from the file have types; the environment has only text.
 
     Raises:
-        UserError: it is of another type, out of range, or text that UTF-8 cannot hold.
+        UserError: the value has another type, is out of range, or is text that UTF-8 cannot encode.
     """
     if wanted is Path:
         return _path(key, value)
@@ -58,7 +58,7 @@ def typed(key: str, value: Any, wanted: Any) -> Any:
         return text(f"The setting {key}", value)
     kind = float if wanted is float else int
     try:
-        # `int` would cut a fraction off without a word.
+        # `int` would drop a fraction silently.
         is_cut = isinstance(value, float) and kind(value) != value
         number = None if is_cut else kind(value)
     except (TypeError, ValueError, OverflowError):
@@ -74,22 +74,22 @@ def typed(key: str, value: Any, wanted: Any) -> Any:
 
 
 def text(what: str, value: Any, longest: int = LONGEST_TEXT) -> str:
-    """Return the value if it is text of at most `longest` characters, without NUL, that UTF-8 can hold.
+    """Return the value if it is text of at most `longest` characters without NUL that UTF-8 can encode.
 
     Raises:
-        UserError: it is not.
+        UserError: the value is something else.
     """
     if not isinstance(value, str):
         raise UserError(f'{what} must be str (text in "quotes"), but is {quoted_value(value)}.')
     if "\0" in value or (longest == LONGEST_TEXT and "\n" in value) or not _is_utf8(value):
-        raise UserError(f"{what} holds a character that is no text: write it anew.")
+        raise UserError(f"{what} contains a character that is not allowed in text: correct it.")
     if len(value) > longest:
         raise UserError(f"{what} has more than {longest:,} characters: shorten it.")
     return value
 
 
 def quoted_value(value: Any) -> str:
-    """Return a value as a message may quote it; a table or list only by its kind, since it may be deep or long."""
+    """Return a value as a message may quote it. Tables and lists appear by kind only; they may be deep or long."""
     if isinstance(value, dict | list):
         return "a table" if isinstance(value, dict) else "a list"
     return repr(value if not isinstance(value, str) else value[:LONGEST_SHOWN])
@@ -99,7 +99,7 @@ def table(what: str, value: Any) -> dict[str, Any]:
     """Return the value if it is a table.
 
     Raises:
-        UserError: it is not.
+        UserError: the value is something else.
     """
     if not isinstance(value, dict):
         raise UserError(f"{what} must be a table: write [{what}] on a line of its own.")
@@ -118,13 +118,11 @@ def _path(key: str, value: Any) -> Path:
     try:
         return Path(text(f"The setting {key}", str(value) if isinstance(value, Path) else value)).expanduser()
     except RuntimeError:
-        raise UserError(
-            f"The setting {key} names the home of a user who does not exist: {quoted_value(value)}."
-        ) from None
+        raise UserError(f"The setting {key} names the home folder of an unknown user: {quoted_value(value)}.") from None
 
 
 def refuse_unknown(stated: Mapping[str, Any], known: set[str], place: str) -> None:
-    """Name an unknown key with the nearest valid one."""
+    """Raise `UserError` for an unknown key, with the nearest valid key."""
     for each in stated:
         if each not in known:
             key = each[:LONGEST_SHOWN]
@@ -134,17 +132,18 @@ def refuse_unknown(stated: Mapping[str, Any], known: set[str], place: str) -> No
 
 
 def secret(what: str, value: str) -> str:
-    """What `env:NAME` or `file:PATH` refers to; any other value as it is. Never print or store what this returns.
+    """Return the secret that `env:NAME` or `file:PATH` refers to; return any other value unchanged.
+
+    Never print or store the result. An empty `value` means that the setting is absent.
 
     Raises:
-        UserError: the value or what it refers to is missing, blank or no text: an empty secret would protect nothing.
-            An empty `value` itself stands for a setting that was not made.
+        UserError: the value or its target is missing, blank or not UTF-8 text. An empty secret would protect nothing.
     """
     found = _referred(what, value)
     try:
         found.encode()
     except UnicodeEncodeError:
-        raise UserError(f"{what} is no text in UTF-8: write env:NAME or file:PATH of one that is.") from None
+        raise UserError(f"{what} is not UTF-8 text: write env:NAME or file:PATH of a secret that is.") from None
     if value.strip() and not found.strip():
         raise UserError(f"{what} refers to nothing: {value} is empty, put a secret there.")
     if value and not value.strip():
@@ -165,5 +164,5 @@ def _referred(what: str, value: str) -> str:
         except OSError as error:
             raise UserError(f"{what} refers to the file {reference}: {error.strerror}.") from None
         except ValueError:
-            raise UserError(f"{what} refers to the file {reference}, which holds no text in UTF-8.") from None
+            raise UserError(f"{what} refers to the file {reference}, which is not UTF-8 text.") from None
     return value

@@ -1,4 +1,4 @@
-"""Who is told of alerts: Alertmanagers and webhooks, as the settings file names them."""
+"""The receivers of alerts in the settings file: Alertmanagers and webhooks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ R = TypeVar("R", "Alertmanager", "Webhook")
 
 
 class Receiver(Protocol):
-    """`name` is unique among all receivers: it stands in `alerts.sent_to`."""
+    """A receiver of alerts. Its `name` is unique among all receivers, because `alerts.sent_to` stores it."""
 
     @property
     def name(self) -> str: ...
@@ -26,7 +26,7 @@ class Receiver(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alertmanager:
-    """One Alertmanager, by the address its API is below. `plain_http` allows one elsewhere without TLS."""
+    """One Alertmanager and the base address of its API. `plain_http` allows HTTP without TLS to another machine."""
 
     url: str
     name: str = ""
@@ -35,14 +35,14 @@ class Alertmanager:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Webhook:
-    """An address that takes a POST for each state of an alert, signed with what `secret` refers to."""
+    """An address that gets a POST for each state of an alert, signed with the secret that `secret` refers to."""
 
     url: str
     secret: str = field(repr=False)
     name: str = ""
 
     def key(self) -> bytes:
-        """What the bodies are signed with; never print or store it.
+        """Return the key that signs the bodies. Never print or store it.
 
         Raises:
             UserError: the secret is missing or empty.
@@ -57,16 +57,20 @@ class Webhook:
 
 
 def alertmanagers(stated: Any) -> tuple[Alertmanager, ...]:
-    """Those of `[[alertmanagers]]`.
+    """Return the receivers of `[[alertmanagers]]`.
 
     Raises:
-        UserError: a key is missing or unknown, or an address is none to send to.
+        UserError: a key is missing or unknown, or an address is invalid.
     """
     return tuple(_receiver("[[alertmanagers]]", Alertmanager, each) for each in _list("alertmanagers", stated))
 
 
 def webhooks(stated: Any) -> tuple[Webhook, ...]:
-    """Those of `[[webhooks]]`; raises like `alertmanagers`, and where a secret stands in the file itself."""
+    """Return the receivers of `[[webhooks]]`.
+
+    Raises:
+        UserError: as in `alertmanagers`, or the file contains a secret instead of a reference.
+    """
     found = tuple(_receiver("[[webhooks]]", Webhook, each) for each in _list("webhooks", stated))
     for hook in found:
         if not hook.secret.startswith(("env:", "file:")):
@@ -78,7 +82,7 @@ def webhooks(stated: Any) -> tuple[Webhook, ...]:
 
 
 def refuse_same_names(receivers: Sequence[Receiver]) -> None:
-    """Two that cannot be told apart could not both be sent to once."""
+    """Raise `UserError` for two receivers with one name, because `alerts.sent_to` could not distinguish them."""
     names = [receiver.name for receiver in receivers]
     for name in names:
         if names.count(name) > 1:
@@ -103,26 +107,30 @@ def _receiver(place: str, kind: type[R], stated: Any) -> R:
 
 
 def _checked(place: str, values: dict[str, Any]) -> str:
-    """The receiver's name: its own, or host and port of its address."""
+    """Return the receiver's name: its own, or the host and port of its address.
+
+    Raises:
+        UserError: the address is invalid, contains a password, or needs TLS.
+    """
     try:
         address = urlsplit(values["url"])
         host, port = address.hostname, address.port
     except ValueError:
-        raise UserError(f"The url in {place} is no address: write it like https://host:9093.") from None
+        raise UserError(f"The url in {place} is not an address: write it like https://host:9093.") from None
     if address.scheme not in ("http", "https") or not host:
-        raise UserError(f"The url in {place} is no address: write it like https://host:9093.")
+        raise UserError(f"The url in {place} is not an address: write it like https://host:9093.")
     if address.username or address.password:
         raise UserError(
-            f"The url in {place} holds a user or password, which belong into no settings file: leave it out."
+            f"The url in {place} contains a user or password, which do not belong in a settings file: remove them."
         )
     if address.scheme == "http" and not is_loopback(host) and not values.get("plain_http"):
         more = " or, for an Alertmanager in a network that you trust, plain_http = true" if "alertm" in place else ""
-        raise UserError(f"The url in {place} sends alerts to {host} in the clear: use https://{more}.")
+        raise UserError(f"The url in {place} sends alerts to {host} without encryption: use https://{more}.")
     return values.get("name") or (f"{host}:{port}" if port else host)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether the host is this machine's own, as written; names are not looked up."""
+    """Return whether the host is a loopback address or `localhost`. Names are not resolved."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

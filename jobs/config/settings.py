@@ -1,7 +1,8 @@
-"""Settings: defaults, then the file, the environment, flags. Unknown keys are refused with the nearest valid one.
+"""Settings: defaults, then the file, the environment, flags. Unknown keys are rejected with the nearest valid key.
 
-The file is TOML. Environment: `REGROUP_<KEY>` for top-level keys, and `REGROUP_BOOTSTRAP_SERVERS` for the one cluster
-of a start without a file. A Kafka client option may name a secret instead of holding it: `env:NAME` or `file:PATH`.
+The file is TOML. The environment has `REGROUP_<KEY>` for top-level keys, and `REGROUP_BOOTSTRAP_SERVERS` for a start
+with one cluster and no file. A Kafka client option may refer to a secret instead of containing it: `env:NAME` or
+`file:PATH`.
 """
 
 from __future__ import annotations
@@ -30,24 +31,25 @@ from pipelines.silver.client_hosts import ClientHosts, HostPolicy
 DEFAULT_CLUSTER = "kafka"
 LONGEST_FILE, LONGEST_NAME = 1_000_000, 100
 LONGEST_OPTION = 100_000
-"""Characters of a Kafka option, which may hold certificates."""
+"""Highest number of characters of a Kafka option, which may contain certificates."""
 TABLES = ("clusters", "alertmanagers", "webhooks", "readers", "databricks")
+"""Keys that are tables of the file. They have neither flags nor environment variables."""
 REFERENCES = ("env:", "file:")
 SECRET = re.compile(r"password|secret|token|jaas|pem$")
-"""Keys that are tables of the file, and neither flags nor environment variables."""
+"""Kafka options whose value is a secret."""
 WANTED = {
     "server_hostname": "dbc-0123.cloud.databricks.com",
     "http_path": "/sql/1.0/warehouses/0123",
     "tables": "/Volumes/main/regroup/warehouse",
 }
-"""What [databricks] has to say, with an example."""
+"""Required keys of [databricks], each with an example."""
 WAYS_IN = ((True, False, False), (False, True, True))
-"""Of `token`, `client_id` and `client_secret`."""
+"""Allowed combinations of `token`, `client_id` and `client_secret`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFile:
-    """A broker's, controller's or Connect worker's log on this machine, followed across rotations."""
+    """A log file of a broker, controller or Connect worker on this machine. It is followed across rotations."""
 
     path: str
     layout: str = "default"
@@ -57,8 +59,9 @@ class LogFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """One Kafka cluster. `kafka` are librdkafka options, passed through as they are. Without `quarantine_fuse` reading
-    goes on however much of `__consumer_offsets` cannot be decoded.
+    """One Kafka cluster. `kafka` are librdkafka options, passed on unchanged.
+
+    With `quarantine_fuse` false, reading continues even if most of `__consumer_offsets` cannot be decoded.
     """
 
     name: str
@@ -74,18 +77,18 @@ class Cluster:
     event_sources: tuple[EventSource, ...] = ()
 
     def event_topics(self) -> list[str]:
-        """Return the topics with log lines: those of the sources, or the one events topic if there are no sources."""
+        """Return the topics with log lines: those of `event_sources`, or the one events topic if there are none."""
         return list(dict.fromkeys(source.topic for source in self.event_sources)) or [self.events_topic]
 
     def client(self) -> dict[str, str]:
-        """Options for librdkafka with every secret resolved; never print or store what this returns."""
+        """Return the options for librdkafka with every secret resolved. Never print or store them."""
         resolved = {key: secret(f"The Kafka option {key}", value) for key, value in self.kafka.items()}
         return {"bootstrap.servers": self.bootstrap_servers} | resolved
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything a job may be told. `clusters` is empty where none was named: `up` then embeds one."""
+    """All settings of all jobs. If no cluster is configured, `clusters` is empty and `up` starts a lab."""
 
     warehouse: Path = Path(".regroup/warehouse")
     clusters: tuple[Cluster, ...] = ()
@@ -136,7 +139,11 @@ class Settings:
         environment: Mapping[str, str] | None = None,
         flags: Mapping[str, Any] | None = None,
     ) -> Settings:
-        """Raises `UserError` for a missing or broken file, an unknown key or a value of the wrong type."""
+        """Return the settings from `file`, `environment` and `flags`; later sources take precedence.
+
+        Raises:
+            UserError: the file is missing or broken, a key is unknown, or a value has the wrong type.
+        """
         environment = os.environ if environment is None else environment
         given = {key: value for key, value in (flags or {}).items() if value is not None}
         stated = _file(file) if file else {}
@@ -160,7 +167,7 @@ class Settings:
         hints = hints_of(cls)  # type: ignore[arg-type]
         given = {key: typed(key, value, hints[key]) for key, value in values.items()}
         _refuse_impossible(given)
-        # Spark and Delta take a relative path for a table's name.
+        # Absolute, because Spark and Delta treat a relative path as a table name.
         warehouse = given.pop("warehouse", Path(".regroup/warehouse")).absolute()
         told: dict[str, Any] = {
             "alertmanagers": managers,
@@ -171,7 +178,7 @@ class Settings:
         return cls(clusters=clusters, warehouse=warehouse, **told, **given)
 
     def secrets(self) -> tuple[str, ...]:
-        """What passwords, tokens and keys are, as far as they are there: to keep them out of what is told."""
+        """Return the existing passwords, tokens and keys, so that they can be removed from messages."""
         found = []
         for key, value in self._stated_secrets():
             with suppress(UserError):
@@ -179,7 +186,7 @@ class Settings:
         return tuple(value for value in found if value)
 
     def literal_secrets(self) -> tuple[str, ...]:
-        """Return the keys whose secret stands in the settings themselves, and not by reference."""
+        """Return the keys whose settings contain the secret itself instead of a reference."""
         return tuple(
             dict.fromkeys(key for key, value in self._stated_secrets() if value and not value.startswith(REFERENCES))
         )
@@ -194,14 +201,14 @@ class Settings:
 
     @property
     def limits(self) -> Limits:
-        """How much of what clients choose is built."""
+        """Return the limits on sizes that clients choose."""
         return Limits(resources=self.max_resources, groups=self.max_groups, name_bytes=self.max_name_bytes)
 
     def hosts(self) -> ClientHosts:
-        """What becomes of clients' addresses.
+        """Return the policy for clients' addresses.
 
         Raises:
-            UserError: the key that hashing needs is not there.
+            UserError: the key for hashing is missing.
         """
         policy = HostPolicy(self.client_host)
         if policy != HostPolicy.HASH:
@@ -210,10 +217,10 @@ class Settings:
         return ClientHosts(policy=policy, key=key.encode())
 
     def only(self, name: str | None = None) -> Cluster:
-        """The cluster called `name`, or the only one.
+        """Return the cluster called `name`, or the only cluster.
 
         Raises:
-            UserError: there is none, or several and no name.
+            UserError: no cluster has this name, or there is no name and not exactly one cluster.
         """
         chosen = [c for c in self.clusters if name in (None, c.name)]
         if len(chosen) == 1:
@@ -229,7 +236,7 @@ def _file(path: Path) -> dict[str, Any]:
         with path.open(encoding="utf-8") as file:
             content = file.read(LONGEST_FILE + 1)
         if len(content) > LONGEST_FILE:
-            raise UserError(f"The settings file {path} has more than {LONGEST_FILE:,} characters: name the right one.")
+            raise UserError(f"The settings file {path} has more than {LONGEST_FILE:,} characters: give the right file.")
         return tomllib.loads(content)
     except FileNotFoundError:
         raise UserError(f"There is no settings file {path}: give an existing one with --config.") from None
@@ -242,18 +249,22 @@ def _file(path: Path) -> dict[str, Any]:
 
 
 def _readers(stated: dict[str, Any]) -> Any:
-    """[readers], taken out. Where it names nobody, everybody would see everything, which nobody means who writes it."""
+    """Remove [readers] from the file's content and return it.
+
+    Raises:
+        UserError: [readers] is empty. An empty list would let everybody see everything, which is never the intention.
+    """
     readers = stated.pop("readers", None)
     if readers is not None and not readers:
-        raise UserError('[readers] names nobody: write name = ["prefix"] in lines below it, or take it away.')
+        raise UserError('[readers] names nobody: write name = ["prefix"] in lines below it, or remove it.')
     return readers or {}
 
 
 def _refuse_blank(stated: Mapping[str, Any], environment: Mapping[str, str]) -> None:
-    """A secret or a guard that is there and empty, most often because a variable somewhere was not set."""
+    """Raise `UserError` for an empty secret or access rule. Most often, a variable was not set."""
     for key in ("pages_token", "client_host_key"):
         if key in stated and not str(stated[key]).strip():
-            raise UserError(f"The setting {key} is empty: write env:NAME or file:PATH, or take it away.")
+            raise UserError(f"The setting {key} is empty: write env:NAME or file:PATH, or remove it.")
     for key in ("pages_token", "client_host_key", "trusted_proxies", "identity_header"):
         name = f"REGROUP_{key.upper()}"
         if name in environment and not environment[name].strip():
@@ -268,15 +279,14 @@ def _refuse_impossible(given: Mapping[str, Any]) -> None:
         raise UserError(f"The setting client_host must be {', '.join(HostPolicy)}, but is {policy!r}.")
     if (key or policy == HostPolicy.HASH) and not key.startswith(("env:", "file:")):
         raise UserError(
-            'The setting client_host_key must say where the key is that client_host = "hash" needs: write env:NAME or '
-            "file:PATH."
+            'The setting client_host_key must refer to the key for client_host = "hash": write env:NAME or file:PATH.'
         )
     for key in ("keep_commits_days", "keep_bronze_days", "keep_operations_days", "vacuum_days"):
         if given.get(key, 0) < 0:
-            raise UserError(f"The setting {key} must be a number of days from 0 on, but is {given[key]}.")
+            raise UserError(f"The setting {key} must be at least 0 days, but is {given[key]}.")
     for key in ("max_resources", "max_groups", "max_name_bytes"):
         if given.get(key, 1) < 1:
-            raise UserError(f"The setting {key} must be a whole number from 1 on, but is {given[key]}.")
+            raise UserError(f"The setting {key} must be a whole number of at least 1, but is {given[key]}.")
     for key in ("dashboard_url", "runbook_url"):
         if given.get(key) and not given[key].startswith(("http://", "https://")):
             raise UserError(f"The setting {key} must be an address with http:// or https://, but is {given[key]!r}.")
@@ -298,19 +308,19 @@ def _cluster(name: str, stated: Any, environment: Mapping[str, str]) -> Cluster:
     cluster = Cluster(name=name, kafka=kafka, logs=logs, event_sources=sources, **all_typed(Cluster, stated, place))
     _readable(place, cluster.events_layout, cluster.events_zone)
     if cluster.events_max_message_bytes < 1:
-        raise UserError(f"In {place}, events_max_message_bytes must be a number of bytes from 1 on.")
+        raise UserError(f"In {place}, events_max_message_bytes must be at least 1 byte.")
     return cluster
 
 
 def cluster_name(name: str) -> str:
-    """Return the name of a cluster, which is also a file's name in the warehouse.
+    """Return the name of a cluster if it is also a valid file name in the warehouse.
 
     Raises:
-        UserError: it cannot be both.
+        UserError: the name is not valid.
     """
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or set("/\\") & set(name) or name in (".", ".."):
         raise UserError(
-            f"The cluster name {name[:LONGEST_NAME]!r} cannot be used: take 1 to {LONGEST_NAME} printable characters "
+            f"The cluster name {name[:LONGEST_NAME]!r} cannot be used: choose 1 to {LONGEST_NAME} printable characters "
             "other than slashes."
         )
     return name
@@ -384,7 +394,7 @@ def _readable(place: str, wanted: str, zone_name: str) -> None:
 
 
 def _one(clusters: tuple[Cluster, ...], name: str | None, bootstrap: str) -> tuple[Cluster, ...]:
-    """The one cluster that a flag names, with what the file says of it."""
+    """Return the one cluster that a flag names, with the settings that the file has for it."""
     for cluster in clusters:
         if cluster.name == name or (name is None and len(clusters) == 1):
             return (replace(cluster, bootstrap_servers=bootstrap),)

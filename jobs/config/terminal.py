@@ -1,4 +1,4 @@
-"""What commands print. Names, log lines and library messages are untrusted: they may hold control sequences."""
+"""The output of commands. Names, log lines and library messages are untrusted and may contain control sequences."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import TextIO
 from schemas.visible import visible_stream, visible_text
 
 LONGEST = 4_000
-"""Characters of one line; the rest is cut off."""
+"""Highest number of characters of one line; the rest is cut off."""
 
 
 def say(text: str, file: TextIO | None = None) -> None:
-    """Print one line, at once. A line break inside `text` is shown as a sign, so no name can forge a second line."""
+    """Print one line and flush. A line break in `text` becomes a visible marker, so no name can forge a second line."""
     print(one_visible_line(text), file=file or sys.stdout, flush=True)
 
 
@@ -25,38 +25,38 @@ def warn(text: str) -> None:
 
 
 def write_line(line: str) -> None:
-    """Print one line of ASCII whole, whatever its length, once the buffer of stdout is full or flushed."""
+    """Print one line of ASCII, of any length. It appears when stdout's buffer is full or flushed."""
     print(line)
 
 
 def flush_lines() -> None:
-    """Print what `write_line` still has in the buffer."""
+    """Print the buffered lines of `write_line`."""
     sys.stdout.flush()
 
 
 @contextmanager
 def lines_for_a_pipe() -> Iterator[None]:
-    """End the block in silence if the reader of stdout, such as `head`, is gone; else flush at the end of the block."""
+    """Flush at the end of the block. If the reader of stdout, such as `head`, has ended, end the block silently."""
     try:
         yield
         flush_lines()
     except BrokenPipeError:
-        # What is still buffered has to go somewhere when the process ends.
+        # The remaining buffer is flushed when the process ends, so it needs a target that accepts it.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def one_visible_line(text: str, longest: int = LONGEST) -> str:
-    """Return the text without hidden characters, at most `longest` characters of it."""
+    """Return at most `longest` characters of the text, without hidden characters."""
     shown = visible_text(text[:longest])
     return shown if len(shown) <= longest and len(text) <= longest else f"{shown[: longest - 1]}…"
 
 
 def guard_streams() -> ExitStack:
-    """Let everything that this process prints pass `visible_stream`, libraries and tracebacks included.
+    """Send all output of this process through `visible_stream`, including that of libraries and tracebacks.
 
     Returns:
-        A context that puts the streams back at its end.
+        A context that restores the streams at its end.
     """
     guarded = ExitStack()
     guarded.enter_context(redirect_stdout(visible_stream(sys.stdout)))

@@ -1,4 +1,4 @@
-"""The steps of `analyze`: what it reads of silver, what it remembers, and the threads that run it beside `up`.
+"""The steps of `analyze`: its input from silver, its caches, and the threads that run it within `up`.
 
 The functions that make gold rows are in `pipelines.gold`.
 """

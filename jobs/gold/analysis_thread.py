@@ -1,8 +1,9 @@
-"""Gold beside the batches of `up`: in parts, with rests between them, so that no batch waits long for either core.
+"""Analysis within `up`, in parts with pauses between them, so that no batch waits long for a core.
 
-Replaying what a lively group did takes longer than it does to happen, with many of them for hours. So each part is as
-many groups as take some seconds, and it takes the time that batches leave, at least a quarter. Advice, which replays,
-is made apart: health and diagnoses take a hundredth of its time, and do not wait for it.
+Replaying a busy group takes longer than its events took to happen; with many such groups it lasts hours. So each part
+has as many groups as take some seconds. Parts use the time that batches leave, and at least a quarter of all time.
+Advice, which needs the replay, has a separate thread: health and diagnoses take a hundredth of its time and do not wait
+for it.
 """
 
 from __future__ import annotations
@@ -26,21 +27,21 @@ from schemas.silver import GENERATIONS
 from schemas.tables import Table
 
 PART_S = 5.0
-"""What a part is meant to take."""
+"""Intended duration of a part in seconds."""
 
 LEAST_SHARE = 0.25
-"""Of the time, as long as groups wait to be analysed, however busy batches are."""
+"""Lowest share of the time for parts while groups wait for analysis, even if batches need all of it."""
 
 FIRST, MOST = 1, 500
-"""Groups of a part."""
+"""Lowest and highest number of groups in a part."""
 
 QUICK, SLOW = (GROUP_HEALTH, DIAGNOSES), (ADVICE,)
-"""Tables whose rows of a group are made at once."""
+"""Tables whose rows of one group are made together."""
 
 
 @dataclass(slots=True)
 class Building:
-    """Held by whatever writes silver, one at a time; `seconds` it was in all."""
+    """A lock for every writer of silver. `seconds` is the total time that it was held."""
 
     seconds: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -57,8 +58,9 @@ class Building:
 
 @dataclass(slots=True, kw_only=True)
 class AnalysisThread(WorkerThread):
-    """A thread that makes rows of `tables`, in a process `nicer` than this one; `building` is held while it is chosen
-    what of silver is read.
+    """A thread that makes rows of `tables` in a worker process with `nicer` added to its niceness.
+
+    It holds `building` while it fixes the versions of silver to read.
     """
 
     spark: SparkSession
@@ -95,10 +97,10 @@ class AnalysisThread(WorkerThread):
 
 
 def next_part_size(part: Part, took: float) -> int:
-    """How many groups the next part of the same tables is."""
+    """Return the number of groups in the next part of the same tables."""
     return min(MOST, max(1, round(part.analysed * PART_S / took))) if part.analysed else FIRST
 
 
 def pause(took: float, busy: float) -> float:
-    """Seconds to rest after a part that `took` so many, where silver was being written `busy` of the time."""
+    """Return the seconds to pause after a part of `took` seconds. Silver was being written for the share `busy`."""
     return took / max(LEAST_SHARE, 1 - busy) - took

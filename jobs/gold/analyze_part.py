@@ -1,7 +1,7 @@
-"""One part of gold: the groups whose silver rows changed, all of them or those that have waited longest.
+"""One part of the analysis: all groups whose silver rows changed, or those that have waited longest.
 
-What has been analysed is remembered beside the checkpoints; it only saves work. Lost or out of date, everything is
-analysed again, and the same rows come out.
+The state of the analysis is cached next to the checkpoints. It only saves work: if it is lost or outdated, everything
+is analyzed again with the same result.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from schemas.thresholds import HOUR_MS
 
 EVERYTHING = 0
 Scope = dict[Group, int]
-"""Milliseconds since the epoch of each group's earliest change."""
+"""The timestamp of each group's earliest change, in ms since the epoch."""
 
 Change = tuple[Group, int]
 
@@ -54,7 +54,7 @@ Announced = tuple[str, int, str | None, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How many groups were analysed, and how many that changed are still to be."""
+    """The number of groups that were analyzed, and of changed groups that remain."""
 
     analysed: int
     left: int
@@ -71,11 +71,11 @@ def analyze_part(
     with_storms: bool = True,
     again: bool = False,
 ) -> Part:
-    """Analyse `most` of the groups that changed, those first that have waited longest; all tables are there.
+    """Analyze `most` of the changed groups, those that have waited longest first. All tables must exist.
 
-    Rows are made of `tables`, of which it is remembered apart what was analysed. Silver does not change while `reading`
-    is entered; it is read afterwards as it was then. With `replaying` that is done without Spark. Without `with_storms`
-    somebody else keeps `storms`.
+    Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
+    is held; it is read afterwards in the versions of that time. With `replaying`, rows are made without Spark. Without
+    `with_storms`, `storms` is not updated.
     """
     warehouse = settings.warehouse
     memory = analysed_path(warehouse, tables)
@@ -108,7 +108,7 @@ def analyze_part(
         _rebuild(spark, warehouse, silver, part, known, terms, tables)
     left = [[*group, at] for group, at in scope.items() if group not in part]
     memory.parent.mkdir(parents=True, exist_ok=True)
-    # Replaced in one step: a crash in between analyses these groups again, which changes nothing.
+    # Renamed into place: a crash before this analyzes these groups again, with the same result.
     next_one = memory.with_suffix(".part")
     next_one.write_text(json.dumps(now | {"left": left}), encoding="utf-8")
     next_one.replace(memory)
@@ -116,7 +116,7 @@ def analyze_part(
 
 
 def analysed_path(warehouse: Path, tables: Sequence[Table] = GROUP_TABLES) -> Path:
-    """Where it is remembered for which groups rows of these tables were made."""
+    """Return the path of the cached state for these tables."""
     names = "-".join(["analysed", *(() if tables == GROUP_TABLES else (table.name for table in tables))])
     return checkpoint_path(warehouse, "analyze") / f"{names}.json"
 
@@ -162,7 +162,7 @@ def _known(warehouse: Path) -> Known:
 
 
 def _listed(known: Known) -> list[Announced]:
-    """Every mark: cluster, instant, group or None, kind, text."""
+    """Return every mark as cluster, timestamp, group or None, kind, text."""
     return [
         (m["cluster"], m["marked_at"], m["group_id"], m["kind"], m["text"])
         for marks in known.marks.values()
@@ -171,7 +171,7 @@ def _listed(known: Known) -> list[Announced]:
 
 
 def _broker_settings(warehouse: Path) -> dict[str, dict[str, Any]]:
-    """By cluster, as observed last; brokers of a cluster are taken to agree."""
+    """Return the last observed broker settings by cluster. The brokers of a cluster are assumed to agree."""
     columns = ("cluster", "observed_at", "subject", "body")
     seen = rows(warehouse, ADMIN_OBSERVATIONS, columns, where=pc.field("kind") == "broker_settings")
     out: dict[str, dict[str, Any]] = {}
@@ -185,12 +185,12 @@ def _remembered(memory: Path) -> dict[str, Any] | None:
         found: dict[str, Any] = json.loads(memory.read_text(encoding="utf-8"))
     except (FileNotFoundError, json.JSONDecodeError):
         return None
-    # An earlier Regroup remembered something else.
+    # The format of an earlier version of Regroup is ignored.
     return found if "standing" in found else None
 
 
 def _waiting(before: Mapping[str, Any] | None, changes: Iterable[Change]) -> Scope:
-    """Who was left then, in that order, and who changed since."""
+    """Return the remaining groups in their order, followed by the groups that changed since."""
     scope = {(cluster, group): at for cluster, group, at in before["left"]} if before else {}
     for group, at in changes:
         scope[group] = min(at, scope.get(group, at))
@@ -209,8 +209,10 @@ def _touched(
     known: Known,
     tables: Sequence[Table],
 ) -> Iterator[Change]:
-    """Groups with other silver rows; for health those with an hour that goes further now, for diagnoses those that
-    other marks are about.
+    """Yield groups with changed silver rows.
+
+    For health, also groups with an hour that now extends further. For diagnoses, also groups that changed marks
+    concern.
     """
     if GROUP_HEALTH in tables:
         yield from _open_hours(warehouse, before["until_ms"], known.until_ms)
@@ -228,7 +230,7 @@ def _touched(
 
 
 def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[Change]:
-    """Groups that rebalanced shortly after one of these marks, which is about them or their whole cluster."""
+    """Yield groups that rebalanced shortly after a mark that concerns them or their cluster."""
     if not marks:
         return
     about: dict[tuple[str, str | None], list[int]] = defaultdict(list)
@@ -238,14 +240,14 @@ def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[Change
     for row in rows(warehouse, GENERATIONS, ("cluster", "group_id", "joined_at"), since=since):
         cluster, name, joined = row["cluster"], row["group_id"], row["joined_at"]
         for instants in (about.get((cluster, None), ()), about.get((cluster, name), ())):
-            # The earliest is enough: a group is looked at again from then on.
+            # The earliest suffices, because a group is analyzed from that time on.
             first = bisect_left(instants, joined - MARK_MS)
             if first < len(instants) and instants[first] <= joined:
                 yield (cluster, name), instants[first]
 
 
 def _open_hours(warehouse: Path, before: Mapping[str, int], now: Mapping[str, int]) -> Iterator[Change]:
-    """Groups with an hour that went beyond what was known when it was analysed, where more is known since."""
+    """Yield groups with an hour that was incomplete when it was analyzed, if more of it is known now."""
     for row in rows(warehouse, GROUP_HEALTH, ("cluster", "group_id", "hour_at")):
         known = before.get(row["cluster"], 0)
         if row["hour_at"] + HOUR_MS > known and now.get(row["cluster"], 0) > known:

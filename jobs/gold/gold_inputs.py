@@ -1,4 +1,4 @@
-"""What a part of the analysis reads, without Spark: silver of its groups, and gold that it may replace."""
+"""The input of a part of the analysis, read without Spark: silver of its groups, and gold that it may replace."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
 PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
-"""Gold's rows are those of a day by this instant."""
+"""The timestamp column that assigns a gold row to a day."""
 
 
 Files = Mapping[str, Sequence[str]]
-"""Of versions of tables, by their names."""
+"""Files of certain versions of tables, by table name."""
 
 
 def files_of(warehouse: Path, versions: Mapping[Table, DeltaTable]) -> Files:
@@ -33,7 +33,7 @@ def files_of(warehouse: Path, versions: Mapping[Table, DeltaTable]) -> Files:
 
 
 def silver_of(files: Files, scope: Mapping[Group, int], terms: AnalysisConfig) -> dict[str, pa.Table]:
-    """Rows of `INPUTS` by name, as these files have them, that `groups.gold_of_few` needs; instants as milliseconds."""
+    """Return the rows of `INPUTS` by name that `groups.gold_of_few` needs, from these files, with timestamps in ms."""
     with connect() as engine:
         for table in INPUTS:
             show_files(engine, table.name, table, files[table.name])
@@ -55,7 +55,7 @@ def silver_of(files: Files, scope: Mapping[Group, int], terms: AnalysisConfig) -
 
 
 def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Table]) -> dict[Table, pa.Table]:
-    """Rows of these tables of gold from the day on from which each group's are wanted."""
+    """Return the rows of these gold tables from the day on at which each group's analysis starts."""
     found = {}
     with connect() as engine:
         _tell(engine, {group: since // DAY_MS * DAY_MS for group, since in scope.items()})
@@ -69,7 +69,7 @@ def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Ta
 
 
 def _tell(engine: DuckDBPyConnection, instants: Mapping[Group, int]) -> None:
-    """An instant of each group as the view `told`."""
+    """Register a timestamp for each group as the view `told`."""
     rows = [{"cluster": cluster, "group_id": group, "told_ms": at} for (cluster, group), at in instants.items()]
     kind = pa.schema([("cluster", pa.string()), ("group_id", pa.string()), ("told_ms", pa.int64())])
     engine.register("told", pa.Table.from_pylist(rows, kind))

@@ -1,6 +1,4 @@
-"""Gold of a few groups made beside the process that asks: to read and replay what a lively group did takes seconds of a
-core.
-"""
+"""Gold of a few groups, made in a worker process, because replaying a busy group takes seconds of a core."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from schemas.tables import Table
 
 
 class Replaying(WorkerProcess):
-    """Asked for gold."""
+    """A worker process that makes gold."""
 
     def __init__(self, *, nicer: int = NICER) -> None:
         super().__init__(replayed, nicer=nicer)
@@ -30,10 +28,10 @@ class Replaying(WorkerProcess):
         terms: AnalysisConfig,
         tables: Sequence[Table] = GROUP_TABLES,
     ) -> dict[Table, pa.Table]:
-        """What `gold_of_few` returns for the silver in these files.
+        """Return the result of `gold_of_few` for the silver in these files.
 
         Raises:
-            BesideError: as `ask` does.
+            WorkerProcessError: as in `ask`.
         """
         return dict(zip(tables, self.ask(files, scope, known, terms, tables), strict=True))
 
@@ -45,6 +43,6 @@ def replayed(
     terms: AnalysisConfig,
     tables: Sequence[Table],
 ) -> list[pa.Table]:
-    """What `gold_of_few` returns, in the order of `tables`."""
+    """Return the result of `gold_of_few` in the order of `tables`."""
     found = gold_of_few(silver_of(files, scope, terms), scope, known, terms, tables)
     return [found[table] for table in tables]

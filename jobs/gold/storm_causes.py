@@ -1,4 +1,4 @@
-"""The causes of a storm's rebalances, by the diagnoses of its groups, read from silver."""
+"""The causes of a storm's rebalances, from the diagnoses of its groups, read from silver."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
 JUDGED = 100
-"""Groups of a storm whose rebalances are diagnosed, hardest hit first: more say the same and cost seconds a batch."""
+"""Groups of a storm to diagnose, hardest hit first. More give the same result and cost seconds per batch."""
 
 FEWEST = 40
-"""Generations of each group, where many groups are diagnosed."""
+"""Generations to diagnose per group if a storm has many groups."""
 
 AT_ONCE = 50
-"""Groups, the rows of which are Python's values at a time."""
+"""Groups whose rows are Python objects at the same time."""
 
 BEFORE_MS = 7 * DAY_MS
-"""As far back as diagnoses look."""
+"""Time before the storm that diagnoses read, in ms."""
 
 AFTER_MS = WINDOW_MS
-"""A storm is over when so long a time was calm: what comes later does not change the causes of its rebalances."""
+"""Calm time after which a storm is over, in ms. Later events do not change the causes of its rebalances."""
 
 TIMES = {GENERATIONS: "joined_at", GENERATION_MEMBERS: "valid_from_at", GROUP_EVENTS: "event_at"}
 COLUMNS = {
@@ -51,7 +51,7 @@ COLUMNS = {
         "group_id", "incarnation", "generation_id", "event_at", "kind", "member_id", "detail", "evidence",
     ),
 }  # fmt: skip
-"""What a diagnosis reads of each table."""
+"""The columns of each table that a diagnosis reads."""
 
 CHOSEN = f"""
 CREATE TEMP TABLE whole AS
@@ -64,7 +64,7 @@ WITH near AS (
 )
 SELECT * FROM near WHERE place <= $most AND (place <= 2 OR resources <= {REPLAYED})
 """  # noqa: S608 - our own names
-"""The newest generations of each group, as many as can be diagnosed within a bounded memory."""
+"""The newest generations of each group, limited so that diagnosing them needs bounded memory."""
 
 OF_TABLE = {
     GENERATIONS: "SELECT {columns} FROM generations JOIN chosen USING (group_id, incarnation, generation_id) "
@@ -79,8 +79,9 @@ OF_TABLE = {
 
 
 def voices(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> list[Voice]:
-    """Return the cause of each of the storm's unexplained rebalances, in order of time; of `JUDGED` groups at most.
-    Those without a diagnosis, as they never completed, are left out.
+    """Return the cause of each of the storm's unexplained rebalances, in order of time, for at most `JUDGED` groups.
+
+    Rebalances that never completed have no diagnosis and are left out.
     """
     groups = list(hardest_first[:JUDGED])
     found: dict[str, RebalanceCauses] = {}
@@ -101,7 +102,7 @@ def voices(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> list[
 
 
 def _choose(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) -> None:
-    """The generations to read as the table `whole`."""
+    """Create the table `whole` with the generations to read."""
     asked = {"cluster": storm.cluster, "begin": storm.started_at - BEFORE_MS, "end": storm.last_at + AFTER_MS}
     engine.execute(CHOSEN, asked | {"groups": groups, "most": max(FEWEST, MOST // len(groups))})
 

@@ -1,4 +1,4 @@
-"""What a storm cost, the causes of its rebalances and how those hit differ, read from silver."""
+"""The cost of a storm, the causes of its rebalances, and how its groups differ from others, read from silver."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ MEMBER = ("group_id", "incarnation", "generation_id", "member_id", "valid_from_a
 
 
 def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = ()) -> StormFacts:
-    """Read the rows of the storm's groups; of a fleet storm those in force for all other groups too. `marks` are the
-    cluster's.
+    """Return the facts from the rows of the storm's groups; for a storm of several groups, also of all other groups.
+
+    Of other groups, only the rows in force at the start are read. `marks` are the marks of the cluster.
     """
     cost = _cost(warehouse, storm)
     is_alone = storm.scope == StormScope.GROUP
@@ -57,7 +58,7 @@ def _cost(warehouse: Path, storm: Storm) -> Cost:
 
 
 def _within(warehouse: Path, storm: Storm) -> list[Difference]:
-    """Which instances of the group set the storm's rebalances off."""
+    """Return how the instances that triggered the storm's rebalances differ from the group's others."""
     named: dict[tuple[str, str], Attributes] = {}
     for row in _members(warehouse, storm, among_all=False):
         name = row["group_instance_id"] or row["client_id"] or row["member_id"]
@@ -67,7 +68,7 @@ def _within(warehouse: Path, storm: Storm) -> list[Difference]:
 
 
 def _among_groups(warehouse: Path, storm: Storm, marks: Sequence[MarkRow]) -> list[Difference]:
-    """How the groups hit differ from the cluster's others."""
+    """Return how the storm's groups differ from the cluster's other groups."""
     found: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for row in _members(warehouse, storm, among_all=True):
         for name, values in attributes_of(row).items():
@@ -84,8 +85,9 @@ def _among_groups(warehouse: Path, storm: Storm, marks: Sequence[MarkRow]) -> li
 
 
 def _members(warehouse: Path, storm: Storm, *, among_all: bool) -> list[dict[str, Any]]:
-    """Members of the generation in force when the storm began, of its groups or `among_all`; of its groups those of
-    its own generations too.
+    """Return the members in force when the storm began, of its groups or of all groups (`among_all`).
+
+    Of its own groups, return also the members of generations during the storm.
     """
     return _query(
         warehouse,
@@ -104,7 +106,7 @@ def _members(warehouse: Path, storm: Storm, *, among_all: bool) -> list[dict[str
 
 
 def _generations(warehouse: Path, storm: Storm) -> list[dict[str, Any]]:
-    """Of every group the generation in force when the storm began; the coordinator is that of its partition."""
+    """Return each group's generation in force when the storm began, with the coordinator of its offsets partition."""
     return _query(
         warehouse,
         GENERATIONS,
@@ -125,7 +127,7 @@ def _generations(warehouse: Path, storm: Storm) -> list[dict[str, Any]]:
 
 
 def _query(warehouse: Path, table: Table, sql: str, storm: Storm, **more: Any) -> list[dict[str, Any]]:
-    """`found` in the query are the table's rows that may matter."""
+    """Return the rows of a query with the storm's parameters. Its view `found` is the table."""
     parameters = {"cluster": storm.cluster, "start": moment(storm.started_at), **more}
     if "$last" in sql:
         parameters |= {"last": moment(storm.last_at), "groups": sorted(storm.group_ids)}

@@ -1,6 +1,6 @@
-"""What `jobs.gold.storms` remembers between two batches: shakes found so far, and how silver stood that they are from.
+"""The cache of `jobs.gold.storms` between two batches: known disturbances, and the versions of silver they come from.
 
-It only saves work: lost or out of date, everything is looked at again, and the same storms come out.
+It only saves work: if it is lost or outdated, all silver is scanned again and gives the same storms.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pipelines.gold.storms.disturbances import Disturbance
 from schemas.states import Evidence
 
 VERSION = 3
-"""+1 with each change in what counts as a shake or is remembered of one."""
+"""Increase this number with each change of the definition of a disturbance, or of its cached fields."""
 
 TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
 SCHEMA = pa.schema(
@@ -35,7 +35,7 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """`standing`: each table of silver as it was looked at; None: nothing was yet."""
+    """`standing`: the scanned version of each silver table; None if none was scanned yet."""
 
     standing: Standing | None
     shakes: pa.Table
@@ -66,7 +66,7 @@ class Memory:
     def with_new(
         self, standing: Standing, since: Mapping[Group, int], found: Mapping[Group, Iterable[Disturbance]]
     ) -> Memory:
-        """What is remembered of groups `since` an instant is replaced by what was `found`."""
+        """Return a copy in which the disturbances of groups since a timestamp are replaced by those in `found`."""
         starts = pa.table(
             {
                 "cluster": pa.array([cluster for cluster, _ in since], pa.string()),
@@ -80,7 +80,7 @@ class Memory:
         return Memory(standing=standing, shakes=pa.concat_tables([kept, pa.Table.from_pylist(new, SCHEMA)]))
 
     def since(self, kept: Mapping[str, int]) -> Memory:
-        """Without what is older than the instant given for its cluster."""
+        """Return a copy without disturbances older than the timestamp of their cluster."""
         parts = [
             self.shakes.filter((pc.field("cluster") == cluster) & (pc.field("at") >= start))
             for cluster, start in kept.items()
@@ -90,7 +90,7 @@ class Memory:
 
 def shakes_of(table: pa.Table) -> list[Disturbance]:
     columns = {field.name: table[field.name].to_pylist() for field in fields(Disturbance)}
-    # By value: to call an enumeration takes longer than all the rest, and there may be a hundred thousand.
+    # By a dictionary, because calling an enumeration takes longer than all the rest for a hundred thousand rows.
     evidences = {str(each): each for each in Evidence}
     columns["evidence"] = [evidences[evidence] for evidence in columns["evidence"]]
     return [Disturbance(**dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]

@@ -1,6 +1,6 @@
-"""`storms` beside the batches of `up`: looked for in a process of its own as often as it comes round.
+"""Updates `storms` within `up`, in a worker process, again and again.
 
-Of thousands of groups that all shake it takes seconds. What it reads is silver as it stood between two batches.
+A scan takes seconds if thousands of groups rebalance. It reads silver in its versions between two batches.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from schemas.gold import MARKS, STORMS
 from schemas.silver import SILVER
 
 NICER = 5
-"""Alerts hang on it, silver does not."""
+"""Added niceness. Lower than that of advice, because alerts depend on storms."""
 
 
 @dataclass(slots=True, kw_only=True)
 class StormThread(WorkerThread):
-    """A thread that keeps `storms`; `building` is held while it is chosen what of silver is read, and `on_found` is
-    called after each look.
+    """A thread that keeps `storms` up to date.
+
+    It holds `building` while it fixes the versions of silver to read, and calls `on_found` after each scan.
     """
 
     spark: SparkSession
@@ -39,13 +40,13 @@ class StormThread(WorkerThread):
     _woken: threading.Event = field(default_factory=threading.Event)
 
     def wake(self) -> None:
-        """There is something new in silver."""
+        """Request a scan, because silver has new rows."""
         self._woken.set()
 
     def go_on(self, stopped: threading.Event) -> None:
         warehouse = self.settings.warehouse.absolute()
         create_tables(self.spark, warehouse, (STORMS,))
-        # What an earlier run left is looked at too.
+        # Scan once at the start, because an earlier run may have left changes.
         self.wake()
         with WorkerProcess(scan_as_of, nicer=NICER) as beside:
             while not stopped.is_set():
@@ -59,6 +60,6 @@ class StormThread(WorkerThread):
 
 
 def scan_as_of(warehouse: Path, seen: Versions) -> Update:
-    """`storms.scan` at silver and marks as they were in these versions."""
+    """Return `storms.scan` for silver and marks in these versions."""
     with as_of(seen):
         return scan(warehouse)

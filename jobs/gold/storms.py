@@ -1,4 +1,4 @@
-"""Brings `storms` up to date with silver: time and again beside `up`, so only what changed is looked at again."""
+"""Updates `storms` from silver. It runs often within `up`, so it scans only the changes."""
 
 from __future__ import annotations
 
@@ -46,21 +46,21 @@ COLUMNS = {
     ),
 }  # fmt: skip
 EARLIER_MS = HOUR_MS
-"""An event may have happened so long before the generation, the row of which changed: join phases are long."""
+"""Longest time in ms between an event and the generation that it affects, because join phases are long."""
 
 AT_ONCE = 100
-"""Groups, the rows of which are Python's values at a time."""
+"""Groups whose rows are Python objects at the same time."""
 
 RECENT_MS = HOUR_MS
-"""A storm may still end, though nothing new happened in it."""
+"""Time in ms in which a storm may still end without new events."""
 
 Known = Mapping[Group, tuple[int, int]]
-"""By group: when it was first seen, and its last record."""
+"""For each group, when it was first seen, and its last record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """Rows of `storms` that were looked at again, what they are now, and what to remember once that is stored."""
+    """The old and new rows of `storms` from one scan, and the cache to save after they are stored."""
 
     old: Sequence[StormRow]
     new: Sequence[StormRow]
@@ -68,10 +68,9 @@ class Update:
 
 
 def update_storms(spark: SparkSession, settings: Settings, *, again: bool = False) -> None:
-    """The table `storms` as silver has it now; nothing is written where nothing changed.
+    """Update the table `storms` from silver. If nothing changed, nothing is written.
 
-    The same silver gives the same rows, however often and after which batches this is called. With `again` everything
-    is looked at, as after a rebuild of silver.
+    The result depends only on silver, not on earlier calls. With `again`, all silver is scanned, as after a rebuild.
     """
     warehouse = settings.warehouse
     create_tables(spark, warehouse, (STORMS,))
@@ -79,7 +78,7 @@ def update_storms(spark: SparkSession, settings: Settings, *, again: bool = Fals
 
 
 def store(spark: SparkSession, warehouse: Path, found: Update) -> None:
-    """Write what `scan` found, then remember what it is from."""
+    """Write the result of `scan`, then save its cache."""
     old, new = stored(found.old, STORMS), stored(found.new, STORMS)
     replace_rows(for_few_rows(spark), old, new, table_path(warehouse, STORMS), STORMS)
     if found.memory is not None:
@@ -87,7 +86,7 @@ def store(spark: SparkSession, warehouse: Path, found: Update) -> None:
 
 
 def scan(warehouse: Path, *, again: bool = False) -> Update:
-    """What silver tells of storms beyond what is stored."""
+    """Return the changes to the stored storms that follow from silver."""
     before = Memory.empty() if again else Memory.of(memory_path(warehouse))
     standing = {table.name: TableSnapshot.of(opened(warehouse, table)) for table in COLUMNS}
     known = _known(warehouse)
@@ -108,7 +107,7 @@ def scan(warehouse: Path, *, again: bool = False) -> Update:
 
 
 def memory_path(warehouse: Path) -> Path:
-    """Where it is remembered what was found so far."""
+    """Return the path of the cache."""
     return checkpoint_path(warehouse, "storms") / "shakes.parquet"
 
 
@@ -122,7 +121,7 @@ def _known(warehouse: Path) -> Known:
 
 
 def _changed(memory: Memory, standing: Standing, known: Known) -> dict[Group, int]:
-    """From when on each group with other rows than then is looked at again."""
+    """Return for each group with changed rows the timestamp from which it must be scanned again, in ms."""
     everything = dict.fromkeys(known, 0)
     if memory.standing is None:
         return everything
@@ -139,7 +138,7 @@ def _changed(memory: Memory, standing: Standing, known: Known) -> dict[Group, in
 
 
 def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Disturbance]]:
-    """The shakes of these groups since then."""
+    """Return the disturbances of these groups since their timestamps."""
     if not since:
         return {}
     begin = max(0, min(since.values()) - MEMORY_MS)
@@ -149,7 +148,7 @@ def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Dis
         for table, columns in COLUMNS.items()
     }
     out, keys = {}, list(since)
-    # As Python's values an hour of a thousand lively groups takes hundreds of MB.
+    # In parts, because an hour of a thousand busy groups takes hundreds of MB as Python objects.
     for first in range(0, len(keys), AT_ONCE):
         part = {key: since[key] for key in keys[first : first + AT_ONCE]}
         found = {table: _of_groups(late[table], TIMES[table], part) for table in COLUMNS}
@@ -162,7 +161,7 @@ def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Dis
 
 
 def _of_groups(late: pa.Table, time: str, since: Mapping[Group, int]) -> dict[Group, list[dict[str, Any]]]:
-    """The rows of these groups that count for what happened since."""
+    """Return the rows of these groups that are relevant to events since their timestamps."""
     of_group: dict[Group, list[dict[str, Any]]] = defaultdict(list)
     names = pa.array({group for _, group in since}, pa.string())
     for row in milliseconds(late.filter(pc.is_in(late["group_id"], value_set=names))).to_pylist():
@@ -180,7 +179,7 @@ def _look(
     changes: Mapping[str, int],
     stored: list[StormRow],
 ) -> tuple[StormScan, list[StormRow]]:
-    """What was looked at again, and its rows."""
+    """Scan the changes of one cluster; return the scan and the new rows."""
     until = max(last for (name, _), (_, last) in known.items() if name == cluster)
     looked = StormScan(
         cluster=cluster,

@@ -1,5 +1,5 @@
-"""Everything that reads from a source: Kafka clients, the Admin API, log files and Spark's streaming sources.
+"""Reading from sources: Kafka clients, the Admin API, log files and Spark's streaming sources.
 
-The only thing written to Kafka here is the events topic.
-How records are decoded belongs to `pipelines`; how rows are stored belongs to `jobs.tables`.
+Only the events topic is written here.
+Decoding of records belongs to `pipelines`; storing rows belongs to `jobs.tables`.
 """

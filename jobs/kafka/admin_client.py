@@ -1,6 +1,6 @@
 """kafka-python's admin client: the calls that librdkafka lacks, with the same settings.
 
-librdkafka knows neither ListPartitionReassignments nor DescribeLogDirs, and hides groups whose protocol type is not
+librdkafka has no ListPartitionReassignments and no DescribeLogDirs, and hides groups whose protocol type is not
 `consumer`. Nothing here changes anything in a cluster.
 """
 
@@ -32,22 +32,22 @@ SAME = {
     "ssl.key.password": "ssl_password",
     "ssl.crl.location": "ssl_crlfile",
 }
-"""librdkafka's option to kafka-python's; options that only tune librdkafka have no counterpart and need none."""
+"""librdkafka's options and their names in kafka-python. Options that only tune librdkafka need no counterpart."""
 OTHER_SECURITY = ("ssl.", "sasl.oauthbearer.")
 HARMLESS = ("ssl.endpoint.identification.algorithm", "ssl.cipher.suites", "ssl.curves.list", "ssl.sigalgs.list")
 ANSWER_WITHIN_MS = 10_000
 
 
 class Client(KafkaAdminClient):  # type: ignore[misc]
-    """The admin client; groups are described with the members' blobs as bytes, whatever protocol they speak."""
+    """Admin client. Described groups have the members' metadata and assignments as raw bytes for every protocol."""
 
     def send_to(self, node_id: int, request: Any) -> Any:
-        """Return the response of one broker to a request that the client has no call for."""
+        """Return the response of one broker to a request for which the client has no method."""
         return self._manager.run(self._manager.send, request, node_id)
 
     @classmethod
     def _describe_configs_process_responses(cls, responses: Any, config_filter: Any = "modified") -> dict[str, Any]:
-        # The original takes a refusal for a broker without settings.
+        # The base class treats a refusal as a broker without settings.
         for result in (each for response in responses for each in response.results):
             if result.error_code:
                 raise for_code(result.error_code)(result.error_message)
@@ -55,24 +55,24 @@ class Client(KafkaAdminClient):  # type: ignore[misc]
         return settings
 
     def _describe_groups_process_response(self, response: Any) -> dict[str, Any]:
-        # The original takes every blob for a consumer's, and fails on a Connect worker's.
+        # The base class decodes every blob as a consumer's, and fails on that of a Connect worker.
         return {group.group_id: group.to_dict() for group in response.groups}
 
     def brokers(self) -> list[int]:
-        """Ids of the brokers that are there now."""
+        """Return the ids of the brokers that are up now."""
         return sorted(
             broker["broker_id"] for broker in self.describe_cluster()["brokers"] if not broker.get("is_fenced")
         )
 
 
 def connect(options: Mapping[str, str]) -> Client:
-    """A connected client.
+    """Return a connected client.
 
     Raises:
-        UserError: an option has no counterpart, or no broker answers.
+        UserError: an option has no counterpart, or no broker responds.
     """
     config = translated(options)
-    # kafka-python leaves a thread and sockets behind when nobody answers, so librdkafka asks first.
+    # librdkafka checks first, because kafka-python leaks a thread and sockets when no broker responds.
     cluster_id(options)
     try:
         return Client(client_id="regroup-poll", **config)
@@ -85,7 +85,7 @@ def connect(options: Mapping[str, str]) -> Client:
 
 
 def translated(options: Mapping[str, str]) -> dict[str, Any]:
-    """Librdkafka's options as kafka-python's.
+    """Return librdkafka's options as kafka-python's.
 
     Raises:
         UserError: a security option has no counterpart.
@@ -114,7 +114,7 @@ def translated(options: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _unverified(found: Mapping[str, Any]) -> ssl.SSLContext:
-    """What the operator asked for in so many words: librdkafka's option of that name is off."""
+    """Return a TLS context without verification. The operator has turned librdkafka's option for verification off."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -124,7 +124,7 @@ def _unverified(found: Mapping[str, Any]) -> ssl.SSLContext:
 
 
 def attempt(call: Callable[[], Any]) -> tuple[Any, str | None]:
-    """What a call gives, or in words why not."""
+    """Return the result of a call and None, or None and the error text."""
     try:
         return call(), None
     except (KafkaError, OSError) as error:
@@ -132,7 +132,7 @@ def attempt(call: Callable[[], Any]) -> tuple[Any, str | None]:
 
 
 def refused(code: int) -> str | None:
-    """Kafka's name of an error code inside an answer; None for 0."""
+    """Return Kafka's name of an error code in a response; None for 0."""
     return for_code(code).__name__ if code else None
 
 

@@ -1,7 +1,7 @@
-"""One look at a cluster through its Admin API: observations in the shape of a capture's `admin.jsonl`.
+"""One poll of a cluster through its Admin API: observations in the format of a capture's `admin.jsonl`.
 
-What does not change is told once. A call that is refused is told once too, as an `error`, and the rest goes on: every
-permission is optional.
+Unchanged data is reported only once. A refused call is also reported only once, as an `error`, and the poll continues,
+because every permission is optional.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Observation = dict[str, Any]
 
 SOURCE = "kafka-python"
 MOVING_S, RESTING_S = 1.0, 15.0
-"""Time between two looks while a partition is being reassigned, and else."""
+"""Seconds between two polls: while a partition is being reassigned, and otherwise."""
 
 PERMISSIONS = {
     "list_partition_reassignments": "DESCRIBE on the cluster, to see reassignments",
@@ -45,10 +45,10 @@ PERMISSIONS = {
     "list_offsets": "DESCRIBE on topics, to see how far behind groups were around a rebalance",
     "describe_configs": "DESCRIBE_CONFIGS on the cluster, to see the brokers' group settings",
 }
-"""Call to what it needs and what it is for."""
+"""For each call: the permission that it needs, and its purpose."""
 
 NAMED_TOPICS = 500
-"""Topics asked for by name in one look."""
+"""Highest number of topics that one poll requests by name."""
 
 NO_SUCH_TOPIC = (3, 17)
 """UNKNOWN_TOPIC_OR_PARTITION and INVALID_TOPIC_EXCEPTION (`org.apache.kafka.common.protocol.Errors`)."""
@@ -68,11 +68,12 @@ SETTINGS = (
 
 
 class Poller:
-    """Looks at one cluster, again and again. `errors`: what failed in the last look, by call. Groups beyond `limits`
-    are left out, and counted in the observation `group_list`.
+    """Polls one cluster repeatedly. `errors` are the failures of the last poll by call.
+
+    Groups beyond `limits` are left out, and their number is in the observation `group_list`.
 
     Raises:
-        UserError: an option has no counterpart, or no broker answers at the start.
+        UserError: an option has no counterpart, or no broker responds at the start.
     """
 
     def __init__(self, options: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
@@ -94,16 +95,16 @@ class Poller:
 
     @property
     def is_moving(self) -> bool:
-        """A reassignment was seen in the last look, or ended so recently that brokers may not know yet."""
+        """Return whether the last poll saw a reassignment, or one ended so recently that brokers may not know yet."""
         return bool(self._moving or self._ended)
 
     @property
     def pause_s(self) -> float:
-        """When to look again."""
+        """Return the seconds until the next poll."""
         return MOVING_S if self.is_moving else RESTING_S
 
     def look(self) -> list[Observation]:
-        """What there is to tell now, in the order it was seen."""
+        """Poll once and return the new observations in the order in which they were made."""
         self._seen, self.errors = [], {}
         self._brokers, why = attempt(self._client.brokers)
         if why is not None:
@@ -124,12 +125,12 @@ class Poller:
             self._missing_topics()
             self._end_offsets()
         for kind, name in [told for told in self._told if told[0] == "error" and told[1] not in self.errors]:
-            del self._told[kind, name]  # so that it is told again should it come back
+            del self._told[kind, name]  # so that it is reported again if it returns
         return self._seen
 
     def _tell(self, kind: str, subject: str, body: Mapping[str, Any], *, always: bool = False) -> bool:
-        """Whether it is another than the one told before."""
-        # A digest, since bodies hold what clients chose, at any length.
+        """Add the observation if it is new or `always` is set. Return whether it differs from an earlier one."""
+        # Digests limit the memory, because bodies contain names of any length that clients choose.
         digest = blake2b(json.dumps(body, sort_keys=True).encode(errors="surrogatepass"), digest_size=16).digest()
         before = self._told.get((kind, subject))
         if always or before != digest:
@@ -163,7 +164,7 @@ class Poller:
         self._tell("reassignments", "", {"ongoing": ongoing}, always=True)
 
     def _topics(self, names: Iterable[str] | None) -> None:
-        """Those that are moving are told each time; all others when they change."""
+        """Report topics: those with reassignments in every poll, all others when they change."""
         wanted = None if names is None else sorted(names)
         if wanted == []:
             return
@@ -189,9 +190,9 @@ class Poller:
             self._tell("topic", topic["name"], body, always=wanted is not None)
 
     def _missing_topics(self) -> None:
-        """Tell of topics that a group's leader assigned and that do not exist: they are topics without partitions.
+        """Report topics that a group's leader assigned but that do not exist, as topics without partitions.
 
-        The list of all topics leaves out those that this user may not describe; asked for by name, those are refused.
+        The list of all topics omits those that this user may not describe. A request by name refuses them instead.
         """
         if not self._ends.partitions:
             return
@@ -207,7 +208,7 @@ class Poller:
                 self._tell("topic", topic["name"], {"topic": topic["name"], "topic_id": None, "partitions": []})
 
     def _log_dirs(self) -> None:
-        """Sizes of the partitions that move, on every broker that answers."""
+        """Report the sizes of the partitions with reassignments, from every broker that responds."""
         if not self._moving:
             return
         answered, replicas = [], []
@@ -234,7 +235,7 @@ class Poller:
         self._tell("log_dirs", "", {"brokers": answered, "replicas": replicas}, always=True)
 
     def _settings(self) -> None:
-        # Brokers may differ; the group coordinators' settings are meant to be the same on all.
+        # One broker suffices, because all group coordinators should have the same settings.
         wanted = [ConfigResource(ConfigResourceType.BROKER, str(b), dict.fromkeys(SETTINGS)) for b in self._brokers[:1]]
         found, why = attempt(lambda: self._client.describe_configs(wanted, config_filter="all"))
         if why is not None:
@@ -245,7 +246,7 @@ class Poller:
             self._tell("broker_settings", broker, {"broker": int(broker), "settings": values})
 
     def _list_groups(self) -> None:
-        """Groups of every protocol type and state; members of those that can be described."""
+        """Report groups of every protocol type and state, and the members of groups that can be described."""
         listed: list[dict[str, Any]] = []
         for broker in self._brokers:
             found, why = attempt(partial(self._client.list_groups, broker_ids=[broker]))
@@ -275,7 +276,7 @@ class Poller:
         )
 
     def _consumers(self, groups: list[dict[str, Any]]) -> None:
-        """Librdkafka describes both protocols of consumers, epochs excepted."""
+        """Report the members of consumer groups. Librdkafka describes both consumer protocols, but without epochs."""
         if not groups:
             return
         futures = self._groups.describe_consumer_groups(
@@ -294,7 +295,7 @@ class Poller:
             self._ends.reads(group["group_id"], topics, has_changed=has_changed)
 
     def _others(self, groups: list[dict[str, Any]]) -> None:
-        """Connect workers, registries and what else speaks the classic protocol: members, without their blobs."""
+        """Report the members of other groups of the classic protocol, such as Connect workers, without their blobs."""
         if not groups:
             return
         found, why = attempt(lambda: self._client.describe_groups([group["group_id"] for group in groups]))
@@ -327,7 +328,10 @@ class Poller:
 
 
 def _described(group: Any, limits: Limits) -> dict[str, Any]:
-    """Members and what each was given; `too_large` instead, with how much that is, if it exceeds the limit."""
+    """Return the members and their assignments.
+
+    If the assignments exceed the limit, return their number in `too_large` instead.
+    """
     given = {each.member_id: each.assignment.topic_partitions for each in group.members}
     total = sum(map(len, given.values()))
     is_too_large = total > limits.resources
@@ -351,7 +355,7 @@ def _dirs(found: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
 
 
 def _topic_id(told: Any) -> str | None:
-    """As Kafka prints it; None where brokers know no ids (before 2.8)."""
+    """Return a topic id as Kafka prints it; None if brokers have no topic ids (before 2.8)."""
     found = uuid.UUID(str(told)) if told else None
     return urlsafe_b64encode(found.bytes).decode().rstrip("=") if found and found.int else None
 

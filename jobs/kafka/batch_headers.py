@@ -1,7 +1,7 @@
-"""Headers of Kafka's record batches, read without unpacking the batch (KIP-98; `DefaultRecordBatch`).
+"""Headers of Kafka's record batches, read without decompressing the batch (KIP-98; `DefaultRecordBatch`).
 
-A compressed batch of 5 kB may unpack to 150 MB. librdkafka refuses such a batch and asks for it again and again, and
-its error does not say where the next batch begins.
+A compressed batch of 5 kB may decompress to 150 MB. librdkafka rejects such a batch and fetches it again endlessly, and
+its error does not give the offset of the next batch.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _HEADER = struct.Struct(">qiibIhi")
 """baseOffset, batchLength, partitionLeaderEpoch, magic, crc, attributes, lastOffsetDelta."""
 _BEFORE_LENGTH, _MAGIC = 12, 2
 NEWEST_BY_NAME = 12
-"""Later versions of Fetch name topics by id (KIP-516)."""
+"""The last version of Fetch that names topics. Later versions use topic ids (KIP-516)."""
 
 _clients: dict[frozenset[tuple[str, str]], Client] = {}
 
 
 class BatchOffsets(NamedTuple):
-    """`end` is the offset after the last record."""
+    """The offsets of a batch: `base` of its first record, `end` after its last record."""
 
     base: int
     end: int
 
 
 def batch_at(options: Mapping[str, str], topic: str, partition: int, offset: int) -> BatchOffsets | None:
-    """Return the batch that holds `offset`; None if the brokers do not say, or an option has no counterpart."""
+    """Return the batch that contains `offset`; None if brokers do not return it, or an option has no counterpart."""
     identity = frozenset(options.items())
     try:
         if identity not in _clients:
@@ -49,7 +49,7 @@ def batch_at(options: Mapping[str, str], topic: str, partition: int, offset: int
 
 
 def batch_of(raw: bytes, offset: int) -> BatchOffsets | None:
-    """Return the batch among those that `raw` begins with which holds `offset`."""
+    """Return the batch in `raw` that contains `offset`; None if there is none. `raw` starts with a batch header."""
     position = 0
     while position + _HEADER.size <= len(raw):
         base, length, _, magic, _, _, last = _HEADER.unpack_from(raw, position)
@@ -62,7 +62,7 @@ def batch_of(raw: bytes, offset: int) -> BatchOffsets | None:
 
 
 def _fetched(client: Client, topic: str, partition: int, offset: int) -> bytes:
-    """What the partition's leader sends from `offset` on: at least one whole batch, and little more (KIP-74)."""
+    """Return the leader's records from `offset` on: at least one whole batch, and little more (KIP-74)."""
     leader = next(
         each["leader_id"]
         for each in client.describe_topics([topic])[0]["partitions"]

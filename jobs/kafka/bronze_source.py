@@ -1,4 +1,4 @@
-"""A Python data source whose rows are bronze rows, as `jobs.tables.output` yields them."""
+"""A Python data source of Spark whose rows are bronze rows, in the columns of `jobs.tables.output`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def read_stream(spark: SparkSession, reader: DataSourceStreamReader, tables: Sequence[Table]) -> DataFrame:
-    """What `reader` yields as `jobs.tables.output` does, as a stream.
+    """Return the rows of `reader` as a streaming frame, in the columns of `jobs.tables.output`.
 
-    The reader travels pickled, and may hold secrets: as options of a data source Spark would print them.
+    The reader is pickled, because it may contain secrets: Spark would print them as options of a data source.
     """
     name = f"regroup-{uuid.uuid4().hex}"
     parts = {"stream_reader": reader, "ddl": ddl(tables), "name": classmethod(lambda _: name)}

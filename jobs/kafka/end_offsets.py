@@ -1,7 +1,7 @@
-"""End offsets of the topics that groups read, kept where a group has just changed: how far behind it was around that.
+"""End offsets of the topics that groups read, kept around changes of a group, to compute its lag at that time.
 
-They are asked for with every full look, and told for two minutes after a change and once from before it: at any other
-time nobody needs them, and they would be the bulk of what a poll keeps.
+Every full poll requests them. They are reported for two minutes after a change, and once from before the change. At
+other times they have no use, and would be most of the data that a poll stores.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Ends = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one look found: partition (as text, as JSON has it) → offset of the next record."""
+    """The end offsets in one poll: partition (as text, as in JSON) → offset of the next record."""
 
     at_ms: int
     ends: Ends
@@ -35,7 +35,7 @@ class Seen:
 
 @dataclass(slots=True)
 class EndOffsets:
-    """What is worth telling of one cluster's end offsets."""
+    """Selects the end offsets of one cluster that are worth storing."""
 
     client: AdminClient
     partitions: Mapping[str, int] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class EndOffsets:
     _fresh: set[str] = field(default_factory=set)
 
     def reads(self, group_id: str, topics: Iterable[str], *, has_changed: bool) -> None:
-        """A group as it is now; `has_changed` since the last look. Topics that do not exist are passed over."""
+        """Record the topics that a group reads now. `has_changed`: since the last poll. Missing topics are ignored."""
         known, now = self._topics.get(group_id, frozenset()), frozenset(topics) & self.partitions.keys()
         self._topics[group_id] = now
         if has_changed:
@@ -56,12 +56,14 @@ class EndOffsets:
                 self._until[topic] = until
 
     def keep(self, group_ids: Iterable[str]) -> None:
-        """Forget all other groups: they are gone."""
+        """Forget all other groups, because they no longer exist."""
         for gone in self._topics.keys() - set(group_ids):
             del self._topics[gone]
 
     def look(self) -> tuple[list[tuple[str, Seen]], str | None]:
-        """What is to be told, by topic and in order of time; and in words what could not be asked."""
+        """Return the end offsets to store, as (topic, offsets) in order of time, and the error text of a failed
+        request.
+        """
         read = sorted(set().union(*self._topics.values()) & self.partitions.keys())
         found, why = self._ask(read)
         at = int(time.time() * 1000)
@@ -92,7 +94,7 @@ class EndOffsets:
             except KafkaException as error:
                 why = error.args[0].str()
                 continue
-            # Without a leader the client answers no error, and no offset.
+            # For a partition without a leader, the client returns no error and a negative offset.
             if offset >= 0:
                 found.setdefault(place.topic, {})[str(place.partition)] = offset
         return found, why

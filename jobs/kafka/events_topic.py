@@ -1,4 +1,4 @@
-"""Sending to the events topic, with the right to write to it and no other."""
+"""Sending to the events topic, with only the permission to write to it."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ ANSWER_WITHIN_S = 15.0
 KNOWN_WITHIN_S = 10.0
 SENT_WITHIN_S = 60.0
 
-# librdkafka would print what the one sentence says already.
+# librdkafka's log is silenced, because the error sentence already has its content.
 _SILENT = logging.getLogger(__name__)
 _SILENT.addHandler(logging.NullHandler())
 _SILENT.propagate = False
 
 
 class EventsTopic:
-    """The topic of one cluster, found and ready.
+    """The events topic of one cluster.
 
     Raises:
-        UserError: in every method, when the broker, the topic, the permission or a usable setting is missing.
+        UserError: in every method, if the broker, the topic, the permission or a valid setting is missing.
     """
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
@@ -41,7 +41,7 @@ class EventsTopic:
         self._check()
 
     def send(self, envelope: Mapping[str, Any], key: str | None = None) -> None:
-        """Send one JSON object; `flush` tells whether it arrived."""
+        """Queue one JSON object for sending. A failed delivery raises in `flush`."""
         value = json.dumps(envelope, ensure_ascii=False).encode("utf-8", "replace")
         while True:
             try:
@@ -55,20 +55,20 @@ class EventsTopic:
         self._producer.poll(0)
 
     def flush(self) -> None:
-        """Return once the broker has acknowledged everything."""
+        """Return after the broker has acknowledged all messages."""
         left = self._producer.flush(SENT_WITHIN_S + ANSWER_WITHIN_S)
         if self._error is not None:
             raise self._sentence(self._error)
         if left:
             raise UserError(
-                f"Kafka at {self._servers} did not take {left} messages: check that it is up, then start again."
+                f"Kafka at {self._servers} did not accept {left} messages: check that it is up, then start again."
             )
 
     def _delivered(self, error: KafkaError | None, _: Any) -> None:
         self._error = self._error or error
 
     def _check(self) -> None:
-        """Of several brokers, not each knows at once of a topic that was just made."""
+        """Wait for the topic, because a new topic is not known to all brokers at once."""
         given_up_at = time.monotonic() + KNOWN_WITHIN_S
         while (error := self._topic_error()) is not None:
             unknown = error.code() in (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC)  # noqa: SLF001 - librdkafka's own codes
@@ -90,7 +90,7 @@ class EventsTopic:
             case KafkaError.TOPIC_AUTHORIZATION_FAILED:
                 return UserError(f"No permission to write to the topic {self._topic}: grant WRITE on it.")
             case KafkaError.CLUSTER_AUTHORIZATION_FAILED:
-                return UserError("Brokers before 3.0 ask for more: grant IDEMPOTENT_WRITE on the cluster.")
+                return UserError("Brokers before 3.0 need another permission: grant IDEMPOTENT_WRITE on the cluster.")
             case KafkaError.UNKNOWN_TOPIC_OR_PART | KafkaError._UNKNOWN_TOPIC:  # noqa: SLF001 - librdkafka's own codes
                 return UserError(
                     f"There is no topic {self._topic} at {self._servers}: create it, or name another --topic."

@@ -1,4 +1,4 @@
-"""Kafka clients that only ever read: their options, the topics' ends and the sentences for what goes wrong."""
+"""Read-only Kafka clients: their options, the ends of topics, and sentences for errors."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 ANSWER_WITHIN_S = 15.0
 ASK_ONCE_S = 5.0
 ASK_AGAIN_S = 0.25
-# What is answered while a broker is lost, and while the others' views of a partition's leader differ.
+# Errors while a broker is lost, or while brokers disagree about a partition's leader.
 PASSING = {
     KafkaError._TIMED_OUT,  # noqa: SLF001
     KafkaError._TRANSPORT,  # noqa: SLF001
-    KafkaError._NOENT,  # noqa: SLF001 - none of the partitions asked about has a leader
+    KafkaError._NOENT,  # noqa: SLF001 - none of the requested partitions has a leader
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.FENCED_LEADER_EPOCH,
@@ -34,19 +34,19 @@ PASSING = {
 
 REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED)  # noqa: SLF001
 
-# The options a reader's promises rest on; nobody may change them. The group is named because librdkafka insists;
-# a reader that assigns and never commits takes no part in it.
+# Options that correct reading depends on, so settings cannot change them. librdkafka requires a group id, but a reader
+# that assigns partitions and never commits does not join the group.
 FIXED = {
     "group.id": "regroup-reader",
     "enable.auto.commit": False,
     "enable.auto.offset.store": False,
     "auto.offset.reset": "error",
     "enable.partition.eof": True,
-    # One open transaction would hide a whole partition from a committed reader, group records included.
+    # With `read_committed`, one open transaction would hide the rest of a partition, including group records.
     "isolation.level": "read_uncommitted",
 }
-# Where a partition's queue is full, librdkafka by default waits a second before it fetches again: a quarter of the
-# speed. A short queue bounds what is fetched beyond the end of a range, and thrown away.
+# When a partition's queue is full, librdkafka by default waits a second before the next fetch, which makes it four
+# times slower. A short queue limits the records fetched after the end of a range and then discarded.
 TUNED = {
     "fetch.queue.backoff.ms": 10,
     "fetch.wait.max.ms": 100,
@@ -61,14 +61,16 @@ _SILENT.propagate = False
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicEnds:
-    """`ends`: (first offset kept, offset of the next record) by partition; `topic_id`: None where brokers have none."""
+    """The ends of a topic. `ends`: (log start offset, offset of the next record) by partition. `topic_id`: None if
+    brokers have no topic ids.
+    """
 
     topic_id: str | None
     ends: Mapping[int, tuple[int, int]]
 
 
 def reader_options(options: Mapping[str, str]) -> dict[str, Any]:
-    """Options of a consumer: the user's own (TLS, SASL, buffers) over ours, except what must hold."""
+    """Return the options of a consumer: the user's own take precedence over `TUNED`, and `FIXED` over both."""
     return {**TUNED, **options, **FIXED}
 
 
@@ -81,29 +83,29 @@ def admin(options: Mapping[str, Any]) -> AdminClient:
 
 
 def cluster_id(options: Mapping[str, str]) -> str:
-    """Kafka's own id of the cluster.
+    """Return Kafka's own id of the cluster.
 
     Raises:
-        UserError: no broker answers, or it refuses this client.
+        UserError: no broker responds, or the brokers refuse this client.
     """
     said: list[KafkaError] = []
     client = admin({**options, "error_cb": said.append})
     try:
         return str(client.describe_cluster(request_timeout=ANSWER_WITHIN_S).result().cluster_id)
     except KafkaException as error:
-        # The call itself only tells that time ran out.
+        # The exception of the call only reports a timeout.
         client.poll(0)
         why = next((each for each in said if each.code() in REFUSED), error.args[0])
         raise unreachable(options, why) from None
 
 
 def topic_ends(client: AdminClient, topic: str) -> TopicEnds | None:
-    """Where the topic's partitions begin and end now; None while there is no such topic. Never creates one.
+    """Return the current start and end offsets of the topic's partitions; None if the topic does not exist.
 
-    While brokers come and go it asks again, for up to `ANSWER_WITHIN_S`.
+    Never creates a topic. Temporary errors are retried for up to `ANSWER_WITHIN_S`.
 
     Raises:
-        KafkaException: whatever else the brokers answer, or that none does.
+        KafkaException: any other error of the brokers, or no response.
     """
     until = time.monotonic() + ANSWER_WITHIN_S
     while True:
@@ -113,7 +115,7 @@ def topic_ends(client: AdminClient, topic: str) -> TopicEnds | None:
             if error.args[0].code() not in PASSING or time.monotonic() > until:
                 raise
         time.sleep(ASK_AGAIN_S)
-        # A client stays with what it knows of the brokers, also with one that is gone, until it asks for all of them.
+        # A client keeps its known brokers, even one that is gone, until it requests the metadata of all topics.
         with suppress(KafkaException):
             client.list_topics(timeout=ASK_ONCE_S)
 
@@ -138,13 +140,13 @@ def _offsets(client: AdminClient, topic: str, partitions: Iterable[int], spec: O
     futures = client.list_offsets(wanted, isolation_level=IsolationLevel.READ_UNCOMMITTED, request_timeout=ASK_ONCE_S)
     found = {at.partition: future.result().offset for at, future in futures.items()}
     if min(found.values(), default=0) < 0:
-        # What the client says, without an error, of a partition that has no leader.
+        # The client reports a partition without a leader as a negative offset, without an error.
         raise KafkaException(KafkaError(KafkaError.LEADER_NOT_AVAILABLE))
     return found
 
 
 def unreachable(options: Mapping[str, str], error: KafkaError, topic: str = "__consumer_offsets") -> UserError:
-    """The sentence for a cluster that does not answer this client, which wants to read `topic`."""
+    """Return the error for a cluster that does not respond to this client, or refuses it. The client reads `topic`."""
     servers = options.get("bootstrap.servers", "")
     if error.code() in REFUSED:
         return UserError(f"Kafka at {servers} refuses these credentials: check the sasl options in the settings file.")

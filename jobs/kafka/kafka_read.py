@@ -1,4 +1,4 @@
-"""Fixed ranges of offsets, read inside a Spark worker: every record in them once, and a word on what is not there."""
+"""Fixed ranges of offsets, read in a Spark worker: every record in them once, and a report of missing offsets."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 MESSAGES_AT_ONCE = 20_000
 RECORDS_AT_ONCE = 500_000
 BYTES_AT_ONCE = 128 << 20
-"""Of keys and values: as many records of ordinary size have half of it, and a client may make each 1 MB long."""
+"""Bytes of keys and values. Records of ordinary size reach half of it, but a client may make each record 1 MB long."""
 DOUBT_AFTER_S = 15.0
-"""So long without a record, the log may be shorter than planned: its ends are asked for."""
+"""After this time without a record, the reader requests the ends of the log, because it may have become shorter."""
 GIVE_UP_AFTER_S = 90.0
 
 _consumers: dict[frozenset[tuple[str, str]], Consumer] = {}
@@ -33,7 +33,7 @@ _consumers: dict[frozenset[tuple[str, str]], Consumer] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Offsets `start` to `end` (exclusive) of one partition."""
+    """Offsets from `start` (inclusive) to `end` (exclusive) of one partition."""
 
     partition: int
     log_epoch: int
@@ -42,15 +42,15 @@ class Range:
 
 
 class RangeReader:
-    """Iterating gives the records of the ranges in large pieces, ascending by offset within each partition.
+    """Yields the records of the ranges in large pieces, in ascending order of offsets within each partition.
 
-    A range ends where a record at or beyond its last offset, or the end of the log, was seen: compaction and
-    transaction markers leave offsets without a record. What the brokers no longer have is in `gaps` afterwards.
-    A piece has `records_at_once` records or `bytes_at_once` bytes, and at most one response of the client more.
+    A range ends when a record at or after its last offset, or the end of the log, was seen, because compaction and
+    transaction markers leave offsets without a record. Afterwards `gaps` has the offsets that brokers no longer have. A
+    piece ends at `records_at_once` records or `bytes_at_once` bytes; it exceeds them by at most one response.
 
     Raises:
-        UserError: the topic may not be read.
-        PassingError: Kafka stays silent.
+        UserError: the user may not read the topic.
+        PassingError: Kafka sends nothing.
     """
 
     def __init__(
@@ -102,13 +102,13 @@ class RangeReader:
             yield _joined(pieces)
 
     def _wanted(self) -> int:
-        """No more than can be left, so that the last call does not wait for more."""
+        """Return the most messages that can be left, so that the last call does not wait for more."""
         at = list(self._open)
         most = min(MESSAGES_AT_ONCE, self._records_at_once)
         return int(min(most, max(1, (self._end[at] - self._position[at]).sum())))
 
     def _take(self, messages: list[Message], pieces: list[Records]) -> bool:
-        """Sort out one answer; whether it brought anything on."""
+        """Sort the messages of one call into records and events; return whether they made progress."""
         keys = [message.key() for message in messages]
         notes: list[Message] = []
         if None in keys:  # a null key, or no record at all
@@ -132,7 +132,7 @@ class RangeReader:
         values = [message.value() for message in messages]
         headers = [_headers(message) for message in messages] if self._has_headers else []
         inside = (self._position[partition] <= offset) & (offset < self._end[partition])
-        # Of a repeated index the last assignment stays: the newest offset of each partition.
+        # For a repeated index the last assignment counts: the newest offset of each partition.
         self._position[partition] = np.maximum(self._position[partition], offset + 1)
         if not inside.all():
             at = np.flatnonzero(inside)
@@ -154,11 +154,11 @@ class RangeReader:
         for partition in finished:
             del self._open[partition]
         if finished and self._open:
-            # Nothing beyond the range is wanted, so nothing more should be fetched.
+            # Unassigned, so that the client fetches nothing after the range.
             self._consumer.incremental_unassign([TopicPartition(self._topic, p) for p in finished])
 
     def _note(self, note: Message) -> None:
-        """One of librdkafka's events: the end of a log, an offset that is gone, a fault."""
+        """Handle one of librdkafka's events: the end of a log, a missing offset or an error."""
         error, partition = note.error(), note.partition()
         assert error is not None
         code = error.code()
@@ -174,11 +174,11 @@ class RangeReader:
                 self._skip_batch(partition, note.offset(), error.str())
         elif code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
             raise self._refused()
-        elif code != KafkaError.GROUP_AUTHORIZATION_FAILED:  # about the coordinator, which a reader has no use for
+        elif code != KafkaError.GROUP_AUTHORIZATION_FAILED:  # concerns the coordinator, which a reader does not need
             self._complaint = error.str()
 
     def _skip_lost(self, partition: int) -> None:
-        """Our position is outside the log: go on where the log begins now, up to where it ends now."""
+        """Skip offsets that the log no longer contains, and end the range at the log's current end."""
         low, high = self._log_ends(partition)
         if self._position[partition] < low:
             first, end = int(self._position[partition]), int(self._end[partition])
@@ -188,11 +188,11 @@ class RangeReader:
         self._go_on(partition)
 
     def _skip_batch(self, partition: int, base: int | None, complaint: str) -> None:
-        """Go on after a batch that cannot be unpacked; whoever may write to the topic can send one."""
+        """Continue after a batch that cannot be decompressed. Every writer of the topic can produce one."""
         position = int(self._position[partition])
         found = batch_at(self._options, self._topic, partition, position)
         if found is None or found.base != base:
-            # A complaint about a batch that was skipped before, or the brokers do not say where the batch ends.
+            # The error concerns a batch that is already skipped, or the end of the batch is unknown.
             self._complaint = complaint
             return
         self._position[partition] = end = min(found.end, int(self._end[partition]))
@@ -200,7 +200,7 @@ class RangeReader:
         self._go_on(partition)
 
     def _go_on(self, partition: int) -> None:
-        """Read the partition from its position, which was changed."""
+        """Restart reading of the partition at its changed position."""
         self._consumer.incremental_unassign([TopicPartition(self._topic, partition)])
         if self._position[partition] < self._end[partition]:
             again = TopicPartition(self._topic, partition, int(self._position[partition]))
@@ -209,7 +209,7 @@ class RangeReader:
             del self._open[partition]
 
     def _shorten(self, partition: int, high: int) -> None:
-        """The range cannot go beyond where the log ends now."""
+        """End the range at the log's current end if the log is shorter."""
         position, end = int(self._position[partition]), int(self._end[partition])
         if (reached := max(position, high)) < end:
             self._end[partition] = reached
@@ -222,18 +222,18 @@ class RangeReader:
         )
 
     def _doubt(self, *, since: float) -> None:
-        """Nothing came for a while: the logs may end before the ranges do; after long, give up."""
+        """Check whether the logs end before the ranges, because no records arrive; give up after `GIVE_UP_AFTER_S`."""
         for partition in self._open:
             self._shorten(partition, self._log_ends(partition)[1])
         self._close_finished()
         if self._open and time.monotonic() - since > GIVE_UP_AFTER_S:
             raise PassingError(
                 f"Kafka sent nothing of {self._topic} for {GIVE_UP_AFTER_S:.0f} s"
-                f"{f' ({self._complaint})' if self._complaint else ''}: check the brokers; reading goes on from here."
+                f"{f' ({self._complaint})' if self._complaint else ''}: check the brokers. Reading continues from here."
             )
 
     def _log_ends(self, partition: int) -> tuple[int, int]:
-        """First offset and next one; (0, 0) for a partition that is no more."""
+        """Return the log start offset and the end offset; (0, 0) if the partition no longer exists."""
         try:
             ends = self._consumer.get_watermark_offsets(TopicPartition(self._topic, partition), ANSWER_WITHIN_S)
         except KafkaException as error:
@@ -245,7 +245,7 @@ class RangeReader:
         return ends
 
     def _is_gone(self, partition: int) -> bool:
-        """Whether the brokers say so: librdkafka also calls unknown what it was not allowed to hear of."""
+        """Return whether the partition is gone. librdkafka also reports partitions of a forbidden topic as unknown."""
         try:
             found = self._consumer.list_topics(self._topic, ANSWER_WITHIN_S).topics[self._topic]
         except KafkaException as error:
@@ -260,7 +260,7 @@ class RangeReader:
 
 
 def _kept_consumer(options: Mapping[str, str]) -> Consumer:
-    """One consumer per worker process and cluster: a new one would connect and learn the metadata for every batch."""
+    """Return this process's consumer for the cluster. A new one would connect and load the metadata in every batch."""
     identity = frozenset(options.items())
     if identity not in _consumers:
         _consumers[identity] = consumer(options)

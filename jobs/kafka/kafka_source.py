@@ -1,7 +1,7 @@
-"""The streaming data source: fixed ranges of one topic, folded to bronze rows inside the workers.
+"""The streaming data source: fixed ranges of one topic, folded to bronze rows in the workers.
 
-Written for `__consumer_offsets`, which Spark's own Kafka source reads as empty by default: it assigns partitions and
-never subscribes, since a subscription would write a group of its own into the very topic it watches.
+Made for `__consumer_offsets`, which Spark's own Kafka source reads as empty by default. The source assigns partitions
+and never subscribes, because a subscription would write records of its own group into the topic that it reads.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class Feed:
-    """One topic of one cluster, and what its records become.
+    """One topic of one cluster, and the conversion of its records to rows.
 
-    A stream without a checkpoint begins at `start`. Records have their headers if `has_headers`. `fold` turns records
-    into rows by table name and counts them into the spans of their partitions; `tables` are all it may fill, besides
-    `coverage`. Where tasks may write files of these themselves, `folders` has where, and of more than `few_bytes` they
-    do. `options` are librdkafka's and may hold secrets: they travel pickled, never as options of the data source, which
-    Spark would print.
+    A stream without a checkpoint starts at `start`. With `has_headers`, records include their headers. `fold` turns
+    records into rows by table name, and counts them in the spans of their partitions. It fills only `tables`;
+    `coverage` is filled as well. `folders` are the tables' folders if tasks may write data files themselves; a task
+    does so above `few_bytes`. `options` are librdkafka's and may contain secrets, so they are pickled. Spark would
+    print options of a data source.
     """
 
     cluster: str
@@ -64,20 +64,20 @@ class Feed:
     start: TopicPosition = field(default_factory=TopicPosition)
 
     def stream(self, spark: SparkSession) -> DataFrame:
-        """The topic's rows, from `start` where there is no checkpoint."""
+        """Return the topic's rows as a stream, from `start` if there is no checkpoint."""
         return read_stream(spark, FeedReader(self), (*self.tables, COVERAGE))
 
 
 @dataclass(frozen=True)
 class Share(InputPartition):
-    """What one task reads; `gaps` are known before."""
+    """The ranges that one task reads. `gaps` are the losses known in advance."""
 
     ranges: tuple[Range, ...]
     gaps: tuple[Span, ...]
 
 
 class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batches in the driver, reads them in the workers. A planned batch, read again, gives the same rows."""
+    """Plans batches in the driver and reads them in the workers. A repeated batch gives the same rows."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
@@ -153,7 +153,7 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _packed(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
-    """The ranges on so many tasks, of nearly equal size."""
+    """Distribute the ranges over `tasks` tasks, so that the tasks have nearly equal numbers of offsets."""
     shares: list[list[Range]] = [[] for _ in range(tasks)]
     sizes = [0] * tasks
     for each in sorted(ranges, key=lambda r: (r.start - r.end, r.partition)):
@@ -164,7 +164,7 @@ def _packed(ranges: Sequence[Range], tasks: int) -> list[list[Range]]:
 
 
 def _around(spans: Mapping[int, Span], gaps: Sequence[Span]) -> list[Span]:
-    """The parts of the spans that were read, between their gaps. What was counted in a span is in its first part."""
+    """Return the parts of the spans between their gaps. A span's counts are in its first part."""
     found = []
     for span in spans.values():
         parts, start = [], span.from_offset

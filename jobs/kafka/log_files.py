@@ -1,4 +1,4 @@
-"""Lines of log files, on and on as a file grows, is rotated and truncated."""
+"""Lines of log files that grow, are rotated and are truncated."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_LINE_BYTES = 65_536
-"""No lifecycle line is longer: ids are at most 32,767 bytes each. Of a longer line only so much is kept."""
+"""Highest length of a kept line. Lifecycle lines are shorter, because ids have at most 32,767 bytes each."""
 
 HEAD_BYTES = 256
-"""How much of a file's beginning tells it from another one under the same name and inode."""
+"""Bytes at the start of a file that identify it among files with the same name and inode."""
 
 
 class FileLine(NamedTuple):
-    """`line_no` counts from 1. An oversized line is cut and belongs into quarantine."""
+    """A line of a log file. `line_no` counts from 1. An oversized line is cut off and belongs in quarantine."""
 
     source_id: str
     line_no: int
@@ -31,8 +31,10 @@ class FileLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePosition:
-    """Where to go on: the byte after the last complete line of the file that begins with `head` (a hash of its first
-    `min(offset, HEAD_BYTES)` bytes). `line_no` counts on across rotations, so that (file name, number) stays unique.
+    """The place to continue: the byte after the last complete line, in the file that begins with `head`.
+
+    `head` is a hash of the first `min(offset, HEAD_BYTES)` bytes. `line_no` continues across rotations, so the pair of
+    file name and line number stays unique.
     """
 
     inode: int
@@ -45,11 +47,12 @@ class FilePosition:
 
 
 class Follower:
-    """The lines that a file has gained, since its beginning or since a saved position.
+    """Reads the lines added to a file since its beginning or since a saved position.
 
-    A line counts once its newline has arrived; bytes of it that are not UTF-8 are replaced. When the file was renamed,
-    what it gained before is still read, from the open file or, after a restart, from the neighbour it was renamed to;
-    then the new one from its beginning. A file that shrank or begins differently is read from its beginning.
+    A line is complete when its newline has arrived. Bytes that are not UTF-8 are replaced. After a rotation, the rest
+    of the renamed file is read first, from the open file or, after a restart, from the renamed file in the same folder.
+    Then the new file is read from its beginning. A file that is shorter or begins differently is read from its
+    beginning.
     """
 
     def __init__(self, path: Path, position: FilePosition | None = None, source_id: str | None = None) -> None:
@@ -63,7 +66,7 @@ class Follower:
         stream = _open(self.path)
         if position is None:
             return stream
-        # The renamed file first: what it still holds comes before the new one.
+        # The renamed file comes first, because its remaining lines are older than the new file.
         candidates = [*(_open(path) for path in _renamed(self.path, position.inode)), stream]
         chosen = next((s for s in candidates if _is_at(s, position)), stream)
         for other in candidates:
@@ -74,7 +77,7 @@ class Follower:
 
     @property
     def position(self) -> FilePosition:
-        """After the last line that `poll` returned."""
+        """Return the position after the last line that `poll` returned."""
         return FilePosition(
             inode=os.fstat(self._stream.fileno()).st_ino,
             offset=self._offset,
@@ -83,7 +86,7 @@ class Follower:
         )
 
     def poll(self, most: int = 10_000) -> list[FileLine]:
-        """At most so many lines; none if there are none now."""
+        """Return at most `most` new lines; none if there are none now."""
         lines = list(self._gained(most))
         while len(lines) < most and self._is_replaced():
             lines += self._gained(most - len(lines), is_finished=True)
@@ -117,7 +120,7 @@ class Follower:
 
 
 def _raw_lines(stream: IO[bytes]) -> Iterator[tuple[bytes, int, bool]]:
-    """(line without its end, at most MAX_LINE_BYTES + 1 of it; bytes taken from the stream; whether it had an end)."""
+    """Yield each line without its end (at most MAX_LINE_BYTES + 1 bytes), its bytes, and whether it is whole."""
     while line := stream.readline(MAX_LINE_BYTES + 1):
         size, last = len(line), line
         while not last.endswith(b"\n") and (last := stream.readline(MAX_LINE_BYTES)):
@@ -141,10 +144,10 @@ def _is_at(stream: IO[bytes], position: FilePosition) -> bool:
 
 
 def _renamed(path: Path, inode: int) -> list[Path]:
-    """The file with this inode that log4j renamed `path` to."""
+    """Return the renamed file: it has this inode, and its name starts with `path`'s name, as log4j names it."""
     return [Path(e.path) for e in os.scandir(path.parent) if e.inode() == inode and e.name.startswith(f"{path.name}.")]
 
 
 def _open(path: Path) -> IO[bytes]:
-    missing, other = "correct the path, or wait until the broker has made it", "name the file that the broker writes"
+    missing, other = "correct the path, or wait until the broker has created it", "name the file that the broker writes"
     return open_regular(path, "log file", if_missing=missing, if_other=other)

@@ -1,6 +1,6 @@
 """The streaming data source of log files on this machine: each line once, across rotations and restarts.
 
-A batch's lines are fixed by positions in the files, kept in the stream's checkpoint; a repeated batch reads them again.
+The lines of a batch are fixed by file positions in the stream's checkpoint, so a repeated batch reads the same lines.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LINES_AT_ONCE = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogFeed:
-    """Log files of one cluster; `topic` is the name of the stream."""
+    """The log files of one cluster. `topic` is the name of the stream."""
 
     cluster: str
     logs: tuple[LogFile, ...]
@@ -43,13 +43,13 @@ class LogFeed:
     tables = (COORDINATOR_EVENTS, QUARANTINE)
 
     def stream(self, spark: SparkSession) -> DataFrame:
-        """The files' rows, from their beginning where there is no checkpoint."""
+        """Return the files' rows as a stream, from their beginning if there is no checkpoint."""
         return read_stream(spark, LogReader(self), (*self.tables, COVERAGE))
 
 
 @dataclass(frozen=True)
 class Stretch(InputPartition):
-    """Lines of one file: after `before` (None: from its beginning) up to `after`."""
+    """Lines of one file: from `before` (None: from its beginning) to `after`."""
 
     log: LogFile
     before: FilePosition | None
@@ -57,10 +57,10 @@ class Stretch(InputPartition):
 
 
 class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Plans batches in the driver by reading ahead, and reads them again where they are decoded.
+    """Plans batches in the driver by reading ahead, and reads the lines again in the task that decodes them.
 
     Raises:
-        UserError: a file is missing or may not be read.
+        UserError: a file is missing or cannot be read.
     """
 
     def __init__(self, feed: LogFeed) -> None:
@@ -71,7 +71,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ruff: noqa: N802 - the names below are Spark's
 
     def initialOffset(self) -> dict[str, Any]:
-        """The beginning of each file as it is now, so that a rotation before the first batch is no loss."""
+        """Return the start of each existing file, so that a rotation before the first batch loses no lines."""
         found = {}
         for log in self._feed.logs:
             follower = Follower(Path(log.path))
@@ -93,7 +93,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return start | {path: position.to_json() for path, (position, _) in ends.items()}
 
     def _ahead(self, path: str, before: FilePosition | None) -> tuple[FilePosition, bool]:
-        """The position after the next lines, and whether the file has no more."""
+        """Return the position after the next lines, and whether it is the end of the file."""
         follower = self._followers.get(path)
         if follower is not None and follower.position != before:
             self._followers.pop(path).close()
@@ -141,7 +141,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _lines(stretch: Stretch) -> list[PlacedLine] | None:
-    """The lines of the stretch; None where the file no longer holds them."""
+    """Return the lines between two positions; None if the file no longer contains them."""
     log, wanted = stretch.log, stretch.after
     follower = Follower(Path(log.path), stretch.before)
     try:

@@ -1,6 +1,6 @@
-"""When too much of what Kafka delivers cannot be read: a broken decoder, or a topic that is something else.
+"""Stops a stream if too many records cannot be decoded: the decoder is broken, or the topic is the wrong one.
 
-Without a stop all of it would end up in `quarantine`, and what it means would be missing everywhere else.
+Without this limit, all records would go to `quarantine`, and all other tables would lack their content.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 IN_A_ROW = 1_000
 SHARE = 0.05
 LEAST = 1_000
-"""Before so many records of a partition were read, their share says nothing."""
+"""Records of a partition that must be read before the quarantined share counts."""
 REMEMBERED = 10_000
-"""So many records the past weighs beside what comes next."""
+"""Weight of earlier records in the share, in records."""
 
 
 @dataclass(slots=True)
 class QuarantineLimit:
-    """What of a topic's partitions could be read since the start of a stream, batch by batch."""
+    """The share of quarantined records in each partition of a topic since the start of a stream."""
 
     cluster: str
     topic: str
     _read: dict[int, tuple[float, float]] = field(default_factory=dict)
 
     def hold(self, batch: Iterable[tuple[int, int, int]]) -> None:
-        """Take in (partition, records, of which quarantined) of a batch that is not written yet.
+        """Add (partition, records, quarantined records) of a batch that is not written yet.
 
         Raises:
-            UserError: of a partition's latest records more than `SHARE` could not be read.
+            UserError: more than `SHARE` of a partition's recent records cannot be decoded.
         """
         for partition, records, quarantined in batch:
             known, bad = self._read.get(partition, (0.0, 0.0))
@@ -51,27 +51,27 @@ class QuarantineLimit:
 
 
 def limit_reached(cluster: str, topic: str, partition: int, what: str) -> UserError:
-    """The sentence that ends a stream."""
+    """Return the error that ends a stream."""
     return UserError(
         f"Reading stopped before more was written: {what} in {topic}-{partition} on {cluster} cannot be decoded. A "
-        "newer Regroup may do so; else check that this is the right topic, or put quarantine_fuse = false into "
-        f"[clusters.{cluster}] to go on and keep them in quarantine."
+        "newer Regroup may decode them. Otherwise check that this is the right topic, or set quarantine_fuse = false "
+        f"in [clusters.{cluster}] to continue and keep them in quarantine."
     )
 
 
 @dataclass(slots=True)
 class ConsecutiveLimit:
-    """The records of each partition that could not be read, one after the other, within one task."""
+    """The current number of consecutive undecodable records in each partition, within one task."""
 
     cluster: str
     topic: str
     _bad: dict[int, int] = field(default_factory=dict)
 
     def hold(self, records: Records, refused: pa.StructArray) -> None:
-        """Take in records and the rows of `quarantine` that came of them.
+        """Add records and the rows of `quarantine` made from them.
 
         Raises:
-            UserError: more than `IN_A_ROW` of a partition in a row could not be read.
+            UserError: more than `IN_A_ROW` consecutive records of a partition cannot be decoded.
         """
         if not len(refused) and not self._bad:
             return

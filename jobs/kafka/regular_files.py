@@ -1,4 +1,4 @@
-"""Files that a user names: only regular ones are opened."""
+"""Files that a user names: only regular files are opened."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 def open_regular(path: Path, kind: str, *, if_missing: str, if_other: str) -> IO[bytes]:
-    """Open a regular file, also through a symbolic link, as rotation makes them.
+    """Open a regular file, also through a symbolic link, because log rotation may use links.
 
     Args:
         path: the file.
-        kind: what it is called in an error, such as "log file".
-        if_missing: what to do if there is no such file.
-        if_other: what to do if it is a pipe, a folder or a device.
+        kind: the name of its kind in an error, such as "log file".
+        if_missing: the advice if there is no such file.
+        if_other: the advice if it is a pipe, a folder or a device.
 
     Raises:
-        UserError: the file is missing, may not be read or is no regular file.
+        UserError: the file is missing, cannot be read or is not a regular file.
     """
     try:
-        # O_NONBLOCK: a named pipe without a writer would let `open` wait for ever.
+        # O_NONBLOCK, because opening a named pipe without a writer would block forever.
         stream = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb")
     except FileNotFoundError:
         raise UserError(f"There is no {kind} {path}: {if_missing}.") from None
@@ -33,5 +33,5 @@ def open_regular(path: Path, kind: str, *, if_missing: str, if_other: str) -> IO
         raise UserError(f"The {kind} {path} cannot be read ({error.strerror}): let this user read it.") from None
     if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
         stream.close()
-        raise UserError(f"The {kind} {path} is no regular file: {if_other}.")
+        raise UserError(f"The {kind} {path} is not a regular file: {if_other}.")
     return stream

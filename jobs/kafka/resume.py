@@ -1,4 +1,4 @@
-"""Where a stream without a checkpoint goes on: where bronze ends."""
+"""The start position of a stream without a checkpoint: the end of bronze."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> TopicPosition:
-    """The position after everything that `coverage` says of the feed's topic.
+    """Return the position after the last offsets that `coverage` has for the feed's topic.
 
-    Coverage is written last, so rows beyond it are of a batch that was not finished: they are deleted, to be read
-    again. Without that, runs of commits folded another way would count twice.
+    `coverage` is written last, so rows after it belong to an unfinished batch. They are deleted here and read again.
+    Otherwise runs of commits that are folded differently would count twice.
     """
     if not any(_has_rows(warehouse, table) for table in (*feed.tables, COVERAGE)):
         return TopicPosition()
@@ -52,12 +52,14 @@ def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> TopicPosition:
 
 
 def _has_rows(warehouse: Path, table: Table) -> bool:
-    # deltalake answers in milliseconds what a first query of Spark takes seconds for.
+    # By deltalake in milliseconds; the first query of Spark takes seconds.
     return bool(deltalake.DeltaTable(table_path(warehouse, table)).file_uris())
 
 
 def _beyond(table: Table, feed: Feed, places: Mapping[int, PartitionPosition]) -> Column:
-    """Rows of this feed at or after its places; observations, which repeat harmlessly under one key, are left alone."""
+    """Return the condition for this feed's rows at or after `places`. It excludes observations, whose key is
+    idempotent.
+    """
     epoch, partition, offset = F.col("log_epoch"), F.col("source_partition"), F.col("source_offset")
     mine = F.col("cluster") == feed.cluster
     match table.name:

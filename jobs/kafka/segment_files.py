@@ -1,5 +1,6 @@
-"""Log segment files of a broker's disk (`<topic>-<partition>/<base offset>.log`), batch by batch. Their content is
-untrusted.
+"""Log segment files from a broker's disk (`<topic>-<partition>/<base offset>.log`), batch by batch.
+
+Their content is untrusted.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
     from pipelines.decoding.source_record import SourceRecord
 
 FOLDER = re.compile(r"(?P<topic>[A-Za-z0-9._-]{1,249})-(?P<partition>[0-9]{1,9})", re.ASCII)
-"""How a broker names the folder of a partition."""
+"""The name that a broker gives to the folder of a partition."""
 
 SEGMENT = re.compile(r"[0-9]{20}\.log", re.ASCII)
 
 
 class UnreadBatch(NamedTuple):
-    """A batch that cannot be read from offset `base` on; `last` is None where not even its end is known."""
+    """A batch that cannot be read from offset `base` on. `last` is None if its end is unknown too."""
 
     partition: int
     base: int
@@ -36,22 +37,23 @@ class UnreadBatch(NamedTuple):
 
 
 def place_of(path: Path) -> tuple[str | None, int | None]:
-    """Return topic and partition of a segment file, as its folder is called; None for what that does not say."""
+    """Return topic and partition of a segment file from its folder's name; None if the name has another form."""
     found = FOLDER.fullmatch(path.absolute().parent.name)
     return (found["topic"], int(found["partition"])) if found else (None, None)
 
 
 def segment_files(path: Path) -> list[Path]:
-    """Return the segment files of a partition's folder in order of their offsets, or the path itself."""
+    """Return the segment files of a partition's folder in order of offsets; for a file, return the path itself."""
     return sorted(each for each in path.iterdir() if SEGMENT.fullmatch(each.name)) if path.is_dir() else [path]
 
 
 def segment_records(path: Path, partition: int) -> Iterator[SourceRecord | UnreadBatch]:
-    """Yield the records of a segment file in order, and in their place what cannot be read. What was preallocated
-    behind the last batch is left out.
+    """Yield the records of a segment file in order, and an `UnreadBatch` in place of unreadable ones.
+
+    Preallocated space after the last batch is left out.
 
     Raises:
-        UserError: the file is missing, may not be read, or is no regular file.
+        UserError: the file is missing, cannot be read, or is not a regular file.
     """
     missing, other = (
         "name a segment file, its folder or a capture folder",
@@ -78,7 +80,9 @@ def _batches(stream: IO[bytes], partition: int) -> Iterator[RecordBatch | Unread
         base, length = int.from_bytes(head[:8], signed=True), int.from_bytes(head[8:BEFORE_LENGTH], signed=True)
         rest = BEFORE_LENGTH + length - HEADER.size
         if len(head) == HEADER.size and (rest < 0 or base < 0):
-            why = f"a batch of {length} bytes at byte {stream.tell() - len(head)}: where the next begins is not known"
+            why = (
+                f"a batch of {length} bytes at byte {stream.tell() - len(head)}: the start of the next batch is unknown"
+            )
             yield UnreadBatch(partition, base, None, Quarantined(QuarantineReason.INVALID_LENGTH, why))
             return
         body = stream.read(min(rest, UNPACKED_BATCH_BYTES))

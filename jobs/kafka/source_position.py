@@ -1,4 +1,4 @@
-"""Where a stream stands in a topic: what Spark's checkpoint keeps, and how it moves on."""
+"""The position of a stream in a topic: its form in Spark's checkpoint, and its progress."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ if TYPE_CHECKING:
 
     from jobs.kafka.kafka_client import TopicEnds
 
-RECREATED = "the topic was recreated: what was written after our last read is gone"
-TRUNCATED = "the log was truncated below our position: what was written between that and now was not read"
+RECREATED = "the topic was recreated: records written after the last read are lost"
+TRUNCATED = "the log was truncated below the read position: records written since then were not read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionPosition:
-    """In one partition: the next offset to read, and at which offset its present life (`log_epoch`) began for us."""
+    """The position in one partition: the next offset to read, and the offset at which this incarnation (`log_epoch`)
+    began.
+    """
 
     log_epoch: int
     begin: int
@@ -27,7 +29,7 @@ class PartitionPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicPosition:
-    """In a topic. A partition without a place begins at offset 0 in the epoch `log_epoch`."""
+    """The position in a topic. A partition without an entry starts at offset 0 in the epoch `log_epoch`."""
 
     topic_id: str | None = None
     log_epoch: int = 0
@@ -39,7 +41,7 @@ class TopicPosition:
         return cls(topic_id=stored.get("topic_id"), log_epoch=stored.get("log_epoch", 0), places=places)
 
     def stored(self) -> dict[str, Any]:
-        """As JSON, partitions in order: Spark compares the text."""
+        """Return the position as JSON, with partitions in order, because Spark compares the text."""
         places = {str(p): asdict(self.places[p]) for p in sorted(self.places)}
         return {"topic_id": self.topic_id, "log_epoch": self.log_epoch, "places": places}
 
@@ -47,7 +49,10 @@ class TopicPosition:
         return self.places.get(partition, PartitionPosition(log_epoch=self.log_epoch, begin=0, offset=0))
 
     def seen(self, topic: TopicEnds) -> TopicPosition:
-        """The same position in the topic as it is now: a new life where it was recreated or truncated, no lost ones."""
+        """Return this position for the topic as it is now, without partitions that no longer exist.
+
+        A recreated topic, or a truncated log, starts a new incarnation.
+        """
         if self._is_another(topic):
             epoch = 1 + max((place.log_epoch for place in self.places.values()), default=self.log_epoch)
             fresh = TopicPosition(topic_id=topic.topic_id, log_epoch=epoch, places={})
@@ -62,11 +67,14 @@ class TopicPosition:
     def _is_another(self, topic: TopicEnds) -> bool:
         if self.topic_id and topic.topic_id:
             return self.topic_id != topic.topic_id
-        # Brokers before 2.8 have no topic ids: fewer records than were read can only mean a new topic or lost data.
+        # Brokers before 2.8 have no topic ids. A smaller end offset can only mean a new topic or lost data.
         return any(p not in topic.ends or topic.ends[p][1] < place.offset for p, place in self.places.items())
 
     def advanced(self, topic: TopicEnds, limit: int | None) -> TopicPosition:
-        """To the end of every partition, or about `limit` records on, each partition by the same share of its rest."""
+        """Return the position at the end of every partition, or about `limit` records later.
+
+        With a limit, every partition advances by the same share of its remaining records.
+        """
         waiting = {p: max(0, high - max(self.place(p).offset, low)) for p, (low, high) in topic.ends.items()}
         total = sum(waiting.values())
         share = 1.0 if limit is None or total <= limit else limit / total
@@ -74,14 +82,14 @@ class TopicPosition:
         for partition, (low, high) in topic.ends.items():
             place = self.place(partition)
             start = max(place.offset, low) if waiting[partition] else place.offset
-            # Rounded up: a partition with anything to read always moves.
+            # Rounded up, so that every partition with remaining records advances.
             end = high if share == 1.0 else start - int(-waiting[partition] * share // 1)
             places[partition] = replace(place, offset=max(place.offset, min(high, end)))
         return replace(self, places=places)
 
 
 def lost(start: TopicPosition, end: TopicPosition) -> list[Span]:
-    """What was missed between the two because a life of the topic, or of one of its logs, ended."""
+    """Return the gaps between two positions that come from a recreated topic or a truncated log."""
     if not start.places:
         return []
     if end.log_epoch != start.log_epoch:

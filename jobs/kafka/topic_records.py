@@ -1,4 +1,4 @@
-"""The records of one topic for a reader who wants to see them: from where to where, partition by partition."""
+"""The records of one topic for display: a selection of them, partition by partition."""
 
 from __future__ import annotations
 
@@ -23,15 +23,17 @@ if TYPE_CHECKING:
     from pipelines.bronze_batch import Records
 
 RECORDS_AT_ONCE, BYTES_AT_ONCE = 2_000, 16 << 20
-"""Read before the first of them is handed on: little enough that output begins at once."""
+"""Size of the first piece: small enough that output starts at once."""
 
 FOLLOW_EVERY_S = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Which records: of one partition, or of the one that holds `group`; offsets from `start` (inclusive) to `end`
-    (exclusive); from the first one that is not older than `since_ms`; or only those that come from now on.
+    """The records to read, of `partition` or of the partition that holds `group`.
+
+    Offsets go from `start` (inclusive) to `end` (exclusive). `since_ms` starts at the first record that is not older.
+    `is_from_end` selects only records that are written from now on.
     """
 
     partition: int | None = None
@@ -43,10 +45,10 @@ class Selection:
 
 
 class TopicRecords:
-    """A topic as it is now; `records` reads what it holds, `follow` what it gains after that.
+    """A topic at one time. `records` reads its records, `follow` also the later ones.
 
     Raises:
-        UserError: no broker answers, the topic or partition does not exist, or the topic may not be read.
+        UserError: no broker responds, the topic or partition does not exist, or the user may not read the topic.
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class TopicRecords:
         self._end = {p: ends[p][1] for p in self._chosen}
 
     def records(self) -> Iterator[SourceRecord]:
-        """Yield what the partitions hold, ordered by partition and offset."""
+        """Yield the records of the partitions, ordered by partition and offset."""
         for partition in self._chosen:
             end = self._end[partition]
             last = end if self._selection.end is None else min(end, self._selection.end)
@@ -71,7 +73,7 @@ class TopicRecords:
             self._position[partition] = max(self._position[partition], last)
 
     def follow(self) -> Iterator[SourceRecord | None]:
-        """Yield what comes, for ever or up to the last offset asked for; None for each pause without a record."""
+        """Yield records forever or up to the selected last offset, and None after each check for new records."""
         while not self._is_done():
             yield from self.records()
             yield None
@@ -79,7 +81,7 @@ class TopicRecords:
             for partition, (low, high) in self._ends().items():
                 if partition in self._position:
                     if high < self._position[partition]:
-                        self._on_gap(f"partition {partition} ends before it did: it is read again from its beginning")
+                        self._on_gap(f"partition {partition} has become shorter: it is read again from its beginning")
                         self._position[partition] = low
                     self._end[partition] = high
 
@@ -105,7 +107,7 @@ class TopicRecords:
         if found is None:
             raise UserError(
                 f"Kafka at {self._options.get('bootstrap.servers', '')} has no topic {self._topic}: correct --topic. "
-                "(__consumer_offsets comes into being with the first group.)"
+                "(Kafka creates __consumer_offsets with the first group.)"
             )
         return found.ends
 
@@ -127,7 +129,7 @@ class TopicRecords:
         return low if self._selection.start is None else max(low, self._selection.start)
 
     def _positions_since(self, ends: Mapping[int, tuple[int, int]], since_ms: int) -> dict[int, int]:
-        """The first offset of each partition whose record is not older; its end if there is none."""
+        """Return for each partition the offset of its first record that is not older; its end if there is none."""
         asked = [TopicPartition(self._topic, partition, since_ms) for partition in self._chosen]
         client: Consumer = consumer(self._options)
         try:

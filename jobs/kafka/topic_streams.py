@@ -1,4 +1,4 @@
-"""The topics that Regroup reads of a cluster, each with what its records become."""
+"""The topics that Regroup reads in a cluster, each with the conversion of its records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> Feed:
-    """`__consumer_offsets`: group records, folded commits, quarantine."""
+    """Return the feed of `__consumer_offsets`: group records, folded commits, quarantine."""
     return Feed(
         cluster=cluster.name,
         topic=TOPIC,
@@ -38,7 +38,7 @@ def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) ->
 
 
 def events(cluster: Cluster, *, tasks: int, topic: str | None = None) -> Feed:
-    """Return the feed of one events topic: log lines, and what Regroup sends itself."""
+    """Return the feed of one events topic: log lines, marks and other messages from Regroup itself."""
     topic = topic or cluster.events_topic
     sources = tuple(source for source in cluster.event_sources if source.topic == topic)
     reading = event_batch.TopicReader(
@@ -62,13 +62,13 @@ def events(cluster: Cluster, *, tasks: int, topic: str | None = None) -> Feed:
 
 
 def topics(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> list[Feed]:
-    """Return the feeds of all topics that are read of a cluster."""
+    """Return the feeds of all topics that are read in a cluster."""
     further = (events(cluster, tasks=tasks, topic=topic) for topic in cluster.event_topics())
     return [offsets(cluster, tasks=tasks, limits=limits), *further]
 
 
 def logs(cluster: Cluster) -> LogFeed:
-    """The cluster's log files on this machine."""
+    """Return the feed of the cluster's log files on this machine."""
     return LogFeed(cluster=cluster.name, logs=cluster.logs)
 
 

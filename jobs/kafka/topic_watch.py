@@ -1,4 +1,4 @@
-"""How far the brokers' `__consumer_offsets` goes now, asked again and again beside everything else."""
+"""The current end offsets of the brokers' `__consumer_offsets`, requested at intervals in a separate thread."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class TopicWatch:
-    """The last answer of one cluster's brokers, None before the first one."""
+    """The last response of one cluster's brokers; None before the first."""
 
     cluster: Cluster
     last: Asked | None = None
     _client: AdminClient | None = field(default=None, repr=False)
 
     def start(self, stopped: threading.Event, seconds: float) -> None:
-        """Ask every so many seconds until `stopped`, in a thread of its own: brokers may take long to be missed."""
+        """Request every `seconds` until `stopped`, in a separate thread, because a lost broker may block a request for
+        long.
+        """
         threading.Thread(target=self._until, args=[stopped, seconds], daemon=True).start()
 
     def _until(self, stopped: threading.Event, seconds: float) -> None:
@@ -37,12 +39,12 @@ class TopicWatch:
             stopped.wait(seconds)
 
     def ask(self) -> Asked:
-        """Ask once, and wait for the answer."""
+        """Send one request and wait for the response."""
         at = int(time.time() * 1000)
         try:
             self._client = self._client or admin(self.cluster.client())
             found = topic_ends(self._client, TOPIC)
-            # Where there is no such topic yet, nothing has ever happened.
+            # An empty map if the topic does not exist yet, because then no group has existed.
             self.last = Asked(at_ms=at, ends=found.ends if found else {})
         except KafkaException as error:
             since = at if self.last is None or self.last.silent_since_ms is None else self.last.silent_since_ms

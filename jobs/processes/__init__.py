@@ -1,4 +1,4 @@
-"""Child processes, threads beside the batches, locks between processes, and the record of job runs.
+"""Child processes, threads that run next to the batches, locks between processes, and the record of job runs.
 
-What these processes and threads do belongs to the room of that work.
+The work that these processes and threads do belongs in the package of that work.
 """

@@ -1,4 +1,4 @@
-"""One process at a time does a job on a warehouse, where two would do it twice."""
+"""Locks that let only one process at a time do a job on a warehouse."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from jobs.tables.delta_io import checkpoint_path
 
 
 def lock_file(path: Path, note: str = "") -> TextIO:
-    """The file, made if need be, locked until it is closed, as the end of a process does too; it then holds `note`.
+    """Open the file, create it if needed, lock it, and write `note` into it.
 
-    A file system that knows no locks, as of cloud storage, gives it without one: then nobody can tell.
+    The lock lasts until the file is closed or the process ends. A file system without locks, such as cloud storage,
+    gives an unlocked file, because another process cannot be detected there.
 
     Raises:
-        BlockingIOError: another process has it.
+        BlockingIOError: another process holds the lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     file = path.open("a+", encoding="utf-8")
@@ -35,10 +36,10 @@ def lock_file(path: Path, note: str = "") -> TextIO:
 
 
 def acquire(warehouse: Path, job: str) -> TextIO:
-    """Keep the job from all other processes of this machine until the file is closed, as the end of a process does too.
+    """Reserve the job for this process, on this machine, until the file is closed or the process ends.
 
     Raises:
-        UserError: another process has it.
+        UserError: another process does the job.
     """
     path = checkpoint_path(warehouse, job) / "held"
     try:
@@ -46,6 +47,6 @@ def acquire(warehouse: Path, job: str) -> TextIO:
     except BlockingIOError:
         holder = path.read_text(encoding="utf-8").strip() or "unknown"
         raise UserError(
-            f"Process {holder} does the work of `{job}` on the warehouse {warehouse} already: stop it first, or leave "
-            "it to that."
+            f"Process {holder} already does the work of `{job}` on the warehouse {warehouse}: stop that process first, "
+            "or let it do the work."
         ) from None

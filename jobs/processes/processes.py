@@ -1,7 +1,7 @@
-"""Children that never outlive their parent, however the parent ends.
+"""Child processes that never outlive their parent, however the parent ends.
 
-Each child runs under a small supervisor that holds the reading end of a pipe. When the parent closes its end, exits
-or is killed, the pipe ends, and the supervisor terminates the child: politely first, by force after a grace period.
+Each child runs under a small supervisor that holds the reading end of a pipe. When the parent closes its end, exits or
+is killed, the pipe ends. The supervisor then sends the child SIGTERM, and SIGKILL after a grace period.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Supervised:
-    """A running child. `stop()` ends it politely, `kill()` as a crash would; both return once it is gone."""
+    """A running child. `stop()` ends it with SIGTERM first, `kill()` with SIGKILL; both return after it has ended."""
 
     def __init__(
         self,
@@ -34,8 +34,9 @@ class Supervised:
         grace_s: float = 15,
         nicer: int = 0,
     ) -> None:
-        """Start `command`, so much nicer than this process, with stdout and stderr appended to the file `output`, and
-        `given` as all that it reads from stdin.
+        """Start `command`, append its stdout and stderr to the file `output`, and send `given` as its whole stdin.
+
+        `nicer` is added to this process's niceness. `grace_s` is the time in seconds between SIGTERM and SIGKILL.
         """
         told = given.encode()
         with output.open("ab") as sink:
@@ -53,19 +54,19 @@ class Supervised:
         self.pid = int(self._supervisor.stdout.readline())
 
     def is_alive(self) -> bool:
-        """Whether the child still runs."""
+        """Return whether the child still runs."""
         return self._supervisor.poll() is None
 
     def wait(self, timeout_s: float | None = None) -> int:
-        """The child's exit status; negative for a signal."""
+        """Return the child's exit status; negative for a signal."""
         return self._supervisor.wait(timeout_s)
 
     def stop(self) -> None:
-        """SIGTERM, then SIGKILL after the grace period."""
+        """Send SIGTERM, then SIGKILL after the grace period."""
         self._close()
 
     def kill(self) -> None:
-        """SIGKILL at once."""
+        """Send SIGKILL at once."""
         if self.is_alive():
             os.kill(self.pid, signal.SIGKILL)
         self._close()
@@ -79,7 +80,7 @@ class Supervised:
 
 
 def _supervise(grace_s: float, nicer: int, given: bytes, command: Sequence[str]) -> None:
-    # A terminal's Ctrl-C reaches the whole foreground group; the parent decides, and its end of the pipe tells.
+    # A terminal's Ctrl-C reaches the whole foreground group. Only the parent decides, by closing its end of the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def prepare() -> None:
@@ -90,8 +91,8 @@ def _supervise(grace_s: float, nicer: int, given: bytes, command: Sequence[str])
         command,
         stdin=subprocess.PIPE,
         stdout=sys.stderr,
-        # A group that can be ended as a whole, but no session of its own: Linux shares the cores among sessions first
-        # (`sched_autogroup_enabled`), and niceness counts within one only.
+        # A process group can be ended as a whole. Not a session: Linux shares the cores among sessions first
+        # (`sched_autogroup_enabled`), and niceness counts only within a session.
         process_group=0,
         preexec_fn=prepare,  # noqa: PLW1509 - no other thread runs yet
     )
@@ -108,7 +109,7 @@ def _supervise(grace_s: float, nicer: int, given: bytes, command: Sequence[str])
     sys.stdout.write(f"{child.pid}\n")
     sys.stdout.flush()
     threading.Thread(target=leave_with_child).start()
-    # A pipe holds 64 KiB: the child may take its time to read more, or end without.
+    # A thread, because a pipe holds only 64 KiB, and the child may read the rest late or never.
     threading.Thread(target=_give, args=(child, given), daemon=True).start()
     while os.read(0, 4096):
         pass
@@ -122,7 +123,7 @@ def _give(child: subprocess.Popen[bytes], given: bytes) -> None:
 
 
 def _taken(size: int) -> bytes:
-    """The first so many bytes of stdin; what follows them is the end of the pipe."""
+    """Return the first `size` bytes of stdin. After them, stdin only signals the end of the pipe."""
     taken = b""
     while len(taken) < size and (part := os.read(0, size - len(taken))):
         taken += part
@@ -130,7 +131,7 @@ def _taken(size: int) -> bytes:
 
 
 def die_with_parent() -> None:
-    """Linux: even if the supervisor itself is killed, the kernel ends the child (prctl 1, PR_SET_PDEATHSIG)."""
+    """On Linux, let the kernel end this process if its parent is killed (prctl 1, PR_SET_PDEATHSIG)."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 

@@ -1,7 +1,7 @@
-"""What a process tells of the jobs that it runs, in the table `job_runs`: that they began, still run, how they ended.
+"""The rows of a process in the table `job_runs`: for each job, its start, its heartbeats and its end.
 
-Nothing hangs on it: that a run cannot be told of is said once, and it goes on. A killed process tells nothing more, so
-of a run that has not been heard of for longer than `HEARTBEAT_MS` nobody knows how it ended.
+No job depends on these rows. If they cannot be written, the process reports that once and continues. A killed process
+writes no more rows, so the end of a run without a row for longer than `HEARTBEAT_MS` is unknown.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from schemas.states import JobOutcome
 from schemas.visible import visible_text
 
 FIRST_SECONDS = 5.0
-"""A job may make the warehouse itself: as long as there is none, it is looked for again after so long."""
+"""Seconds until the warehouse is checked again if it does not exist yet. A job may create it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class _Word(NamedTuple):
 
 @dataclass(kw_only=True)
 class Runs:
-    """The run of `job` in this process, and of jobs that are parts of it. `secrets` are never told."""
+    """The run of `job` in this process, and of jobs that are parts of it. `secrets` are removed from error texts."""
 
     warehouse: Path
     job: str
@@ -78,7 +78,7 @@ class Runs:
             self.end(JobOutcome.FAILED, self._sentence(error))
 
     def start(self, *jobs: str) -> None:
-        """These begin now; all but `job` itself are parts of it."""
+        """Record the start of these jobs. All but `job` itself are parts of it."""
         began = _now_ms()
         with self._lock:
             new = [
@@ -94,7 +94,7 @@ class Runs:
             self._tell([_Word(run) for run in new])
 
     def end(self, outcome: JobOutcome, error: str | None = None) -> None:
-        """`job` ended so, and with it its parts, which were stopped then. Only the first end counts."""
+        """Record the end of `job`; parts that still run are recorded as stopped. Only the first call counts."""
         with self._lock:
             self._over.set()
             running = [run for run in self._runs if not run.is_over]
@@ -104,7 +104,9 @@ class Runs:
 
     @contextmanager
     def failing(self, part: str) -> Iterator[None]:
-        """What fails herein is a failure of that part; what fails after it, in another, is a consequence."""
+        """Record an exception in this block as a failure of the part, and raise it. Later failures of others are
+        consequences.
+        """
         try:
             yield
         except Exception as error:
@@ -112,7 +114,7 @@ class Runs:
             raise
 
     def failed(self, part: str, error: Exception) -> None:
-        """That part failed, unless another did before."""
+        """Record the failure of a part, unless another part failed before."""
         with self._lock:
             failed = [run for run in self._runs if run.job == part and not run.is_over and not self._has_failed]
             self._has_failed = True
@@ -121,7 +123,7 @@ class Runs:
             self._tell([_Word(run, JobOutcome.FAILED, self._sentence(error)) for run in failed])
 
     def again(self) -> None:
-        """The part that failed begins anew."""
+        """Record a new start of the failed part."""
         with self._lock:
             self._has_failed = False
             running = {run.job for run in self._runs if not run.is_over}
@@ -129,7 +131,7 @@ class Runs:
 
     @contextmanager
     def until_terminated(self) -> Iterator[None]:
-        """A SIGTERM meanwhile ends the process as ever, but is told before."""
+        """Record a SIGTERM during the block before the process ends of it."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -151,7 +153,7 @@ class Runs:
                 self._tell([_Word(run) for run in self._runs if not run.is_over])
 
     def _tell(self, words: Sequence[_Word]) -> None:
-        # A warehouse that is not there is no place to tell of a job that may have been given a wrong name.
+        # A missing warehouse is not created, because its name may be a mistake.
         if not words or not self.warehouse.is_dir():
             return
         now = max(_now_ms(), self._told_ms + 1)
@@ -196,7 +198,7 @@ def _version() -> str:
     try:
         return metadata.version("regroup")
     except metadata.PackageNotFoundError:
-        # A checkout, which nobody installed.
+        # A checkout that is not installed.
         text = (Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
         return str(tomllib.loads(text)["project"]["version"])
 

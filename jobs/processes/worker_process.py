@@ -1,7 +1,6 @@
-"""A function run in a process of its own, which gives way to all others and ends with the one that asks.
+"""A function in a separate process with low priority, which ends with the process that started it.
 
-What takes seconds of a core would keep batches waiting for the interpreter in this process, for a core in Spark's
-workers.
+Long computations in this process would delay batches, which need the interpreter here and the cores in Spark's workers.
 """
 
 from __future__ import annotations
@@ -24,21 +23,23 @@ from jobs.tables.engine import disable_file_cache
 from jobs.tables.memory import trim
 
 RENEWED_S = 600.0
-"""So long a process lives: what allocators and caches keep, in hours more than all that is in use, goes with it."""
+"""Lifetime of a worker process in seconds. Its end frees memory that allocators and caches keep: after hours, that is
+more than all memory in use.
+"""
 
 NICER = 10
-"""Beside a process that asks for it too, it gets a tenth of a core."""
+"""Added niceness. Next to a busy process of normal priority, the worker process gets a tenth of a core."""
 
 
 class WorkerProcessError(Exception):
-    """What the other process failed of, with its traceback."""
+    """A failure in the worker process, with its traceback."""
 
 
 class WorkerProcess:
-    """A process that is started when it is first asked, and again where it ended or is old. Not safe for threads."""
+    """A process that starts at the first call, and again when it has ended or is old. Not thread-safe."""
 
     def __init__(self, function: Callable[..., Any], *, nicer: int = NICER) -> None:
-        """`function` is a module's own; what it takes and returns travels pickled."""
+        """`function` is a top-level function of a module. Its arguments and results are pickled."""
         self._command = [sys.executable, "-P", "-m", __name__, function.__module__, function.__name__, str(nicer)]
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
@@ -50,10 +51,10 @@ class WorkerProcess:
         self._end()
 
     def ask(self, *question: Any) -> Any:
-        """What the function returns.
+        """Call the function in the worker process and return its result.
 
         Raises:
-            BesideError: it failed there, or was ended twice.
+            WorkerProcessError: the function failed, or the process was ended twice.
         """
         if time.monotonic() - self._started > RENEWED_S:
             self._end()
@@ -64,7 +65,7 @@ class WorkerProcess:
                     raise WorkerProcessError(found)
                 return found
             self._end()
-        raise WorkerProcessError("A process that works beside this one was ended twice: is there enough memory?")
+        raise WorkerProcessError("A worker process was ended twice: check that there is enough memory.")
 
     def _asked(self, question: Any) -> Any:
         if self._process is None:
@@ -81,7 +82,7 @@ class WorkerProcess:
         if process is None:
             return
         process.kill()
-        # What was not sent yet cannot be any more.
+        # Unsent data is lost with the process.
         with suppress(BrokenPipeError), process:
             pass
         process.wait()
@@ -102,12 +103,12 @@ def _answer(function: Callable[..., Any], questions: IO[bytes], answers: IO[byte
 def _result(function: Callable[..., Any], question: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
         return True, function(*question)
-    except Exception:  # noqa: BLE001 - told to who asked
+    except Exception:  # noqa: BLE001 - returned to the caller
         return False, traceback.format_exc()
 
 
 def _main(module: str, name: str, nicer: str) -> None:
-    # A terminal's Ctrl-C reaches all; who started this one decides.
+    # A terminal's Ctrl-C reaches all processes of the group, but only the parent decides when this one ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent()
     os.nice(int(nicer))

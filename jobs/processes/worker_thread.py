@@ -1,4 +1,4 @@
-"""Threads that work beside the batches of `up`."""
+"""Threads of `up` that run next to the batches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True, kw_only=True)
 class WorkerThread(ABC):
-    """A thread; what ends it is raised where it can be told, within `failing`."""
+    """A thread whose failure is kept and raised later in the main thread, within `failing`."""
 
     failing: Callable[[], AbstractContextManager[object]] = nullcontext
     _failure: BaseException | None = None
@@ -22,7 +22,7 @@ class WorkerThread(ABC):
         self._thread.start()
 
     def join(self) -> None:
-        """Return when the thread has ended."""
+        """Return after the thread has ended."""
         if self._thread is not None:
             self._thread.join()
 
@@ -31,7 +31,7 @@ class WorkerThread(ABC):
         """Work until `stopped`."""
 
     def raise_failure(self) -> None:
-        """Raises what ended the thread, if anything did."""
+        """Raise the exception that ended the thread, if there is one."""
         if self._failure is not None:
             with self.failing():
                 raise self._failure

@@ -1,4 +1,4 @@
-"""The steps of `maintain`: how long rows are kept, merged runs of commits, and compacted files.
+"""The steps of `maintain`: retention of rows, merged runs of commits, and compacted files.
 
 Reading and writing of tables in general belongs to `jobs.tables`.
 """

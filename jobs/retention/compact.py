@@ -1,7 +1,7 @@
-"""Small data files of a table on a machine of one's own put together, in a process that gives way.
+"""Compaction of a table's small data files in local mode, in a worker process with low priority.
 
-Who writes meanwhile waits for the commits alone. Files that a batch replaced by then are left as it made them: whoever
-rewrites rows puts the files that held them together himself.
+Other writers wait only for the commits. Files that a batch replaces meanwhile are left alone, because the batch merges
+the files that it rewrites.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ from pipelines.arrow_types import schema_of
 from schemas.tables import Table
 
 FEW_FILES = 4
-"""So many are not worth putting together."""
+"""Number of files that is not worth compacting."""
 
 LARGE = {"bronze": 100_000_000}
-"""Bytes of a table's files, by layer. Bronze is only appended to."""
+"""Size in bytes of a compacted file, by layer. Bronze is large, because it is only appended to."""
 
 LARGE_ELSEWHERE = 16_000_000
-"""A batch that changes one row of a file writes the whole of it again."""
+"""Size in bytes of a compacted file in other layers. A batch that changes one row rewrites the whole file."""
 
 AGES_S = (30, 60, 120, 240)
-"""Files are put together with those of their age, as these seconds part them: batches replace rows of the last minutes
-most, and read the files of the last minutes only.
+"""Limits between ages of files, in seconds. Only files of the same age are merged, because batches mostly replace rows
+of the last minutes, and read only the files of the last minutes.
 """
 
 HOUR_S, DAY_S = 3_600, 86_400
 WINDOWS_S = ((HOUR_S, 600), (DAY_S, HOUR_S))
-"""Older files are put together with those whose newest row is of the same window: of ten minutes within the last hour,
-of an hour within the last day, and before that of a day. Who asks of the last minutes does not open those of the last
-hours, and what was put together is not rewritten at each further time.
+"""Time windows of older files: (age up to which it applies, length), in seconds. Only files whose newest row is in the
+same window are merged: ten minutes within the last hour, an hour within the last day, and otherwise a day. So a reader
+of the last minutes does not open files of the last hours, and compacted files are not rewritten each time.
 """
 
 
 class Made(NamedTuple):
-    """How many files were made into how many."""
+    """The number of merged files, and of files made from them."""
 
     before: int = 0
     after: int = 0
@@ -59,7 +59,7 @@ class Made(NamedTuple):
 def compact(
     warehouse: Path, table: Table, beside: WorkerProcess, building: AbstractContextManager[object] | None = None
 ) -> Made:
-    """Merge small files of the table. `merged_file` runs in `beside`; `building` is entered for each commit.
+    """Merge small files of the table. `merged_file` runs in `beside`; `building` is held for each commit.
 
     Raises:
         OSError: the disk is full.
@@ -75,8 +75,10 @@ def compact(
 
 
 def files_to_merge(path: str, column: str | None, large: int, now: float) -> list[list[str]]:
-    """Files of the table at `path` to be put together, oldest first: of one age and one window of the instants in
-    `column`, and at once what makes a large one.
+    """Return groups of files of the table at `path` to merge, oldest first.
+
+    The files of a group have the same age and the same window of the timestamps in `column`. Each group makes one file
+    of about `large` bytes.
     """
     told = pa.table(DeltaTable(path).get_add_actions(flatten=True))
     newest = told[f"max.{column}"].to_pylist() if f"max.{column}" in told.column_names else [None] * told.num_rows
@@ -98,7 +100,7 @@ def files_to_merge(path: str, column: str | None, large: int, now: float) -> lis
 
 
 def _age(age_s: float, newest: datetime | None, now: float) -> tuple[int, ...]:
-    """Equal for files that are put together."""
+    """Return a key that is equal for files to merge."""
     recent = sum(age_s < age for age in AGES_S)
     if recent or newest is None:
         return (recent,)
@@ -108,7 +110,7 @@ def _age(age_s: float, newest: datetime | None, now: float) -> tuple[int, ...]:
 
 
 def merged_file(warehouse: Path, table: Table, files: Sequence[str]) -> DataFile:
-    """A data file of the rows of these."""
+    """Write the rows of these files to one data file."""
     schema = schema_of(table)
 
     def pieces() -> Iterator[pa.Table]:

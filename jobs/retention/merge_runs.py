@@ -1,10 +1,9 @@
-"""Rows of `offset_commits` replaced by merged ones, hour by hour, while others write.
+"""Replaces rows of `offset_commits` by merged rows, hour by hour, while others write.
 
-Nothing is lost of a batch that is written at the same time: only rows inside spans that `coverage` says were read are
-replaced, and those were all there before, since a batch writes its coverage last. (`rebuild --quarantine`, which does
-add rows inside such spans, and `maintain` wait for each other.) What comes between reading and writing lies outside
-what is replaced. Streams skip the commit (`jobs.tables.delta_io.follow`): what it holds they have read, or will read in
-the commits that brought it.
+Batches that are written at the same time lose nothing. Only rows inside spans of `coverage` are replaced, and these are
+complete, because a batch writes its coverage last. (`rebuild --quarantine` does add rows inside such spans, so it and
+`maintain` exclude each other.) Rows that arrive between reading and writing are outside the replaced spans. Streams
+skip the commit (`jobs.tables.delta_io.follow`): they have read its rows, or will read them in the original commits.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ from schemas.bronze import COVERAGE, OFFSET_COMMITS
 
 MANY_HOURS = 24
 SETTLED_MS = HOUR_MS
-"""An hour is merged so long after its end: what reading was late for has come by then."""
+"""Time in ms after the end of an hour until it is merged. Late batches of the hour have arrived by then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """Every commit up to `version` of the table has been looked at, for hours that begin before `until_ms`."""
+    """The progress of merging: all commits up to `version` of the table, for hours that begin before `until_ms`."""
 
     version: int = -1
     until_ms: int = 0
@@ -48,7 +47,7 @@ class Progress:
         try:
             return cls(**json.loads(path.read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
-            # Everything is looked at again: merging what is merged changes nothing.
+            # Start over: merging rows that are already merged changes nothing.
             return cls()
 
     def keep(self, path: Path) -> None:
@@ -57,7 +56,7 @@ class Progress:
 
 
 def merge_runs(spark: SparkSession, warehouse: Path, *, now_ms: int | None = None) -> tuple[int, int]:
-    """Merge what came since the last time; returns how many rows were looked at and how many they became."""
+    """Merge the rows since the last run; return the rows of the checked hours before and after."""
     path = table_path(warehouse, OFFSET_COMMITS)
     note = checkpoint_path(warehouse, "maintain") / "merged-runs.json"
     progress, version = Progress.of(note), DeltaTable(path).version()
@@ -77,7 +76,7 @@ def _merged(spark: SparkSession, warehouse: Path, hours: Iterable[int]) -> list[
 
 
 def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]:
-    """The hours to look at: those that commits since touched, and those that were too young then."""
+    """Return the hours to check: those with newer commits, and those that were too recent last time."""
     spans = _appended(path, progress.version, version)
     if spans is None:
         files = pa.table(DeltaTable(path).get_add_actions(flatten=True))
@@ -92,7 +91,7 @@ def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]
 
 
 def _present(path: str) -> set[int]:
-    """The hours that rows of the table are of: a file may hold the first hour and the last and none in between."""
+    """Return the hours of the table's rows. A file may contain the first and the last hour and none in between."""
     stored = DeltaTable(path).to_pyarrow_dataset()
     with connect() as engine:
         engine.register("stored", stored)
@@ -104,7 +103,7 @@ def _present(path: str) -> set[int]:
 
 
 def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
-    """Time of the first and of the last commit in each file that was appended; None where the log no longer tells."""
+    """Return the first and last commit time of each appended file, in ms; None if the log lacks a version."""
     spans = []
     for version in range(after + 1, upto + 1):
         if (told := actions(path, version)) is None:
@@ -117,7 +116,7 @@ def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
                 continue
             ends = [stats.get(side, {}).get("last_commit_at") for side in ("minValues", "maxValues")]
             if None in ends:
-                # Either no row has a time, or nobody counted.
+                # Either no row has a time, or the file has no statistics.
                 if stats.get("nullCount", {}).get("last_commit_at") == stats.get("numRecords"):
                     continue
                 return None
@@ -127,7 +126,7 @@ def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
 
 
 def _merged_beside(warehouse: Path, hours: Iterable[int], covered: Covered) -> Iterator[tuple[int, int]]:
-    """In a process that gives way to batches, which wait for the commits alone."""
+    """Merge in a worker process with low priority. Batches wait only for the commits."""
     with WorkerProcess(merged_files) as beside:
         for hour in hours:
             found: Replaced = beside.ask(warehouse, hour, covered)
@@ -148,7 +147,7 @@ def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, covered: C
 
 
 def _covered(warehouse: Path) -> dict[Place, int]:
-    """By (cluster, log_epoch, source_partition) one past the last offset read."""
+    """Return for each (cluster, log_epoch, source_partition) the offset after the last one read."""
     with connect() as engine:
         show(engine, "coverage", warehouse, COVERAGE)
         found = engine.execute(
@@ -160,7 +159,7 @@ def _covered(warehouse: Path) -> dict[Place, int]:
 
 
 def _where(hour: int, replaced: Mapping[Place, int]) -> str:
-    """What is replaced, as Spark SQL."""
+    """Return the condition for the rows to replace, in Spark SQL."""
     spans = " OR ".join(
         f"(cluster = {_literal(c)} AND log_epoch = {e} AND source_partition = {p} AND last_offset < {upto})"
         for (c, e, p), upto in sorted(replaced.items())

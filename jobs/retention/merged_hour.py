@@ -1,8 +1,8 @@
-"""An hour of `offset_commits` with its runs merged.
+"""One hour of `offset_commits` with its runs merged.
 
-Hours of a busy cluster have millions of rows: they are taken up in parts, each of whole partitions of the offsets
-topic. Without Spark they become data files that no commit mentions yet, and so do the rows beside them in the files
-that held them, which go through in pieces.
+A busy cluster has millions of rows per hour, so they are processed in parts of whole partitions of the offsets topic.
+Without Spark, the merged rows become data files that no commit refers to yet. The other rows of the original files are
+copied in pieces into data files as well.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from schemas.bronze import COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARAN
 
 HOUR_MS = 3_600_000
 AT_ONCE = 300_000
-"""Rows of a part, about: merging them takes some hundred MB."""
+"""Approximate number of rows in a part. Merging them takes some hundred MB."""
 
 PLACE = ("cluster", "log_epoch", "source_partition")
 Place = tuple[str, int, int]
 Covered = Mapping[Place, int]
-"""One past the last offset that was read, by (cluster, log_epoch, source_partition)."""
+"""The offset after the last one read, by (cluster, log_epoch, source_partition)."""
 
 INSIDE = "last_offset < upto AND last_commit_at >= $begin AND last_commit_at < $end"
-"""Of which rows, beside what is `covered`: those of an hour that were all there when `coverage` was written."""
+"""SQL condition for rows of the hour in partitions of `covered` that were complete when `coverage` was written."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """Data files that hold what the files `gone` held, merged, and how many rows `looked` at they now are."""
+    """The result of merging: `gone` are replaced by the files `come`; `looked` rows became `became` rows."""
 
     looked: int
     became: int
@@ -49,7 +49,7 @@ class Replaced:
 
 
 def merged_hour(warehouse: Path, hour: int, covered: Covered) -> tuple[int, pa.Table]:
-    """How many rows of the hour that begins at `hour` milliseconds were looked at, and what they become."""
+    """Return the number of rows in the hour that begins at `hour` (ms), and the merged rows."""
     looked, parts = 0, [schema_of(OFFSET_COMMITS).empty_table()]
     for part in _parts(warehouse, hour, covered):
         rows, became = _merged_part(warehouse, hour, {place: covered[place] for place in part})
@@ -59,7 +59,7 @@ def merged_hour(warehouse: Path, hour: int, covered: Covered) -> tuple[int, pa.T
 
 
 def merged_files(warehouse: Path, hour: int, covered: Covered) -> Replaced:
-    """The same as data files; nothing is written where no row fewer would be left."""
+    """Return the merged rows as data files. If merging would save no row, write nothing."""
     looked, rows = merged_hour(warehouse, hour, covered)
     if rows.num_rows == looked:
         return Replaced(looked=looked, became=looked)
@@ -72,7 +72,7 @@ def merged_files(warehouse: Path, hour: int, covered: Covered) -> Replaced:
 
 
 def _parts(warehouse: Path, hour: int, covered: Covered) -> list[list[Place]]:
-    """The partitions with rows of the hour, put together as parts."""
+    """Return the partitions with rows in the hour, grouped into parts."""
     with connect() as engine:
         _show_covered(engine, covered)
         show(engine, "stored", warehouse, OFFSET_COMMITS, since=("last_commit_at", hour))
@@ -117,7 +117,7 @@ def _merged_part(warehouse: Path, hour: int, covered: Covered) -> tuple[int, pa.
 
 
 def _holding(warehouse: Path, hour: int, covered: Covered) -> list[str]:
-    """The files with rows that are replaced."""
+    """Return the files that contain rows to replace."""
     files = standing_files(warehouse, OFFSET_COMMITS, ("last_commit_at", hour))
     with connect() as engine:
         _show_covered(engine, covered)
@@ -125,7 +125,7 @@ def _holding(warehouse: Path, hour: int, covered: Covered) -> list[str]:
 
 
 def _beside(files: Sequence[str], hour: int, covered: Covered, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The other rows of these files."""
+    """Yield the other rows of these files."""
     with connect() as engine:
         _show_covered(engine, covered)
         show_files(engine, "held", OFFSET_COMMITS, files)

@@ -1,8 +1,9 @@
-"""How long rows are kept, and what a rebuild leaves alone because the bronze it came from is gone.
+"""Retention of rows, and the rows that a rebuild keeps because their bronze is deleted.
 
-`coordinator_records` are never deleted: they are few, and every group's numbers are counted from its first record.
-Commits and log lines only sharpen what the records say; so silver rows that were over before these were deleted are
-better than any rebuild could make them, and stay. `<warehouse>/_kept/<table>` says since when a table holds its rows.
+`coordinator_records` are never deleted: they are few, and all numbers of a group count from its first record. Commits
+and log lines only make the results more precise. So after they are deleted, silver rows that were over before are
+better than rebuilt ones, and are kept. `<warehouse>/_kept/<table>` contains the time from which a table still has its
+rows.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ TIMES = {
     QUALITY_RESULTS: "checked_at",
     LIMITS_REACHED: "reached_at",
 }
-"""Tables whose rows are deleted, and the time that decides; a row without one is kept."""
+"""Tables whose rows expire, with the deciding time column. A row without that time is kept."""
 
 OVER = {
     GENERATIONS: "CASE WHEN outcome <> 'open' THEN coalesce(completed_at, joined_at) END",
@@ -59,28 +60,28 @@ OVER = {
     REASSIGNMENTS: "completed_at",
     REASSIGNMENT_SAMPLES: "observed_at",
 }
-"""Since when nothing that happens changes a row; NULL while something may. SQL of Spark and of DuckDB alike."""
+"""SQL, for Spark and DuckDB, for the time after which a row no longer changes; NULL while it still may."""
 
 
 def kept_days(settings: Settings) -> dict[Table, int]:
-    """Days that each table keeps its rows; 0 = for good."""
+    """Return the days that each table keeps its rows; 0 means forever."""
     rest = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
     operations = dict.fromkeys(OPERATIONS, settings.keep_operations_days)
     return {OFFSET_COMMITS: settings.keep_commits_days} | dict.fromkeys(rest, settings.keep_bronze_days) | operations
 
 
 def begin(days: int, now_ms: int) -> int:
-    """The UTC midnight before which rows go."""
+    """Return the UTC midnight in ms before which rows expire."""
     return (now_ms - days * DAY_MS) // DAY_MS * DAY_MS
 
 
 def expire(spark: SparkSession, warehouse: Path, table: Table, days: int, now_ms: int) -> int:
-    """Delete the rows of a table that are older; returns how many."""
+    """Delete the rows of a table older than `days` days; return their number."""
     since, path = begin(days, now_ms), table_path(warehouse, table)
     column = pc.field(TIMES[table])
     rows: int = dataset(warehouse, table).count_rows(filter=column < pa.scalar(_instant(since)))
     if rows:
-        # Said first: a rebuild between the two would else take the half that is left for the whole.
+        # Noted first, because a rebuild between the two would otherwise treat the remaining rows as complete.
         _note(warehouse, table, since)
         old = F.col(TIMES[table]) < F.lit(_instant(since))
         retry_commit(path, lambda: DeltaTable.forPath(spark, path).delete(old), by_spark=True)
@@ -95,7 +96,7 @@ def _note(warehouse: Path, table: Table, since: int) -> None:
 
 
 def kept_since(warehouse: Path, *tables: Table) -> int | None:
-    """Since when all of these tables hold their rows, in milliseconds; None where nothing was ever deleted."""
+    """Return the time in ms from which all of these tables still have their rows; None if nothing was ever deleted."""
     found = []
     for table in tables:
         with suppress(FileNotFoundError):
@@ -104,20 +105,23 @@ def kept_since(warehouse: Path, *tables: Table) -> int | None:
 
 
 def settled_since(warehouse: Path, table: Table) -> int | None:
-    """Rows of a silver table that were over before this stay as they are: what they came from is not all there."""
+    """Return the time in ms before which finished rows of a silver table are kept, because their bronze is incomplete.
+
+    None if nothing was ever deleted.
+    """
     sources = (OFFSET_COMMITS, COORDINATOR_EVENTS) if table in SILVER else (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS)
     since = kept_since(warehouse, *sources)
-    # A row begins a while before it is over, and its first limits are of before it began.
+    # One day more, because a row begins before it is over, and its earliest bounds are from before it began.
     return None if since is None else since + DAY_MS
 
 
 def has_settled(warehouse: Path) -> bool:
-    """Whether there may be rows of silver that a rebuild leaves as they are."""
+    """Return whether silver may have rows that a rebuild must keep."""
     return settled_since(warehouse, GROUPS) is not None
 
 
 def with_settled(spark: SparkSession, warehouse: Path, rows: DataFrame, table: Table) -> DataFrame:
-    """What a rebuild from all of bronze made, and the rows that stand from before."""
+    """Return the rows of a rebuild from all of bronze, together with the kept rows from before."""
     since = settled_since(warehouse, table)
     if since is None:
         return rows
@@ -131,7 +135,7 @@ def with_settled(spark: SparkSession, warehouse: Path, rows: DataFrame, table: T
 
 
 def unsettled(warehouse: Path, old: pa.Table, new: pa.Table, table: Table) -> tuple[pa.Table, pa.Table]:
-    """Of rows that a rebuild would turn into `new` ones, those that it may."""
+    """Return the old rows that a rebuild may replace, and the new rows that it may write."""
     since = settled_since(warehouse, table)
     if since is None:
         return old, new

@@ -1,4 +1,4 @@
-"""The steps of `build`: what a batch reads of bronze, which groups it rebuilds, and how the work is divided.
+"""The steps of `build`: its input from bronze, the groups to rebuild, and the division of the work.
 
 The functions that make silver rows from history are in `pipelines.silver`.
 """

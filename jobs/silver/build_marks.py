@@ -1,4 +1,4 @@
-"""The table `marks` from bronze: the instants that new marks name are made again, from all that was said of them."""
+"""The table `marks` from bronze: for the time span of new marks, its rows are rebuilt from all observations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SPANS = f"SELECT cluster, min(observed_at), max(observed_at) FROM admin_observat
 
 
 def rebuild_all_marks(spark: SparkSession, warehouse: Path) -> None:
-    """The table again, from all of bronze; marks from before it begins stay."""
+    """Rebuild the table from all of bronze. Marks from before the start of bronze are kept."""
     create_tables(spark, warehouse, (MARKS,))
     known = read(spark, warehouse, MARKS)
     if (since := kept_since(warehouse, ADMIN_OBSERVATIONS)) is not None:
@@ -41,7 +41,7 @@ def rebuild_all_marks(spark: SparkSession, warehouse: Path) -> None:
 
 
 def update_marks(spark: SparkSession, warehouse: Path, new: NewRows) -> None:
-    """Bring the table up to date with new rows of `admin_observations`, which bronze already holds."""
+    """Update the table for new rows of `admin_observations` that bronze already holds."""
     with connect() as engine:
         new.show(engine)
         spans = engine.sql(SPANS).to_arrow_table()
@@ -57,7 +57,7 @@ def update_marks(spark: SparkSession, warehouse: Path, new: NewRows) -> None:
 
 
 def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
-    """Follow bronze and bring the table up to date."""
+    """Follow bronze and update the table."""
     create_tables(spark, warehouse, (MARKS,))
     progress = checkpoint_path(warehouse, "build-marks")
     start_over_unless(progress, [table_path(warehouse, ADMIN_OBSERVATIONS)])

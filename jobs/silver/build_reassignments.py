@@ -1,4 +1,4 @@
-"""The tables of reassignments from bronze: each cluster that new rows touch is rebuilt from a quiet moment on."""
+"""The tables of reassignments from bronze: each affected cluster is rebuilt from a time without reassignments on."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ INPUTS = (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS)
 
 
 def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
-    """Both tables again, from all of bronze, but for rows that were over before it begins; each in one commit."""
+    """Rebuild both tables from all of bronze, each in one commit. Rows that were over before its start are kept."""
     create_tables(spark, warehouse, REASSIGNMENT_TABLES)
     rebuilt = reassignments(*(read(spark, warehouse, table) for table in INPUTS)).persist()
     try:
@@ -52,9 +52,7 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
 
 
 def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Mapping[Table, NewRows]) -> None:
-    """Bring both tables up to date with new bronze rows, which bronze already holds; others than of `INPUTS` count
-    for nothing.
-    """
+    """Update both tables for new bronze rows that bronze already holds. Only rows of `INPUTS` matter."""
     tables = [table for table in INPUTS if table in new]
     if not tables:
         return
@@ -67,7 +65,7 @@ def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Map
 
 
 def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]) -> StreamingQuery:
-    """Follow bronze and rebuild what changes."""
+    """Follow bronze and rebuild the affected clusters."""
     progress = checkpoint_path(warehouse, "build-reassignments")
     start_over_unless(progress, [table_path(warehouse, table) for table in INPUTS])
     new = [spark.sql(touching(table, "{rows}"), rows=follow(spark, warehouse, table)) for table in INPUTS]
@@ -85,14 +83,14 @@ def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[s
 
 
 def rebuild_since(spark: SparkSession, warehouse: Path, earliest: pa.Table) -> None:
-    """Rebuild what may have changed by new rows, of which this has each cluster and when its earliest one is from."""
+    """Rebuild what new rows may change. `earliest` has each cluster and the timestamp of its earliest new row."""
     if not earliest.num_rows:
         return
     spark = for_few_rows(spark)
     cuts = _cuts(spark, warehouse, dict(zip(*earliest.to_pydict().values(), strict=True)))
     inputs = [since_cut(read(spark, warehouse, table), table, cuts) for table in INPUTS]
     rebuilt = reassignments(*inputs).toArrow()
-    # Where a rebuild may begin is read from `reassignments`, so that comes last: after a crash the old cut still holds.
+    # `reassignments` is written last: it determines the start of a rebuild, so after a crash the old start still holds.
     for table in reversed(REASSIGNMENT_TABLES):
         old = read(spark, warehouse, table).where(F.col("cluster").isin(*cuts)).toArrow()
         path = table_path(warehouse, table)

@@ -1,6 +1,6 @@
-"""Which groups of bronze are built into silver: so many of each cluster, with ids of at most so many bytes.
+"""Limits on the groups that are built into silver: their number per cluster, and the bytes of their ids.
 
-A client that may only commit offsets makes a group with every id that it thinks of.
+They exist because a client that may only commit offsets can create a group with any id.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemas.silver import GROUPS
 from schemas.states import Limit
 
 COUNT_SECONDS = 60.0
-"""Time between two counts of the groups that are not built: each looks through all of bronze."""
+"""Seconds between two counts of the groups that are not built. Each count scans all of bronze."""
 
 EXAMPLE_BYTES = 120
 
@@ -53,20 +53,20 @@ SELECT cluster, strlen(group_id) > $name_bytes AS is_long, count(*) AS groups, m
 FROM known ANTI JOIN groups USING (cluster, group_id) LEFT JOIN room USING (cluster)
 WHERE is_long OR is_full GROUP BY ALL ORDER BY ALL
 """
-"""Short ids of a cluster that still has room belong to groups that are not built yet."""
+"""Groups with short ids in a cluster below its limit are not counted, because they will still be built."""
 
 NONE_BUILT = pa.schema([("cluster", pa.string()), ("group_id", pa.string())]).empty_table()
 
 
 @lru_cache(maxsize=8)
 def group_limits(warehouse: Path, limits: Limits) -> GroupLimits:
-    """The one of this process."""
+    """Return the one instance of this process."""
     return GroupLimits(warehouse, limits)
 
 
 @dataclass(slots=True)
 class GroupLimits:
-    """The limits of one warehouse, held by one process."""
+    """The limits of one warehouse, and which groups exceed them, in one process."""
 
     warehouse: Path
     limits: Limits
@@ -75,18 +75,20 @@ class GroupLimits:
     _reported: list[tuple[Any, ...]] = field(default_factory=list, init=False)
 
     def admitted(self, touched: pa.Table, *, anew: bool = False) -> pa.Table:
-        """The rows of `touched` (cluster, group_id, since_at, …) whose groups are built; rows without a group stay.
+        """Return the rows of `touched` (cluster, group_id, since_at, …) whose groups are built, and rows without a
+        group.
 
-        Groups that silver has stay, unless all is built `anew`. Of others the earliest come first, and by id those of
-        the same time. `report` tells of groups that are left out.
+        Groups in silver stay, unless all is built `anew`. Other groups come in the order of their first row, then of
+        their id. `report` reports the groups that are left out.
         """
         kept = self._with_room(self._with_short_ids(touched), anew=anew)
         self._has_news = self._has_news or kept.num_rows < touched.num_rows
         return kept
 
     def report(self) -> None:
-        """Write to `limits_reached` how many groups are left out, after those that are not were built; at most once in
-        `COUNT_SECONDS`.
+        """Write the number of groups that are left out to `limits_reached`, at most once in `COUNT_SECONDS`.
+
+        Call it after the other groups are built.
         """
         now = time.monotonic()
         if not self._has_news or now - self._counted_at < COUNT_SECONDS:

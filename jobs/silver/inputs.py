@@ -1,8 +1,7 @@
-"""What a batch needs of bronze and silver as they stand: DuckDB reads it on a machine of one's own and of few groups
-anywhere, else Spark.
+"""A batch's input from bronze and silver: read by DuckDB in local mode and for few groups, else by Spark.
 
-Of few groups, planning a read of Delta takes Spark longer than all there is to read. Either way only those rows come to
-the driver that a batch may replace, however long the groups' history is.
+For few groups, Spark plans a read of Delta for longer than the read takes. Either way, the driver gets only the rows
+that a batch may replace, regardless of the length of the groups' history.
 """
 
 from __future__ import annotations
@@ -39,22 +38,22 @@ from schemas.silver import GENERATION_MEMBERS, GROUPS, REBALANCES, STALLS
 from schemas.tables import Table
 
 FEW_GROUPS = 5_000
-"""Up to so many, their rows fit into the driver, which finds them sooner than Spark plans to."""
+"""Number of groups up to which DuckDB reads their rows in the driver. The rows fit, and Spark would plan for longer."""
 
 FEW_ROWS = 200_000
-"""So many rows of bronze are rebuilt in the driver, in 25 us each, not a long history that is read for the first time.
-Spark takes seconds before it begins, the most where a batch is late already and therefore large.
+"""Number of bronze rows up to which they are rebuilt in the driver, at 25 us each. A first read of a long history has
+more. Spark takes seconds before it starts, and the most for a late and therefore large batch.
 """
 
 LATELY_MS = 3_600_000
-"""Most groups that rebalance did so within the hour before."""
+"""Time in ms before a change in which most groups had their last rebalance."""
 
 NAMED = {name: name for name in ("touched", "groups", "stalls", "members", "rebalances")}
-"""Views of DuckDB's."""
+"""Names of DuckDB's views in the SQL texts."""
 
 
 class Frames(NamedTuple):
-    """Rows of bronze that Spark is to rebuild silver from."""
+    """Rows of bronze from which Spark rebuilds silver."""
 
     records: DataFrame
     runs: DataFrame
@@ -63,7 +62,7 @@ class Frames(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilverInputs:
-    """The rows of a warehouse's tables for the groups in `touched`, whose columns `resume_points.committing` reads."""
+    """The input for the groups in `touched`, whose columns `resume_points.committing` reads."""
 
     spark: SparkSession
     warehouse: Path
@@ -71,7 +70,7 @@ class SilverInputs:
 
     @property
     def is_local(self) -> bool:
-        """Whether the tables are files that DuckDB reads, in this process and in those of tasks."""
+        """Return whether the tables are files that DuckDB reads, in this process and in tasks."""
         return is_local(table_path(self.warehouse, GROUPS))
 
     @property
@@ -99,15 +98,15 @@ class SilverInputs:
         return old, new
 
     def restarts(self) -> pa.Table:
-        """Where the history of each group may be taken up again (`resume_points.resume_points`)."""
+        """Return the point from which each group's history can be rebuilt (`resume_points.resume_points`)."""
         touched = self.touched.select([*GROUP, "since_at", "has_classic", "has_modern"])
         if not self.by_duckdb:
             new = self.spark.createDataFrame(touched)
             return resume_points(new, self._read(REBALANCES), self._read(GROUPS)).toArrow()
         if not touched.num_rows:
             return self._restarts(touched)
-        # For groups that did not, and where a coordinator's clock may have put a later one before it, all is looked
-        # through.
+        # A second scan without a time limit finds older rebalances, and those that a coordinator's clock may have
+        # misplaced.
         begin = milliseconds_of(pc.max(touched["since_at"])) - LATELY_MS
         found = self._restarts(touched, begin)
         is_sure = pc.fill_null(pc.greater(found["base_at"], instant(begin + ASTRAY_MS)), fill_value=False)
@@ -118,21 +117,23 @@ class SilverInputs:
         return pa.concat_tables([sure, self._restarts(rest)])
 
     def _restarts(self, touched: pa.Table, begin_ms: int | None = None) -> pa.Table:
-        """As rebalances tell that started since, with some before."""
+        """Read rebalances that started since `begin_ms`; rows before it may be included."""
         since = (REBALANCES.time, begin_ms) if REBALANCES.time and begin_ms is not None else None
         with connect() as engine:
             engine.register("touched", touched)
             show(engine, "rebalances", self.warehouse, REBALANCES, since)
             show(engine, "groups", self.warehouse, GROUPS)
             found = engine.sql(RESTARTS.format(**NAMED)).to_arrow_table()
-        # Of an earlier Regroup, whose instants name no zone.
+        # Timestamps of an earlier version of Regroup have no zone.
         utc = TYPES["TIMESTAMP"]
         kinds = [field.with_type(utc) if pa.types.is_timestamp(field.type) else field for field in found.schema]
         return found.cast(pa.schema(kinds))
 
     def history(self, points: pa.Table) -> dict[str, pa.Table] | None:
-        """Return the rows of bronze that a rebuild from `points` needs, by their names in `INPUTS`; of commits only
-        those that silver depends on. `points` is what `resume_points` returned. None: too many rows to read here.
+        """Return the rows of bronze that a rebuild from `points` needs, by their names in `INPUTS`; None if they are
+        too many.
+
+        `points` is the result of `resume_points`. Commits that do not affect silver are left out.
         """
         found: dict[str, pa.Table] = {}
         if not self.by_duckdb:
@@ -144,12 +145,12 @@ class SilverInputs:
         return found | {"run": pruned_commits(found["run"], found["record"])}
 
     def frames(self, points: pa.Table) -> Frames:
-        """The same as Spark reads them, however many they are."""
+        """Return the same rows as Spark frames, for any number of rows."""
         stand = self.spark.createDataFrame(points)
         return Frames(*(since_base(self._read(table), table, stand) for table in INPUTS.values()))
 
     def replaced(self, table: Table, points: pa.Table) -> pa.Table:
-        """The rows of a silver table that a rebuild from `points` replaces."""
+        """Return the rows of a silver table that a rebuild from `points` replaces."""
         if self.by_duckdb:
             return since_points(self.warehouse, table, points, after_base(table))
         return replaced(self._read(table), table, self.spark.createDataFrame(points)).toArrow()

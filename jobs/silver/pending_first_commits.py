@@ -1,7 +1,7 @@
-"""Which stops are over, but for a first commit: remembered from batch to batch, since each batch asks.
+"""Stalls that are over but still lack a first commit, cached between batches, because each batch needs them.
 
-Without it every batch would look through all of `stalls` for the groups that only committed. What is remembered is
-that of one version of the table; when it is another one, whoever wrote it, everything is asked anew.
+Without the cache, every batch would scan all of `stalls` for groups that only committed. The cache belongs to one
+version of the table. After a commit by anyone else, everything is read again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEEDED = (
     *RESOURCE, "log_epoch", "stopped_by_offset", "resumed_at_latest", "first_commit_at", "incarnation",
     "resumed_generation_id",
 )  # fmt: skip
-"""What `restarts.committing` reads of a stall."""
+"""The columns of a stall that `resume_points.committing` reads."""
 
 KIND = pa.schema([column for column in row_type(STALLS) if column.name in NEEDED])
 GROUPS = pa.schema([KIND.field(name) for name in GROUP])
@@ -36,17 +36,17 @@ SELECT {quoted(KIND.names)} FROM (
     FROM {{rows}}
 ) WHERE nth = 1 AND resumed_at_latest IS NOT NULL AND first_commit_at IS NULL
 """  # noqa: S608 - our own names
-"""Of each resource the last stop, where it is over and no commit of it was seen since."""
+"""SQL for the last stall of each resource, if it is over and has no commit since."""
 
 _known: dict[str, PendingFirstCommits] = {}
-"""By the path of `stalls`."""
+"""Caches by the path of the table `stalls`."""
 
 
 def pending_first_commits(warehouse: Path, groups: pa.Table) -> pa.Table:
-    """The rows of `stalls` that wait for a first commit, of these groups (cluster, group_id) at least.
+    """Return the rows of `stalls` that wait for a first commit, of at least these groups (cluster, group_id).
 
-    Of each resource it is its last stop, if that waits. Of a classic group those are left out, at times, that not its
-    newest generation ended.
+    Only the last stall of a resource counts. For a classic group, stalls that an older generation than its newest ended
+    may be left out.
     """
     path, stored = table_path(warehouse, STALLS), opened(warehouse, STALLS)
     known, table_id = _known.get(path), str(stored.metadata().id)
@@ -57,8 +57,9 @@ def pending_first_commits(warehouse: Path, groups: pa.Table) -> pa.Table:
 
 
 def rebuilt(warehouse: Path, points: pa.Table, classic: pa.Table, changed: int) -> None:
-    """Tell that `changed` rows of `stalls` were written as groups were rebuilt from `points` (`restarts.restarts`), of
-    which those in `classic` (cluster, group_id) are classic ones.
+    """Update the cache after groups were rebuilt from `points` (`resume_points.resume_points`).
+
+    `changed` is the number of rows of `stalls` that were written. `classic` (cluster, group_id) are the classic groups.
     """
     path = table_path(warehouse, STALLS)
     if (known := _known.get(path)) is None:
@@ -67,13 +68,16 @@ def rebuilt(warehouse: Path, points: pa.Table, classic: pa.Table, changed: int) 
         known.version += 1 if changed else 0
         known.forget(points, classic)
     else:
-        # Somebody else wrote as well.
+        # Another process wrote to the table as well.
         del _known[path]
 
 
 @dataclass(slots=True, kw_only=True)
 class PendingFirstCommits:
-    """What one version of the table told: `rows` of the `groups`; `points` from where on of others is enough."""
+    """The cache for one version of the table. `rows` are the stalls of `groups`.
+
+    Groups in `points` are not cached, and must be read only from their point on.
+    """
 
     table_id: str
     version: int
@@ -82,14 +86,14 @@ class PendingFirstCommits:
     points: pa.Table | None = None
 
     def stands(self, path: str, version: int) -> bool:
-        """Whether that version has the rows of the one that is known, in other files; it is known then."""
+        """Return whether `version` has the same rows in other files. If so, the cache continues with that version."""
         if version < self.version or not all(_is_same(path, n) for n in range(self.version + 1, version + 1)):
             return False
         self.version = version
         return True
 
     def learn(self, warehouse: Path, groups: pa.Table) -> None:
-        """Ask of those groups that are not known."""
+        """Read the groups that are not cached."""
         new = _without(groups, self.groups).cast(GROUPS)
         if not new.num_rows:
             return
@@ -105,7 +109,9 @@ class PendingFirstCommits:
         self.groups = pa.concat_tables([self.groups, new])
 
     def forget(self, points: pa.Table, classic: pa.Table) -> None:
-        """Groups that were rebuilt from `points`. Stops that a classic one's newest generation ended are after it."""
+        """Remove groups that were rebuilt from `points`. Stalls that a classic group's newest generation ended are
+        after it.
+        """
         self.rows, self.groups = _without(self.rows, points), _without(self.groups, points)
         new = points.join(classic, GROUP, join_type="left semi")
         old = [] if self.points is None else [_without(self.points, points)]
@@ -126,7 +132,7 @@ def _without(rows: pa.Table, groups: pa.Table) -> pa.Table:
 
 
 def _is_same(path: str, version: int) -> bool:
-    """Whether the commit only put files together."""
+    """Return whether the commit was only a compaction."""
     told = actions(path, version)
     files = (action.get("add") or action.get("remove") for action in told or ())
     return told is not None and all(file is None or not file["dataChange"] for file in files)

@@ -1,6 +1,7 @@
-"""Of the commits between two records of a group only those from which silver can come.
+"""Removes commits between two records of a group that cannot affect silver.
 
-Batches of seconds leave a run for each commit, and a run costs Python ten times what it costs DuckDB to leave it out.
+Batches of a few seconds leave one run per commit, and a run costs Python ten times as much as DuckDB needs to remove
+it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import pyarrow as pa
 from jobs.tables.engine import connect, quoted
 
 LAST = 3
-"""Rows at the end of a segment: `pipelines.silver.history.Segment` has its last three commits, and each run has one."""
+"""Rows kept at the end of a segment. `pipelines.silver.history.Segment` needs three commits, and each run has one."""
 
 RESOURCE = quoted(("cluster", "group_id", "log_epoch", "topic", "partition", "topic_id"))
 
@@ -32,8 +33,10 @@ SELECT {{columns}} FROM (
 
 
 def pruned_commits(runs: pa.Table, records: pa.Table) -> pa.Table:
-    """Rows of `offset_commits` from which `records`, all of `coordinator_records` of the same groups and time, make the
-    same silver: of each topic partition the first and the last ones between two records of the group.
+    """Return the rows of `offset_commits` that give the same silver: the first and last ones between two records.
+
+    They are chosen per topic partition and group. `records` are all rows of `coordinator_records` of the same groups
+    and time.
     """
     with connect() as engine:
         engine.register("runs", runs)

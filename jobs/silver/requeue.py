@@ -1,5 +1,5 @@
-"""Records that were read before and can be read better now: those in quarantine that a newer decoder reads, and those
-whose assignments a smaller `max_resources` kept closed.
+"""Decodes stored records again: quarantined records with a newer decoder, and assignments that were over the limit
+`max_resources` with a higher limit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from schemas.states import QuarantineReason
 
 CLOSED = f'"reason":"{QuarantineReason.OVERSIZED}"'
-"""In the body of a record: a blob that `member_blobs.closed_if_too_large` did not open."""
+"""Part of the body of a record with a blob that `member_blobs.closed_if_too_large` did not decode."""
 
 PLACE = ("cluster", "log_epoch", "source_partition")
 NUMBERS = (*PLACE[1:], "source_offset")
@@ -33,10 +33,10 @@ OFFSET = {COORDINATOR_RECORDS: "source_offset", OFFSET_COMMITS: "first_offset"}
 
 
 def requeue(spark: SparkSession, warehouse: Path) -> int:
-    """Append what can be read now to its table and take it out of quarantine; returns how many records.
+    """Append the records that can be decoded now to their tables, and remove them from quarantine; return their number.
 
-    Repeated after a crash, it appends nothing twice. Commits come out as runs of one: what was folded around them was
-    cut where they are.
+    After a crash it can be repeated and appends nothing twice. Each commit becomes a run of one, because the runs
+    around it were cut at its offset.
     """
     kept = read(spark, warehouse, QUARANTINE).where(F.col("source") == TOPIC).toArrow()
     readable = list(_readable(kept))
@@ -57,8 +57,9 @@ def requeue(spark: SparkSession, warehouse: Path) -> int:
 
 
 def reopen(spark: SparkSession, warehouse: Path, limits: Limits) -> int:
-    """Decode the records again whose assignments were too large, and replace the bodies of those that are not too large
-    under `limits`; returns how many.
+    """Decode the records whose assignments were too large again, and replace the bodies that fit `limits` now.
+
+    Return their number.
     """
     place = ", ".join(f"{name} {kind}" for name, kind in (("cluster", "STRING"), *((n, "BIGINT") for n in NUMBERS)))
     closed = read(spark, warehouse, COORDINATOR_RECORDS).where(F.col("body").contains(CLOSED))
@@ -98,7 +99,7 @@ def _forget(spark: SparkSession, warehouse: Path, places: pa.StructArray) -> Non
 
 
 def _readable(kept: pa.Table) -> Iterator[dict[str, pa.StructArray]]:
-    """Of each record that can be read its rows by table name, and its `place`."""
+    """Yield for each decodable record its rows by table name, and its `place`."""
     for row in kept.to_pylist():
         if isinstance(decode_record(row["raw_key"], row["raw_value"]), Quarantined):
             continue

@@ -1,7 +1,7 @@
-"""Silver made of rows of bronze at hand, and of many groups by Spark's tasks, on a machine of one's own: each of them
-reads the files of bronze for some of the groups, and may write the tables' data files itself.
+"""Builds silver from rows of bronze in memory, and in local mode from many groups with Spark tasks.
 
-Through Spark's sort, its cache and the JVM the same rows take several times as long.
+Each task reads the bronze files for some of the groups, and may write the tables' data files itself. The same rows take
+several times as long through Spark's sort, its cache and the JVM.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from schemas.silver import SILVER
 from schemas.tables import Table
 
 MOST, LEAST = 100_000, 10_000
-"""Rows of bronze that a task takes up at once, and so many that one is worth it: as Python's values a row is 2 kB."""
+"""Highest number of bronze rows of a task, and lowest number worth a task. As Python objects, each row takes 2 kB."""
 
 TASKS_PER_CORE = 4
-"""So that a core which is done early takes up another."""
+"""Several, so that a core that finishes early takes another task."""
 
 FEW_BYTES = 1_000_000
-"""A task's rows are written by the driver up to so many bytes: not each task's get a file."""
+"""Bytes up to which the driver writes a task's rows, so that not each task adds a file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Making:
-    """How rows of silver are made (`pipelines.silver.frame.silver`)."""
+    """The options for making silver rows (`pipelines.silver.frame.silver`)."""
 
     quiet_ms: int
     hosts: ClientHosts
@@ -53,7 +53,7 @@ class Making:
 
     @classmethod
     def of(cls, settings: Settings, polled: PolledTopics) -> Self:
-        """`polled` is what `polled_topics` returns of the warehouse."""
+        """Return the options of the settings. `polled` is the result of `polled_topics` for the warehouse."""
         return cls(
             quiet_ms=settings.quiet_ms,
             hosts=settings.hosts(),
@@ -63,7 +63,7 @@ class Making:
         )
 
     def rows(self, history: Mapping[str, pa.Table], points: pa.Table) -> dict[Table, pa.Table]:
-        """The rows of silver that these rows of bronze make, by their names in `INPUTS`, taken up at `points`."""
+        """Return the silver rows built from `history` (bronze rows by names in `INPUTS`), starting at `points`."""
         return silver_of_few(
             {name: milliseconds(found).to_pylist() for name, found in history.items()},
             milliseconds(points).to_pylist(),
@@ -84,8 +84,9 @@ def silver_by_tasks(
     in_files: bool,
     few_bytes: int = FEW_BYTES,
 ) -> dict[Table, NewRows]:
-    """The rows of silver of the groups in `points` (`restarts.restarts`), by table; with `in_files` those of tasks with
-    more than `few_bytes` are in data files that no commit mentions yet.
+    """Return the silver rows of the groups in `points` (`resume_points.resume_points`) by table.
+
+    With `in_files`, tasks with more than `few_bytes` of rows write data files that no commit refers to yet.
     """
     found: dict[Table, NewRows] = {}
     if shares := _shares(warehouse, points, spark.sparkContext.defaultParallelism * TASKS_PER_CORE):
@@ -98,7 +99,7 @@ def silver_by_tasks(
 
 
 def _shares(warehouse: Path, points: pa.Table, tasks: int) -> list[pa.Table]:
-    """The points by group, cut into parts of about as many rows of bronze each."""
+    """Return the points in order of groups, cut into parts with about the same number of bronze rows."""
     with connect() as engine:
         engine.register("points", points)
         sides = []
@@ -130,7 +131,7 @@ def _rows(
     numbers: Iterable[pa.RecordBatch],
 ) -> Iterator[pa.RecordBatch]:
     with connect() as engine:
-        # Each core has a task.
+        # Each core already runs a task.
         engine.execute("SET GLOBAL threads = 1")
     for number in (number for batch in numbers for number in batch.column(0).to_pylist()):
         points = shares[number]

@@ -1,5 +1,5 @@
-"""What polls know of topics: their names by id, which records of KIP-848 and share groups lack, and how many partitions
-they have.
+"""Facts about topics from polls: their names by id, which records of KIP-848 and share groups lack, and their numbers
+of partitions.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ FROM seen WHERE kind = $kind GROUP BY ALL HAVING topic IS NOT NULL
 
 
 def polled_topics(warehouse: Path) -> PolledTopics:
-    """By cluster: topic id → name, and topic → the most partitions that any poll saw. An id is never given twice, and
-    partitions are never taken away, so a later poll contradicts an earlier one only for a topic that was made anew.
+    """Return by cluster: topic id → name, and topic → the highest number of partitions in any poll.
+
+    Ids are unique and partitions are never removed, so polls contradict each other only for a recreated topic.
     """
     names: dict[str, dict[str, str]] = defaultdict(dict)
     counts: dict[str, dict[str, int]] = defaultdict(dict)
@@ -52,10 +53,10 @@ def polled_topics(warehouse: Path) -> PolledTopics:
 
 
 def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table, polled: Callable[[], PolledTopics]) -> pa.Table:
-    """Return `touched` and the groups whose rows a poll of a topic changes, each from its start: groups that know a
-    topic by its id alone, and groups that were given partitions which no poll had seen before.
+    """Return `touched` with the groups whose rows a poll of a topic changes, each from its start.
 
-    Rows without a group, which name the topics, are left out. `polled` returns `polled_topics` of the warehouse.
+    These groups know a topic only by its id, or own partitions that no poll had seen before. Rows without a group,
+    which name the topics, are left out. `polled` returns the result of `polled_topics` for the warehouse.
     """
     groups = touched.filter(pc.is_valid(touched["group_id"])).drop_columns(["topic_ids", "topics"])
     named = touched.filter(pc.is_null(touched["group_id"])).to_pylist()
@@ -65,7 +66,7 @@ def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table, polled: 
     found |= _with_seen(spark, warehouse, topics, polled().partition_counts) if topics else set()
     if not found:
         return groups
-    # Its history from the start, whatever else is new of it.
+    # From the start, even if the group also has newer rows.
     start = datetime.fromtimestamp(0, UTC)
     rows: list[dict[str, Any]] = [
         {"cluster": cluster, "group_id": group_id, "since_at": start, "last_commit_at": None, "committed": []}
@@ -76,7 +77,7 @@ def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table, polled: 
 
 
 def _with_ids(spark: SparkSession, warehouse: Path, ids: Collection[str]) -> set[tuple[str, str]]:
-    """Groups with an assigned topic that goes by one of these ids."""
+    """Return the groups with an assigned topic that is stored under one of these ids."""
     owned = read(spark, warehouse, GENERATION_MEMBERS).select(
         "cluster", "group_id", F.explode("assigned").alias("resource")
     )
@@ -86,7 +87,7 @@ def _with_ids(spark: SparkSession, warehouse: Path, ids: Collection[str]) -> set
 def _with_seen(
     spark: SparkSession, warehouse: Path, topics: Collection[tuple[str, str]], counts: PartitionCounts
 ) -> set[tuple[str, str]]:
-    """Groups that were given a partition which had not been seen then, and is known by now."""
+    """Return the groups with an assigned partition that no poll had seen before, and that is known now."""
     rows = [(cluster, topic, counts.get(cluster, {}).get(topic, 0)) for cluster, topic in sorted(topics)]
     known = spark.createDataFrame(rows, "cluster STRING, name STRING, partitions INT")
     missing = read(spark, warehouse, GENERATIONS).where(F.col("missing_partitions").isNotNull())

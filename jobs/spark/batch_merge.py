@@ -1,7 +1,7 @@
-"""Batches of several streams, handed on together where they come at the same time.
+"""Merges batches of several streams that arrive at the same time into one build.
 
-The lines and the records of one rebalance arrive in two topics, so in two streams. Built one after the other, a group
-would be rebuilt twice, and the second batch would wait for the first.
+The log lines and the records of one rebalance arrive in two topics, and therefore in two streams. If each were built
+alone, a group would be rebuilt twice, and the second batch would wait for the first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     New = Mapping[Table, NewRows]
 
 PATIENCE_S = 5.0
-"""How long a batch waits for another stream's that is being read and written; longer than a small one takes."""
+"""Seconds that a batch waits for another stream's running batch. A small batch takes less."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class _WaitingBatch:
 
 @dataclass
 class BatchMerge:
-    """`on_batch` gets the new rows of all batches that are ready, by table, and is never called twice at once."""
+    """Calls `on_batch` with the new rows of all waiting batches by table, and never twice at the same time."""
 
     on_batch: Callable[[New], None]
     patience_s: float = PATIENCE_S
@@ -44,7 +44,7 @@ class BatchMerge:
 
     @contextmanager
     def under_way(self) -> Iterator[None]:
-        """A batch is being read and written; it may call `hand_on`, once."""
+        """Mark a batch as being read and written. Within the block, it may call `hand_on` once."""
         with self._changed:
             self._under_way += 1
         try:
@@ -55,7 +55,7 @@ class BatchMerge:
                 self._changed.notify_all()
 
     def hand_on(self, new: New) -> None:
-        """Return when `on_batch` has had these rows; raises what it raised."""
+        """Return after `on_batch` has processed these rows. Raise its exception."""
         mine = _WaitingBatch(new)
         with self._changed:
             self._waiting.append(mine)
@@ -78,7 +78,7 @@ class BatchMerge:
         error: BaseException | None = None
         try:
             self.on_batch(_together([each.new for each in ready]))
-        except BaseException as raised:  # noqa: BLE001 - every stream whose rows these were fails with it
+        except BaseException as raised:  # noqa: BLE001 - it is raised in every stream whose rows these are
             error = raised
         for each in ready:
             each.is_done, each.error = True, error

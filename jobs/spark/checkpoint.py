@@ -1,4 +1,4 @@
-"""A stream's progress and the tables it fills, kept from drifting apart."""
+"""A stream's progress and the tables that it fills, and checks that they belong together."""
 
 from __future__ import annotations
 
@@ -24,31 +24,32 @@ if TYPE_CHECKING:
 
 
 _held: dict[Path, TextIO] = {}
-"""Locks of this process, by their files."""
+"""The locks that this process holds, by lock file."""
 
 
 def start_over_unless(path: Path, tables: Sequence[str]) -> None:
-    """Forget the progress of a stream that cannot go on: one that followed another number of tables, as of an earlier
-    Regroup, or whose tables' logs no longer reach back to where it stopped. For streams that may be told again what
-    they were told before.
+    """Delete the progress of a stream that cannot continue.
+
+    It cannot if it followed another number of tables, as in an earlier version of Regroup, or if the tables' logs no
+    longer reach back to its position. Only for streams that may process rows again.
     """
     batches = [each for each in path.glob("offsets/*") if each.name.isdigit()]
     if not batches:
         return
-    # Spark writes a line with its format's version, one with its own settings, and one for each table.
+    # Spark writes one line with the version of its format, one with its settings, and one per table.
     _, _, *stood = max(batches, key=lambda each: int(each.name)).read_text(encoding="utf-8").splitlines()
     if len(stood) != len(tables):
-        why = "an earlier Regroup read less of it"
+        why = "an earlier version of Regroup read fewer of its tables"
     elif any(_is_gone(told, table) for told, table in zip(stood, tables, strict=True)):
-        why = "it was stopped for longer than the tables' logs reach back"
+        why = "the tables' logs no longer reach back to its position"
     else:
         return
-    say(f"{path.name}: bronze is looked through from its beginning, since {why}.")
+    say(f"{path.name}: bronze is read from its beginning, because {why}.")
     shutil.rmtree(path)
 
 
 def _is_gone(told: str, table: str) -> bool:
-    """Whether the table's log no longer has the version at which a stream stood."""
+    """Return whether the table's log no longer contains the version at which the stream stopped."""
     try:
         version = int(json.loads(told)["reservoirVersion"])
     except (ValueError, KeyError, TypeError):
@@ -59,10 +60,10 @@ def _is_gone(told: str, table: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """Progress of one stream in a folder, beside it a note of the tables it fills and of its name towards them.
+    """The progress of one stream in a folder, and a note with the ids of its tables and its app id.
 
-    Delta skips a write whose (app id, batch number) it knows. An app id that outlived its checkpoint would therefore
-    lose data silently: it is made anew whenever batch numbers begin anew.
+    Delta skips a write if it knows the write's app id and batch number. An app id that outlived its checkpoint would
+    therefore lose data silently, so a new one is made whenever batch numbers restart.
     """
 
     path: Path
@@ -74,9 +75,9 @@ class Checkpoint:
         return any((self.path / "offsets").glob("[0-9]*"))
 
     def hold(self) -> None:
-        """Keep other processes from the stream until this one ends, however it does.
+        """Reserve the stream for this process until the process ends.
 
-        Two that begin at the same time would each make an app id of their own, and write the first batch twice.
+        Two processes that start at the same time would each create an app id, and write the first batch twice.
 
         Raises:
             UserError: another process has the stream.
@@ -89,14 +90,14 @@ class Checkpoint:
             atexit.register(_held[lock].close)
         except BlockingIOError:
             raise UserError(
-                f"Another process already writes what the checkpoint {self.path} is about: stop that one first."
+                f"Another process already runs the stream of the checkpoint {self.path}: stop that process first."
             ) from None
 
     def refuse_other_tables(self) -> None:
-        """Call before tables are created.
+        """Check that the tables belong to the progress. Call this before tables are created.
 
         Raises:
-            UserError: a table that the progress is about is gone or another one, or the note is.
+            UserError: a table of the progress is missing or was replaced, or the note is missing.
         """
         if not self.has_progress:
             return
@@ -104,18 +105,18 @@ class Checkpoint:
             known = json.loads(self._note.read_text(encoding="utf-8"))["tables"]
         except (OSError, ValueError, KeyError):
             raise UserError(
-                f"The checkpoint {self.path} is incomplete: delete that folder, and reading goes on where bronze ends."
+                f"The checkpoint {self.path} is incomplete: delete that folder. Reading continues where bronze ends."
             ) from None
         for name, table_id in self._table_ids().items():
             if known.get(name) != table_id:
                 raise UserError(
-                    f"The checkpoint {self.path} remembers what it wrote to the table {name}, but that table in "
-                    f"{self.warehouse} is gone or another one: restore the table, or delete the checkpoint to read "
-                    "again what Kafka still has."
+                    f"The checkpoint {self.path} belongs to the table {name}, but that table in "
+                    f"{self.warehouse} is missing or was replaced: restore the table, or delete the checkpoint to read "
+                    "again all records that Kafka still has."
                 )
 
     def app_id(self) -> str:
-        """The stream's name in Delta's transactions; without progress, a new one on a cleared folder."""
+        """Return the stream's name in Delta's transactions. Without progress, clear the folder and make a new name."""
         if not self.has_progress:
             shutil.rmtree(self.path, ignore_errors=True)
             self.path.mkdir(parents=True)

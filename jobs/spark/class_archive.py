@@ -1,7 +1,7 @@
-"""Makes the file of Spark's and Delta's classes, as a JVM has them in memory, that later JVMs map (Java's AppCDS).
+"""Creates an archive of the loaded classes of Spark and Delta, which later JVMs map into memory (Java's AppCDS).
 
-To read, check and link them is a third of the processor time of a start. The file belongs to the environment in which
-it was made: the JVM leaves it alone where Java, a jar or its place is another one, and starts as ever.
+Loading, verifying and linking these classes takes a third of the processor time of a start. The archive belongs to one
+environment: a JVM ignores it if Java, a jar or the path differs, and then starts as usual.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LONGEST_S = 300
 
 
 def make() -> None:
-    """Make it from what a JVM loads that reads and writes a table and follows it, unless it is there.
+    """Create the archive, unless it exists, from a JVM that reads, writes and follows a table.
 
     Raises:
         OSError: the environment cannot be written.
@@ -31,7 +31,9 @@ def make() -> None:
     file = archive()
     if file.exists():
         return
-    sys.stderr.write("regroup: classes of Spark, once, so that each of its starts takes a third less (a minute)\n")
+    sys.stderr.write(
+        "regroup: creating an archive of Spark's classes, once (a minute); later starts take a third less\n"
+    )
     file.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(dir=file.parent) as folder:
         part = Path(folder) / "classes.jsa"
@@ -40,9 +42,9 @@ def make() -> None:
 
 
 def _exercised(part: Path, folder: Path) -> None:
-    from jobs.spark.spark import session  # noqa: PLC0415 - takes longer than to see that there is nothing to do
+    from jobs.spark.spark import session  # noqa: PLC0415 - this import takes longer than finding an existing archive
 
-    # Compiled for hours to come it would take twice as long.
+    # Only the quick compiler, because the default one would take twice as long.
     dump = (f"-XX:ArchiveClassesAtExit={part}", "-XX:TieredStopAtLevel=1", *SILENT)
     os.environ["SPARK_SUBMIT_OPTS"] = " ".join(dump)
     spark = session("regroup classes", driver_memory="1g")
@@ -51,13 +53,13 @@ def _exercised(part: Path, folder: Path) -> None:
     _exercise(spark, folder)
     spark.stop()
     with suppress(Exception):
-        # It answers no more.
+        # The exit ends the connection before a response.
         gateway.jvm.java.lang.System.exit(0)
     gateway.proc.wait(LONGEST_S)
 
 
 def _exercise(spark: SparkSession, folder: Path) -> None:
-    import pyarrow as pa  # noqa: PLC0415 - takes longer than to see that there is nothing to do
+    import pyarrow as pa  # noqa: PLC0415 - this import takes longer than finding an existing archive
 
     table, rows = str(folder / "table"), pa.table({"key": list(range(10)), "text": ["a"] * 10})
     frame = spark.createDataFrame(rows)
@@ -76,5 +78,5 @@ def _exercise(spark: SparkSession, folder: Path) -> None:
 if __name__ == "__main__":
     try:
         make()
-    except Exception as error:  # noqa: BLE001 - nothing hangs on it
-        sys.exit(f"regroup: Starts will take longer than they might: {one_line(error)}")
+    except Exception as error:  # noqa: BLE001 - the archive is optional
+        sys.exit(f"regroup: no archive of Spark's classes, so each start takes longer: {one_line(error)}")

@@ -1,4 +1,4 @@
-"""Where the archive of Spark's and Delta's classes is, and the options of a JVM that starts from it."""
+"""The path of the archive of Spark's and Delta's classes, and the JVM options to use it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SILENT = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 
 
 def archive() -> Path:
-    """Return the path of the archive, a few hundred MB in the environment of this Python."""
+    """Return the path of the archive in the environment of this Python. The file has a few hundred MB."""
     parts = [
         (java_home() / "release").read_text(encoding="utf-8", errors="replace"),
         version("pyspark"),
@@ -25,6 +25,6 @@ def archive() -> Path:
 
 
 def options() -> tuple[str, ...]:
-    """Return the options of a JVM that starts from the archive; none if it was not made."""
+    """Return the options of a JVM that uses the archive; none if the archive does not exist."""
     file = archive()
     return (f'"-XX:SharedArchiveFile={file}"', "-Xshare:auto", *SILENT) if file.exists() else ()

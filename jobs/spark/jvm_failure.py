@@ -1,4 +1,4 @@
-"""A JVM of Spark's that is gone, told in one sentence: what Python sees of it are connections that nobody answers."""
+"""One sentence for the death of Spark's JVM, which Python only sees as broken connections."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from jobs.config.errors import UserError
 
 DEAD_WITHIN_S = 5.0
-"""Its connections end a moment before it does."""
+"""Seconds to wait for the JVM's end, because its connections break a moment earlier."""
 
 
 LOST = "Exception while sending command."
-"""What py4j logs, with all traces, before it raises the same."""
+"""The message that py4j logs with all traces before it raises the same error."""
 
 
 def _is_other(record: logging.LogRecord) -> bool:
@@ -25,7 +25,7 @@ def _is_other(record: logging.LogRecord) -> bool:
 
 @contextmanager
 def jvm_death_named() -> Iterator[None]:
-    """A `UserError` where this process's JVM has ended and something failed of it."""
+    """Raise a `UserError` if an exception in the block was caused by the end of this process's JVM."""
     logging.getLogger().addFilter(_is_other)
     try:
         yield
@@ -33,15 +33,15 @@ def jvm_death_named() -> Iterator[None]:
         if isinstance(error, UserError) or (how := _ended(error)) is None:
             raise
         raise UserError(
-            f"Spark's JVM {how}: start this again; it goes on where it stood. If nobody did that, look for a lack of "
-            "memory in the system's log, and at driver_memory in the settings."
+            f"Spark's JVM {how}: start this command again; it continues where it stopped. If nobody ended the JVM, "
+            "check the system's log for a lack of memory, and driver_memory in the settings."
         ) from None
     finally:
         logging.getLogger().removeFilter(_is_other)
 
 
 def _ended(error: Exception) -> str | None:
-    """How the JVM ended; None where there is one still, or was none, or it has nothing to do with it."""
+    """Return how the JVM ended; None if it still runs, was never started, or did not cause this error."""
     protocol, pyspark = sys.modules.get("py4j.protocol"), sys.modules.get("pyspark")
     if protocol is None or pyspark is None or pyspark.SparkContext._gateway is None:  # noqa: SLF001 - the only way to it
         return None

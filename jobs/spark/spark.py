@@ -1,4 +1,4 @@
-"""The Spark session: tuned for one small machine, or the one Databricks provides."""
+"""The Spark session: a local one for a small machine, or the session of Databricks."""
 
 from __future__ import annotations
 
@@ -17,27 +17,29 @@ from jobs.spark import class_archive_file
 LOGGING = Path(__file__).with_name("log4j2.properties")
 
 HEAP = "-XX:+UseSerialGC -XX:MinHeapFreeRatio=20 -XX:MaxHeapFreeRatio=50 -XX:-ShrinkHeapInSteps"
-"""One that shrinks again after a long history was read."""
+"""JVM options for a heap that shrinks again after a long history was read."""
 
 ARENAS = "2"
-"""Of GNU's C library, which by default gives a JVM of a hundred threads sixteen, and each keeps what was free once."""
+"""Number of malloc arenas of GNU's C library. By default a JVM with a hundred threads gets sixteen, and each keeps
+freed memory.
+"""
 
 FEW_ROWS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    # What is merged is a list of the driver's own, the same however often it is read, and small enough for one file.
+    # The source of a merge is a small list of the driver, which is the same at every read and fits into one file.
     "spark.databricks.delta.merge.materializeSource": "none",
     "spark.databricks.delta.merge.repartitionBeforeWrite.enabled": "false",
 }
 
 
 def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str = "2g") -> SparkSession:
-    """The session to use: Databricks' own where its runtime is found, else a local one with Delta on `cores` threads.
+    """Return the session of the Databricks runtime, or else a local one with Delta on `cores` threads.
 
-    Spark gives its threads to whatever asks first: with `spare` more of them, a long task leaves enough for others.
-    Timestamps are UTC in both. The local one binds to loopback, logs errors only and starts its Python workers with
-    this very interpreter, so an environment that was not activated works.
+    `spare` adds threads, so that a long task leaves threads for others. Timestamps are UTC in both. The local session
+    binds to loopback, logs only errors, and starts its Python workers with this interpreter, so the environment need
+    not be activated.
     """
     builder = SparkSession.builder.appName(app_name).config("spark.sql.session.timeZone", "UTC")
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
@@ -55,11 +57,10 @@ def session(app_name: str, *, cores: int = 2, spare: int = 0, driver_memory: str
 
 @cache
 def for_few_rows(spark: SparkSession, *, tasks: int | None = None) -> SparkSession:
-    """A session over the same context for plans over a few thousand rows; Databricks' own is used as it is.
+    """Return a session of the same context for plans over a few thousand rows; on Databricks, return `spark`.
 
-    With `tasks` no more of them shuffle at once, which leaves the other cores to others.
-
-    Of such a plan, adapting and compiling it take longer than running it: without them a MERGE takes half the time.
+    `tasks` limits the number of shuffle tasks, so that other work keeps the other cores. Adaptive execution and code
+    generation are off, because they take longer than running such a plan: a MERGE takes half the time without them.
     """
     if "DATABRICKS_RUNTIME_VERSION" in os.environ:
         return spark
@@ -73,7 +74,7 @@ def for_few_rows(spark: SparkSession, *, tasks: int | None = None) -> SparkSessi
 def _local(cores: int, driver_memory: str) -> dict[str, str]:
     return {
         "spark.python.daemon.module": "jobs.spark.worker_daemon",
-        # Not `spark.jars`, whose classes no archive has.
+        # Not `spark.jars`, because a class archive does not contain classes from there.
         "spark.driver.extraClassPath": os.pathsep.join(str(path) for path in jars("delta")),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -81,7 +82,7 @@ def _local(cores: int, driver_memory: str) -> dict[str, str]:
         "spark.driver.extraJavaOptions": " ".join(
             (f"-Dlog4j2.configurationFile={LOGGING.as_uri()}", HEAP, *class_archive_file.options())
         ),
-        # Only a whole collection shrinks the heap and unloads classes, and small batches would never need one.
+        # Only a full garbage collection shrinks the heap and unloads classes, and small batches never cause one.
         "spark.cleaner.periodicGC.interval": "5min",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -91,10 +92,10 @@ def _local(cores: int, driver_memory: str) -> dict[str, str]:
         "spark.default.parallelism": str(cores),
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.parquet.compression.codec": "zstd",
-        # Nothing is kept there; by default it is made in whatever folder a job was started.
+        # Nothing is stored there, but Spark creates it, by default in the current folder.
         "spark.sql.warehouse.dir": str(Path(tempfile.gettempdir()) / "spark-warehouse"),
-        # The default, INT96, keeps no statistics: readers could not skip by time.
+        # The default, INT96, has no statistics, so readers could not skip files by time.
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        # Unset, each Delta commit runs 50 tasks to rebuild the table's state: 5 s instead of 0.8 s here.
+        # By default each Delta commit rebuilds the table's state with 50 tasks: 5 s instead of 0.8 s here.
         "spark.databricks.delta.snapshotPartitions": "1",
     }

@@ -1,7 +1,7 @@
-"""Streams that go on: one that ends for a reason which nobody has a sentence for is started again where it stopped.
+"""Restarts streams that fail for an unexpected reason.
 
-A worker that is killed, or comes too late on a machine that is busy, fails a whole query of Spark's, and nothing of it
-is lost: a batch that is read again is written once.
+A killed worker, or one that connects too late on a busy machine, fails a whole query of Spark. No data is lost, because
+a batch that is read again is written only once.
 """
 
 from __future__ import annotations
@@ -19,21 +19,23 @@ from jobs.config.errors import PassingError, UserError, one_line
 from jobs.config.terminal import say
 
 RESTS_S = (1.0, 10.0, 60.0)
-"""Before each further start; then it is given up, but for what may pass by itself, for which the last one stands."""
+"""Pauses in seconds before each restart. After the last one, the stream fails. A failure that may be temporary repeats
+the last pause instead.
+"""
 
 LATE = re.compile("Python worker failed to connect back|CANNOT_OPEN_SOCKET")
-"""Spark gives a Python worker ten seconds to come, which a busy machine may need for longer than all the rests."""
+"""Errors of a late Python worker. Spark waits ten seconds for it; a busy machine may need longer than all pauses."""
 
 CALM_S = 600.0
-"""What fails so long after it was started has its first failure again."""
+"""Seconds of running after which a failure counts as the first one again."""
 
 Begin = Callable[[], StreamingQuery]
 OnFailure = Callable[[Exception], None]
 
 
 def report(error: Exception) -> None:
-    """A line of it."""
-    say(f"Reading failed, and is started again: {one_line(error)}")
+    """Print one line for the failure."""
+    say(f"Reading failed and is restarted: {one_line(error)}")
 
 
 @dataclass(slots=True)
@@ -46,8 +48,9 @@ class _Stream:
 
 
 class Streams:
-    """Streams by what starts them; `on_failure` is told of each failure that is not the end. With `is_endless` none
-    ends because of a broker that does not answer, or a worker that comes too late.
+    """Streams with the functions that start them. `on_failure` gets each failure after which a stream is restarted.
+
+    With `is_endless`, no stream ends because a broker does not respond or a worker connects too late.
     """
 
     def __init__(
@@ -64,17 +67,17 @@ class Streams:
         self._streams = [_Stream(each, each()) for each in begin]
 
     def look(self) -> bool:
-        """Start again what is due; returns whether any goes on.
+        """Restart the streams that are due; return whether any stream still runs.
 
         Raises:
-            UserError: one failed for a reason that has a sentence.
-            StreamingQueryException: one failed too often.
+            UserError: a stream failed for a known reason.
+            StreamingQueryException: a stream failed too often.
         """
         going = [self._goes_on(stream) for stream in self._streams]
         return any(going)
 
     def wait(self) -> None:
-        """Until all have ended; raises what `look` does, and then all are stopped."""
+        """Return after all streams have ended. Raise the exceptions of `look`; then all streams are stopped."""
         try:
             while self.look():
                 for stream in self._streams:
@@ -87,7 +90,7 @@ class Streams:
             self.stop()
 
     def stop(self) -> None:
-        """End all, whatever they are at."""
+        """Stop all streams, in the middle of a batch too."""
         for stream in self._streams:
             stream.query.stop()
 
@@ -116,7 +119,7 @@ class Streams:
 
 
 def _sentence(error: StreamingQueryException) -> Exception:
-    """What a worker or the driver's own code said, out of the traces that Spark wraps it in."""
+    """Return the `UserError` or `PassingError` of a worker or of the driver, without the traces that Spark adds."""
     said = re.findall(rf"({UserError.__name__}|{PassingError.__name__}): (.+)", str(error))
     if not said:
         return error

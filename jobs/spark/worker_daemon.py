@@ -1,7 +1,7 @@
-"""Spark's daemon of Python workers, which has loaded what they need before it forks the first one.
+"""Spark's daemon of Python workers, with the modules of the workers loaded before the first fork.
 
-Each worker would else load it itself, while a batch waits. `spark.python.daemon.module` names this module where the
-session is our own.
+Otherwise each worker would load them while a batch waits. In local sessions, `spark.python.daemon.module` names this
+module.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-# Threads do not survive a fork, and this library starts some as it is loaded.
+# OpenBLAS starts threads when it is loaded, and threads do not survive a fork.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Spark puts its own archive first, each module of which is compiled anew by every process that loads it.
+# Spark puts its own archive first in the path, and every process would compile each of its modules again.
 sys.path[:] = [place for place in sys.path if Path(place).name != "pyspark.zip"]
 
 from pyspark import daemon  # noqa: E402
@@ -22,18 +22,18 @@ from pyspark import daemon  # noqa: E402
 from dashboards.lake.without_pandas import without_pandas  # noqa: E402
 
 WORKER = "pyspark.worker"
-"""What runs tasks; others plan a read, once."""
+"""The module of workers that run tasks. Other workers only plan one read."""
 
 LOADED = ("jobs.kafka.topic_streams", "pipelines.silver.frame")
-"""What reads Kafka, and what builds silver."""
+"""The modules that read Kafka and build silver."""
 
 
 def load() -> None:
-    """What workers run, without pandas."""
+    """Load the modules of workers, without pandas."""
     without_pandas()
     for name in (WORKER, *LOADED):
         import_module(name)
-    # So that collecting garbage in a worker does not copy it.
+    # Exempts the loaded objects from garbage collection, which would copy their pages in each worker.
     gc.freeze()
 
 

@@ -1,4 +1,4 @@
-"""Whole rows into a Delta table, exactly once: without Spark on a machine of one's own, else by Spark."""
+"""Appends rows to a Delta table exactly once: without Spark in local mode, else with Spark."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Once(NamedTuple):
-    """What is written under this is not written again; versions of one `app_id` must not decrease."""
+    """The id of a write that happens only once. Versions of one `app_id` must not decrease."""
 
     app_id: str
     version: int
 
 
 def append(spark: SparkSession, warehouse: Path, new: NewRows, once: Once | None = None) -> None:
-    """Append the rows to their table."""
+    """Append the rows to their table, unless `once` was already written."""
     path = table_path(warehouse, new.table)
     if is_local(path):
         retry_commit(path, lambda: _append(new, path, once))
@@ -34,7 +34,7 @@ def append(spark: SparkSession, warehouse: Path, new: NewRows, once: Once | None
 
 
 def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
-    """The same by Spark, of as many rows as there are."""
+    """Append any number of rows with Spark, unless `once` was already written."""
     written = frame.write.format("delta").mode("append")
     if once:
         written = written.option("txnAppId", once.app_id).option("txnVersion", once.version)
@@ -43,13 +43,13 @@ def append_frame(frame: DataFrame, path: str, once: Once | None = None) -> None:
 
 
 def overwrite_frame(frame: DataFrame, path: str) -> None:
-    """The rows by Spark in the place of all that the table at `path` holds, in one commit."""
-    # Delta drops a table's clustering where a plain overwrite replaces it; a condition that always holds keeps it.
+    """Replace all rows of the table at `path` with Spark, in one commit."""
+    # `replaceWhere` with a true condition, because Delta drops a table's clustering in a plain overwrite.
     frame.write.format("delta").mode("overwrite").option("replaceWhere", "true").save(path)
 
 
 def overwrite(warehouse: Path, new: NewRows) -> None:
-    """The rows in the place of all that their table holds, in one commit, on a machine of one's own."""
+    """Replace all rows of their table in one commit, in local mode."""
     path = table_path(warehouse, new.table)
     retry_commit(path, lambda: _overwrite(new, path))
 

@@ -1,4 +1,4 @@
-"""Tables as they were at one moment, for who reads several of them while others write."""
+"""Tables as they were at one time, for readers of several tables while others write."""
 
 from __future__ import annotations
 
@@ -14,45 +14,48 @@ from jobs.tables.delta_io import table_path
 from schemas.tables import Table
 
 Versions = Mapping[str, int]
-"""By a table's name."""
+"""Versions by table name."""
 
 KEPT = 100
-"""Opened tables; one warehouse has a quarter of them."""
+"""Number of opened tables to cache. One warehouse has a quarter of that."""
 
 
 class _Known(NamedTuple):
-    """A table as it was opened last, and its log folder before that: which one it was and when it changed."""
+    """A table as it was last opened, and the inode and modification time of its log folder before that."""
 
     folder: int
     changed_ns: int
     table: DeltaTable
 
     def is_still(self, log: Path, version: int | None) -> bool:
-        """Whether it is the same table still, of the version that was named or else of the newest."""
+        """Return whether this is still the same table in the given version, or without one in the newest version."""
         told = log.stat()
         if self.folder != told.st_ino:
             return False
         if version is not None:
             return self.table.version() == version
-        # What comes within the same tick of the clock does not change the folder's time.
+        # Checked as well, because a commit within the same clock tick does not change the folder's time.
         is_newest = not (log / f"{self.table.version() + 1:020}.json").exists()
         return self.changed_ns == told.st_mtime_ns and is_newest
 
 
 _known: dict[tuple[str, bool], _Known] = {}
-"""By path and whether a version was named: one that was is not taken for the newest, and of these the last is kept."""
+"""Cached tables by path and whether a version was given. A table with a given version never counts as the newest.
 
-_versions: ContextVar[Versions] = ContextVar("versions", default={})  # noqa: B039 - nobody changes it
+Of each key, only the last one is kept.
+"""
+
+_versions: ContextVar[Versions] = ContextVar("versions", default={})  # noqa: B039 - never changed
 
 
 def versions(warehouse: str | Path, tables: Iterable[Table]) -> Versions:
-    """The versions of these tables as they stand."""
+    """Return the current versions of these tables."""
     return {table.name: opened(warehouse, table).version() for table in tables}
 
 
 @contextmanager
 def as_of(seen: Versions) -> Iterator[None]:
-    """Herein these tables are read as they were in these versions, by `opened`; all others as they stand."""
+    """Within the block, `opened` returns these tables in these versions, and others in their newest version."""
     token = _versions.set(seen)
     try:
         yield
@@ -61,9 +64,9 @@ def as_of(seen: Versions) -> Iterator[None]:
 
 
 def opened(warehouse: str | Path, table: Table) -> DeltaTable:
-    """The table, to read its rows; nobody changes what is returned.
+    """Return the table for reading its rows. Callers must not change it.
 
-    To open one takes 10 ms of a core, and a batch asks tens of times of tables that it changes once.
+    Cached, because opening takes 10 ms of a core, and a batch opens tables tens of times that it changes once.
     """
     path, version = table_path(warehouse, table), _versions.get().get(table.name)
     log = Path(path, "_delta_log")

@@ -1,4 +1,6 @@
-"""Which rows of a Delta table differ between two states of it: Delta rewrites whole files, few rows of which change."""
+"""Finds the rows that differ between two versions of a Delta table. Delta rewrites whole files, although few rows
+change.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +17,14 @@ from jobs.tables.delta_io import actions
 from jobs.tables.engine import connect
 
 GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error)
-"""A file was vacuumed, or written before the table had all its columns: then nothing is known of what changed."""
+"""The exceptions for a file that was vacuumed or lacks newer columns. The changes are then unknown."""
 
 LOOKED_BACK = 500
-"""Commits, of the log that is read for what was put together: that of more takes longer than comparing."""
+"""Commits whose log is searched for compacted files. Reading more of them takes longer than comparing the rows."""
 
 
 class TableSnapshot(NamedTuple):
-    """A state of a table: its version, and where its files are."""
+    """One version of a table: its number, and the paths of its files."""
 
     version: int
     files: Sequence[str]
@@ -33,11 +35,10 @@ class TableSnapshot(NamedTuple):
 
 
 def changed(columns: Sequence[str], time: str, before: TableSnapshot, now: TableSnapshot) -> list[tuple[str, str, int]]:
-    """(cluster, group_id, earliest `time` in milliseconds) of the groups whose rows are not those of `before`, as far
-    as `columns` go.
+    """Return the groups whose rows differ from `before` in `columns`: (cluster, group_id, earliest `time` in ms).
 
     Raises:
-        GoneError: a file cannot be read any more.
+        GoneError: a file can no longer be read.
     """
     old, new = set(before.files), _apart(before, now)
     if old == new:
@@ -54,8 +55,10 @@ def changed(columns: Sequence[str], time: str, before: TableSnapshot, now: Table
 
 
 def _apart(before: TableSnapshot, now: TableSnapshot) -> set[str]:
-    """Files that hold the rows of `now`: for what was put together since those that it was made of, whose rows nobody
-    has to compare with them.
+    """Return the files that hold the rows of `now`. A file from a later compaction is replaced by the files it was made
+    of.
+
+    Their rows are the same as before, so they need no comparison.
     """
     found = set(now.files)
     folder = next(iter(now.files), "").rpartition("/")[0]
@@ -77,5 +80,5 @@ def _rows(columns: Sequence[str], paths: Iterable[str]) -> pa.Table:
 
 
 def local(uri: str) -> str:
-    """The path of a file that Delta names."""
+    """Return the local path of a file URI of Delta."""
     return unquote(uri.removeprefix("file://")) if uri.startswith("file://") else uri

@@ -1,7 +1,7 @@
-"""Delta tables made from their definitions, with comments, NOT NULL keys and plain reader features.
+"""Creates Delta tables from their definitions, with comments, NOT NULL keys and only basic reader features.
 
-On a machine of one's own deltalake makes them, in a hundredth of the second that Spark takes for each; on Databricks
-they are clustered, which only Spark writes.
+In local mode deltalake creates them in a hundredth of a second, where Spark takes a second each. On Databricks the
+tables are clustered, and only Spark can write those.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOG_HOURS = 2
-"""So long the log of a local table keeps commits. A stream that was stopped for longer starts over (`checkpoint`)."""
+"""Hours that a local table's log keeps commits. A stream that was stopped for longer starts over (`checkpoint`)."""
 
 UNFINISHED_S = 10.0
-"""Nobody takes so long between beginning to make a table and its first commit."""
+"""Seconds after which a table without a first commit counts as abandoned. Creating one takes less."""
 
 PROPERTIES = {
-    # Readers without a JVM refuse deletion vectors and v2 checkpoints and read mapped columns as NULL, silently.
+    # Readers without a JVM reject deletion vectors and v2 checkpoints, and silently read mapped columns as NULL.
     "delta.enableDeletionVectors": "false",
     "delta.columnMapping.mode": "none",
     "delta.checkpointPolicy": "classic",
@@ -44,23 +44,23 @@ PROPERTIES = {
 }
 
 LOCAL_PROPERTIES = {
-    # Who opens a table reads each commit since its last checkpoint: deltalake would make one in a hundred commits.
+    # Short, because a reader of the table reads each commit since the last checkpoint. deltalake's default is 100.
     "delta.checkpointInterval": "10",
-    # Who opens a table lists its log, which takes 6 ms for a thousand commits, and a batch opens tables 40 times. Of
-    # 30 days of commits, Delta's default, there would be half a million.
+    # Short, because opening a table lists its log: 6 ms per thousand commits, and a batch opens tables 40 times.
+    # Delta's default of 30 days would give half a million commits.
     "delta.logRetentionDuration": f"interval {LOG_HOURS} hours",
     "delta.deletedFileRetentionDuration": f"interval {LOG_HOURS} hours",
 }
-"""Those of tables that deltalake writes (`conflicts.is_local`)."""
+"""Properties of tables that deltalake writes (`transactions.is_local`)."""
 
 
 def create_tables(spark: SparkSession, warehouse: str | Path, tables: Collection[Table]) -> None:
-    """Create the tables that are not there yet; on Databricks clustered where they say by what.
+    """Create the missing tables; on Databricks, cluster them as their definitions say.
 
-    A table of an earlier Regroup gets the columns it lacks; their values are NULL in the rows it has.
+    A table of an earlier version of Regroup gets the missing columns, with NULL in its existing rows.
 
     Raises:
-        UserError: a table was written by a newer Regroup.
+        UserError: a newer version of Regroup wrote a table.
     """
     clustered = [table for table in tables if _is_clustered(table_path(warehouse, table), table)]
     for table in tables:
@@ -71,24 +71,23 @@ def create_tables(spark: SparkSession, warehouse: str | Path, tables: Collection
 
 
 def _is_clustered(path: str, table: Table) -> bool:
-    """As it is, or as it is made here. An earlier Regroup clustered everywhere."""
+    """Return whether the table is clustered, or will be if it is missing. Earlier versions always clustered tables."""
     if deltalake.DeltaTable.is_deltatable(path):
         return not is_local(path)
     return bool(table.cluster_by) and "DATABRICKS_RUNTIME_VERSION" in os.environ
 
 
 def create(warehouse: str | Path, table: Table) -> None:
-    """Make the table by deltalake, not clustered, unless it is there; one of an earlier Regroup gets the columns it
-    lacks.
+    """Create the table with deltalake, unclustered, unless it exists. An older table gets the missing columns.
 
     Raises:
-        UserError: it was written by a newer Regroup.
+        UserError: a newer version of Regroup wrote it.
     """
     path = table_path(warehouse, table)
     if deltalake.DeltaTable.is_deltatable(path):
         _bring_up_to_date(path, table)
         return
-    # Without a turn, who makes it at the same instant would make it anew as the second version.
+    # Locked, because a second process would otherwise create the table again as its second version.
     with table_lock(path, alone=True):
         deltalake.DeltaTable.create(
             path,
@@ -113,7 +112,7 @@ def _bring_up_to_date(path: str, table: Table) -> None:
     told = stored.metadata().configuration
     properties = dict(LOCAL_PROPERTIES)
     if schema_version(told) < SCHEMA_VERSION:
-        # From now on it holds what the earlier Regroup could not write.
+        # From now on, the table contains data that the earlier version could not write.
         properties[VERSION_PROPERTY] = str(SCHEMA_VERSION)
     if missing := _missing_columns(stored, table):
         with table_lock(path, alone=True):
@@ -124,12 +123,12 @@ def _bring_up_to_date(path: str, table: Table) -> None:
 
 
 def _missing_columns(stored: deltalake.DeltaTable, table: Table) -> list[Column]:
-    """Those that a table of an earlier Regroup lacks, told in a line."""
+    """Return the columns that an older table lacks, and report them in one line."""
     known = {found.name for found in stored.schema().fields}
     missing = [column for column in table.columns if column.name not in known]
     if missing:
         names = ", ".join(column.name for column in missing)
-        say(f"The table {table.name} is of an earlier Regroup and gains the columns {names}.")
+        say(f"The table {table.name} comes from an earlier version of Regroup and gets the new columns {names}.")
     return missing
 
 
@@ -164,9 +163,9 @@ def _bring_up_to_date_by_spark(spark: SparkSession, path: str, table: Table) -> 
 
 
 def _clear_unfinished(path: str) -> None:
-    """What a process left that was killed while it made the table: Delta neither makes nor reads one over it.
+    """Remove the log of a table whose creation was killed, because Delta cannot create or read a table over it.
 
-    Somebody who makes it just now is waited for.
+    If another process is creating the table now, wait for it.
     """
     log = Path(path) / "_delta_log"
     while log.is_dir() and not deltalake.DeltaTable.is_deltatable(path):
@@ -179,16 +178,16 @@ def _clear_unfinished(path: str) -> None:
 
 
 def refuse_newer_tables(warehouse: str | Path) -> None:
-    """Raises `UserError` where any table of the warehouse was written by a newer Regroup."""
+    """Raise `UserError` if a newer version of Regroup wrote any table of the warehouse."""
     for log in sorted(Path(warehouse).glob("*/_delta_log")):
-        # Half-made and torn tables are a matter for who makes and reads them.
+        # Unfinished and torn tables are handled when they are created and read.
         with suppress(DeltaError):
             refuse_newer(str(log.parent))
 
 
 def refuse_newer(path: str) -> None:
-    """Raises `UserError` where the table at `path` was written by a newer Regroup."""
-    # deltalake answers in milliseconds what Spark's DESCRIBE DETAIL takes most of a second for.
+    """Raise `UserError` if a newer version of Regroup wrote the table at `path`."""
+    # By deltalake in milliseconds; Spark's DESCRIBE DETAIL takes most of a second.
     found = schema_version(deltalake.DeltaTable(path).metadata().configuration)
     if found > SCHEMA_VERSION:
         raise UserError(

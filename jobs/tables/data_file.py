@@ -1,4 +1,4 @@
-"""Data files of a Delta table, made by whoever has the rows, and mentioned by whoever commits them."""
+"""Data files of a Delta table. The process that has the rows writes them; another one may commit them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 LONGEST = 200
-"""Characters of a text that is told as a file's least or greatest."""
+"""Highest number of characters of a text in a file's statistics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFile:
-    """A file in a table's folder: its name, its rows, its bytes, and what Delta keeps of it, in JSON."""
+    """A file in a table's folder: its name, number of rows, bytes, and Delta's statistics in JSON."""
 
     name: str
     rows: int
@@ -29,7 +29,7 @@ class DataFile:
 
 
 def write(folder: Path, rows: pa.Table) -> DataFile:
-    """A data file of these rows, which no commit mentions yet; one that none ever does, `maintain` removes.
+    """Write these rows to a data file that no commit refers to yet. If none ever does, `maintain` removes the file.
 
     Raises:
         OSError: the disk is full.
@@ -38,7 +38,7 @@ def write(folder: Path, rows: pa.Table) -> DataFile:
 
 
 def write_pieces(folder: Path, schema: pa.Schema, pieces: Iterable[pa.Table]) -> DataFile:
-    """The same of rows that come in pieces, one of which is held at a time.
+    """Write rows in pieces to one data file, with one piece in memory at a time.
 
     Raises:
         OSError: the disk is full.
@@ -57,14 +57,14 @@ def write_pieces(folder: Path, schema: pa.Schema, pieces: Iterable[pa.Table]) ->
 
 @dataclass(slots=True)
 class Statistics:
-    """What Delta keeps of a file: how many rows, the limits of each column that has an order, and its NULLs."""
+    """Delta's statistics of a file: the number of rows, and by column the NULLs and, if it is ordered, the limits."""
 
     rows: int = 0
     _limits: dict[str, tuple[Any, Any]] = field(default_factory=dict)
     _nulls: dict[str, int] = field(default_factory=dict)
 
     def add(self, rows: pa.Table) -> None:
-        """Take in some of the file's rows."""
+        """Add some of the file's rows."""
         self.rows += rows.num_rows
         for column in rows.schema:
             values = rows[column.name]
@@ -76,7 +76,7 @@ class Statistics:
                 self._limits[column.name] = min(least, known[0]), max(greatest, known[1])
 
     def stored(self) -> Mapping[str, Any]:
-        """As Delta writes it; a column with a long text as a limit is told without."""
+        """Return the statistics as Delta stores them. A column whose limits include a long text has no limits."""
         told = {name: tuple(map(_statistic, limits)) for name, limits in self._limits.items()}
         least, greatest = ({name: ends[i] for name, ends in told.items() if None not in ends} for i in (0, 1))
         return {"numRecords": self.rows, "minValues": least, "maxValues": greatest, "nullCount": self._nulls}

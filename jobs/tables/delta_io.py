@@ -1,8 +1,8 @@
-"""Delta tables in a warehouse: where they are, read and followed.
+"""Delta tables in a warehouse: their paths, reading and following them.
 
-A warehouse is a folder (or a path Spark can write): `<warehouse>/<table name>/` holds a table,
-`<warehouse>/_checkpoints/<job>/` a stream's progress, `<warehouse>/_clusters/<name>` the id of the Kafka cluster that
-goes by that name.
+A warehouse is a folder (or a path that Spark can write). `<warehouse>/<table name>/` contains a table,
+`<warehouse>/_checkpoints/<job>/` a stream's progress, and `<warehouse>/_clusters/<name>` the id of the Kafka cluster
+with that name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 WRITERS = 3
-"""Tables written at once: a commit is mostly waiting, on two cores too."""
+"""Tables written at the same time. A commit mostly waits, so this helps on two cores too."""
 
 
 def table_path(warehouse: str | Path, table: Table) -> str:
@@ -32,7 +32,7 @@ def checkpoint_path(warehouse: str | Path, job: str) -> Path:
 
 
 def actions(path: str, version: int) -> list[dict[str, Any]] | None:
-    """What the commit of that version did to the table at `path`; None where its log does not tell any more."""
+    """Return the actions of a commit in the log of the table at `path`; None if the log no longer has that version."""
     try:
         commit = Path(path, "_delta_log", f"{version:020}.json").read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -41,15 +41,15 @@ def actions(path: str, version: int) -> list[dict[str, Any]] | None:
 
 
 def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:
-    """Bind the name `cluster` in this warehouse to Kafka's own cluster id, for good.
+    """Bind the name `cluster` in this warehouse permanently to Kafka's own cluster id.
 
     Raises:
-        UserError: the name stands for another cluster's data.
+        UserError: the name is bound to another cluster.
     """
     marker = Path(warehouse) / "_clusters" / cluster
     marker.parent.mkdir(parents=True, exist_ok=True)
     if not marker.exists():
-        # Half a marker would name another cluster.
+        # Renamed into place, because a partly written marker would name another cluster.
         whole = marker.with_name(f"{cluster}.{os.getpid()}.tmp")
         whole.write_text(cluster_id, encoding="utf-8")
         whole.replace(marker)
@@ -61,12 +61,12 @@ def claim(warehouse: str | Path, cluster: str, cluster_id: str) -> None:
 
 
 def read(spark: SparkSession, warehouse: str | Path, table: Table, version: int | None = None) -> DataFrame:
-    """The table as it stands whenever rows are asked for, or as it was in that version."""
+    """Return the table in its newest version when rows are read, or in the given version."""
     reader = spark.read.format("delta")
     return (reader if version is None else reader.option("versionAsOf", version)).load(table_path(warehouse, table))
 
 
 def follow(spark: SparkSession, warehouse: str | Path, table: Table) -> DataFrame:
-    """What the table gains, as a stream; commits that delete or replace rows bring nothing new and are skipped."""
+    """Return new rows of the table as a stream. Commits that delete or replace rows are skipped; they add none."""
     stream = spark.readStream.format("delta").option("skipChangeCommits", "true")
     return stream.load(table_path(warehouse, table))

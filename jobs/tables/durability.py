@@ -1,8 +1,8 @@
-"""What a machine that loses power leaves: files that are there in part are refused, and what was written is all there.
+"""Protection against power loss: partly written files are detected, and committed files are complete on the disk.
 
-Delta and Spark rename a file into place and leave it to the system when its bytes reach the disk. The newest ones may
-then be torn, or there by name alone, which Delta takes for a commit that changed nothing. So the tables' files are
-brought to the disk before a batch counts as done: of what is torn, the work was not finished and is done again.
+Delta and Spark rename a file into place, and the operating system writes its bytes to the disk later. After a power
+loss, the newest files may be torn, or empty, which Delta reads as a commit without changes. So the tables' files are
+flushed to the disk before a batch counts as done. A torn file therefore belongs to unfinished work, which is repeated.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from urllib.parse import unquote
 from jobs.config.errors import UserError
 
 CHECKED_AT_ONCE = 512
-"""Bytes that each sum of a Hadoop checksum file is about; before the sums are a mark and this number."""
+"""Bytes per checksum in a Hadoop checksum file. The checksums follow a magic number and this number."""
 
 LOST = {errno.EIO, errno.ENOSPC, errno.EDQUOT}
 PARQUET = b"PAR1"
 STEPS = ("offsets", "commits")
-"""Folders in which Spark keeps a file for each batch of a stream."""
+"""Folders in which Spark stores one file per batch of a stream."""
 NO_OFFSET = b"-"
-"""What Spark writes for a source that has brought nothing yet."""
+"""Spark's entry for a source that has no data yet."""
 HINT = "_last_checkpoint"
-"""Names the newest checkpoint; Delta does without, but not where it names one that is gone."""
+"""The file that names the newest checkpoint. Delta works without it, but not if it names a missing checkpoint."""
 
 
 def refuse_torn(warehouse: str | Path) -> None:
-    """Raises `UserError` where the newest files of a table's log or of a stream's progress are not all there."""
+    """Raise `UserError` if the newest files of a table's log or of a stream's progress are incomplete."""
     for log in sorted(Path(warehouse).glob("*/_delta_log")):
         _refuse_torn_log(log)
     for offsets in sorted(Path(warehouse, "_checkpoints").rglob("offsets")):
@@ -43,18 +43,18 @@ def refuse_torn(warehouse: str | Path) -> None:
 def _refuse_torn_log(log: Path) -> None:
     version = _newest(log)
     newest = _commit(log, version)
-    # What Spark summed up of a torn commit that is deleted, it would hold against the next one of its number.
+    # Spark would apply the checksums of a deleted torn commit to the next commit of that number.
     _sums(_commit(log, version + 1)).unlink(missing_ok=True)
     if newest.exists() and _is_torn(newest):
         raise UserError(
             f"The newest commit of the table {log.parent.name} is torn, as after a loss of power or on a full disk: "
-            f"delete {newest}, and run the job again, which goes on where the table then ends."
+            f"delete {newest}, and run the job again. It continues where the table then ends."
         )
     checkpoint = max(filter(None, (*log.glob("*.checkpoint.parquet"), _hinted(log))), default=None)
     if checkpoint and not _ends_as_parquet(checkpoint):
         raise UserError(
-            f"The newest checkpoint of the table {log.parent.name} is torn or gone: delete {checkpoint}, if it is "
-            f"there, and {log / HINT}, and run the job again, which reads the commits themselves."
+            f"The newest checkpoint of the table {log.parent.name} is torn or missing: delete {checkpoint}, if it "
+            f"exists, and {log / HINT}, and run the job again. It then reads the commits themselves."
         )
 
 
@@ -67,18 +67,18 @@ def _refuse_torn_progress(folder: Path) -> None:
     newest = [max(files, key=lambda file: int(file.name)) for files in batches if files]
     if any(_is_torn(file) for file in (*newest, folder / "metadata") if file.exists()):
         raise UserError(
-            f"The progress kept in {folder} is torn, as after a loss of power or on a full disk: delete that folder, "
-            "and run the job again, which finds where to go on in the tables."
+            f"The progress in {folder} is torn, as after a loss of power or on a full disk: delete that folder, and "
+            "run the job again. It finds its position in the tables."
         )
 
 
 @contextmanager
 def on_disk(path: str) -> Iterator[None]:
-    """What is committed herein to the table at `path` outlives a loss of power; storage without folders sees to it."""
+    """Flush everything that is committed to the table at `path` in the block. Object storage needs no flush."""
     log = Path(path) / "_delta_log"
     before = _newest(log)
     yield
-    # Versions have no gaps, and a log holds thousands: it is listed once.
+    # Tried one by one, because versions have no gaps, and listing a log of thousands of commits takes time.
     new = list(takewhile(Path.exists, (_commit(log, version) for version in count(before + 1))))
     written = [Path(path) / name for commit in new for name in _added(commit)]
     for each in (*written, *new, *{file.parent for file in (*written, *new)}):
@@ -86,8 +86,8 @@ def on_disk(path: str) -> Iterator[None]:
 
 
 def _newest(log: Path) -> int:
-    """The newest version of a table, -1 where there is none."""
-    names = os.listdir(log) if log.is_dir() else []  # noqa: PTH208 - a third of the time of making paths
+    """Return the newest version of a table, or -1 if there is none."""
+    names = os.listdir(log) if log.is_dir() else []  # noqa: PTH208 - takes a third of the time of `Path` objects
     stems = (name.removesuffix(".json") for name in names if name.endswith(".json"))
     return max((int(stem) for stem in stems if stem.isdigit()), default=-1)
 
@@ -97,7 +97,7 @@ def _commit(log: Path, version: int) -> Path:
 
 
 def _sums(file: Path) -> Path:
-    """Where Hadoop keeps the checksums of a file."""
+    """Return the path of Hadoop's checksum file for a file."""
     return file.with_name(f".{file.name}.crc")
 
 
@@ -118,7 +118,7 @@ def _is_torn(file: Path) -> bool:
 
 
 def _hinted(log: Path) -> Path | None:
-    """The checkpoint that is said to be the newest, where it is one file."""
+    """Return the checkpoint that the hint names; None without a hint, or if the checkpoint has several files."""
     try:
         hint = json.loads((log / HINT).read_bytes())
     except (OSError, ValueError):
@@ -149,6 +149,6 @@ def _sync(path: Path) -> None:
         finally:
             os.close(opened)
     except OSError as error:
-        # Anything else means that this storage knows no such thing.
+        # Other errors mean that this storage has no fsync.
         if error.errno in LOST:
             raise

@@ -1,6 +1,6 @@
-"""DuckDB as jobs ask it: one instance in a process, and for each question a connection of its own.
+"""DuckDB for jobs: one instance per process, and one connection per query.
 
-An instance takes 30 ms of a core to make, and a batch asks tens of questions.
+Creating an instance takes 30 ms of a core, and a batch runs tens of queries.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from pipelines.arrow_types import schema_of
 from schemas.tables import Table
 
 RENEWED_AFTER = 2_000
-"""So many questions, some minutes' worth: an instance keeps 1-20 kB of each for as long as it is there (DuckDB 2.0)."""
+"""Queries after which the instance is replaced, every few minutes. It keeps 1-20 kB of each until then (DuckDB 2.0)."""
 
 AT_ONCE = 300_000
-"""Rows of a piece: some hundred MB of those that are decoded."""
+"""Rows of a piece. Decoded, they take some hundred MB."""
 
 GONE_AFTER = 200
-"""So many questions later nobody asks the old instance any more."""
+"""Queries after which the old instance is no longer in use."""
 
 KEPT_FILES = 500
-"""So many files, of a quarter of an hour: of each an instance keeps 150 kB, though nobody may ever open it again."""
+"""Files after which the instance is replaced. It keeps 150 kB per file, and 500 files take a quarter of an hour."""
 
 
 @dataclass(slots=True)
 class _Asked:
-    """What the instance was asked, and whether it keeps what files say of themselves."""
+    """The queries and files of the instance, and whether it caches file metadata."""
 
     questions: int = 0
     files: set[str] = field(default_factory=set)
@@ -56,10 +56,10 @@ _asked = _Asked()
 
 @contextmanager
 def connect() -> Iterator[DuckDBPyConnection]:
-    """A connection whose views nobody else sees; instants are UTC."""
+    """Yield a connection with private views. Timestamps are UTC."""
     with _making:
         if _asked.is_enough:
-            # Whoever still asks the old one holds it by the connection.
+            # Connections that still use the old instance keep it alive.
             _instance.cache_clear()
             _asked.questions, _asked.files = 0, set()
         elif _asked.questions == GONE_AFTER:
@@ -71,18 +71,19 @@ def connect() -> Iterator[DuckDBPyConnection]:
 
 
 def disable_file_cache() -> None:
-    """For a process that opens a file once or twice, before its first question."""
+    """Turn off the metadata cache, in a process that opens each file once or twice. Call it before the first query."""
     _asked.keeps = False
 
 
 @cache
 def _instance() -> DuckDBPyConnection:
-    # The operating system keeps files already, and gives them up where memory is short.
+    # Not cached, because the operating system caches files already, and frees that memory when it is short.
     found = duckdb.connect(config={"enable_external_file_cache": "false"})
     found.execute("SET GLOBAL TimeZone = 'UTC'")
-    # Files never change, and a batch opens the same eighty small ones again and again: a third less of each question.
+    # Cached, because files never change, and a batch opens the same eighty small ones repeatedly: a third less per
+    # query.
     found.execute(f"SET GLOBAL parquet_metadata_cache = {_asked.keeps}")
-    # What is left at the end of the process DuckDB would report as leaks.
+    # Closed at exit, because DuckDB would otherwise report leaks.
     atexit.unregister(_close)
     atexit.register(_close)
     return found
@@ -97,15 +98,15 @@ def _close() -> None:
 def show(
     connection: DuckDBPyConnection, name: str, warehouse: Path, table: Table, since: tuple[str, int] | None = None
 ) -> None:
-    """The table as it stands as the view `name`, without files that end before `since`: a column and milliseconds."""
+    """Register the current table as the view `name`, without files that end before `since` (a column and ms)."""
     show_files(connection, name, table, standing_files(warehouse, table, since))
 
 
 def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: Sequence[str]) -> None:
-    """The rows in these files as the view `name`; a column that a file lacks is NULL there.
+    """Register the rows of these files as the view `name`. A column that a file lacks is NULL there.
 
-    DuckDB reads them itself: it decodes the columns of a row only where the ones before them do not rule it out, a
-    fifth of the work of scanning them by Arrow.
+    DuckDB reads the files itself. It decodes a column of a row only if the columns before it pass the filter, which is
+    a fifth of the work of a scan by Arrow.
     """
     _asked.files.update(files)
     schema, is_even = schema_of(table), all(_has_all(file, table.names) for file in files)
@@ -113,13 +114,13 @@ def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: S
 
 
 def in_pieces(rows: DuckDBPyRelation, schema: pa.Schema) -> Iterator[pa.Table]:
-    """The rows, so many in memory at once as are worth a row group."""
+    """Yield the rows in pieces of at most `AT_ONCE` rows, each worth a row group."""
     for piece in rows.to_arrow_reader(AT_ONCE):
         yield pa.Table.from_batches([piece]).cast(schema)
 
 
 def files_with_matches(connection: DuckDBPyConnection, files: Sequence[str], which: str, **values: object) -> list[str]:
-    """Those of the files with a row of theirs in `found` that `which`, the rest of the question, leaves over."""
+    """Return the files with a row in the view `found` that passes `which`, the rest of the query."""
     _asked.files.update(files)
     connection.register("found", connection.read_parquet(list(files), filename=True))
     rows = connection.sql(f"SELECT DISTINCT filename FROM found {which}", params=values or None).fetchall()  # noqa: S608 - our own words
@@ -127,11 +128,11 @@ def files_with_matches(connection: DuckDBPyConnection, files: Sequence[str], whi
 
 
 def quoted(names: Sequence[str]) -> str:
-    """Columns as a list in SQL."""
+    """Return columns as a list in SQL."""
     return ", ".join(f'"{name}"' for name in names)
 
 
 @lru_cache(maxsize=10_000)
 def _has_all(file: str, names: tuple[str, ...]) -> bool:
-    """Whether the file has these columns, in this order. Delta never writes a file twice."""
+    """Return whether the file has these columns in this order. Cached, because Delta never writes a file twice."""
     return tuple(pq.read_schema(file).names) == names

@@ -1,4 +1,4 @@
-"""A full disk: told in one sentence, whoever found it full, and found before what makes much noise of it."""
+"""One sentence for a full disk, and a check before a library fails on it with much output."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from jobs.config.errors import UserError
 
 FULL = "No space left on device"
 NO_SPACE = 1 << 20
-"""Bytes that are as good as none: what was half written has been removed again."""
+"""Free bytes that count as none. Partly written files have already been removed."""
 
 
 def refuse_full(folder: Path, needed: int = NO_SPACE) -> None:
-    """Raises `OSError` where so many bytes cannot be written, before a library finds that out that panics at it."""
+    """Raise `OSError` if `needed` bytes are not free. Checked first, because a library would panic on a full disk."""
     if folder.is_dir() and shutil.disk_usage(folder).free < needed:
         raise OSError(errno.ENOSPC, FULL, str(folder))
 
 
 @contextmanager
 def full_disk_named(warehouse: Path) -> Iterator[None]:
-    """A `UserError` for a full disk, whoever found it full: Spark, Delta or Python."""
+    """Raise a `UserError` if Spark, Delta or Python find the disk full in the block."""
     try:
         yield
     except Exception as error:
@@ -33,6 +33,6 @@ def full_disk_named(warehouse: Path) -> Iterator[None]:
         places = [place for place in (warehouse, Path(tempfile.gettempdir())) if place.is_dir()]
         full = [str(place) for place in places if shutil.disk_usage(place).free < NO_SPACE] or map(str, places)
         raise UserError(
-            f"No space is left on the disk of {' or '.join(full)}: make room and start this again; it goes on where "
-            "it stood."
+            f"No space is left on the disk of {' or '.join(full)}: make room and start this command again. It "
+            "continues where it stopped."
         ) from None

@@ -1,8 +1,8 @@
-"""Rows of a Delta table on a machine of one's own changed in one commit, by Arrow and deltalake.
+"""Changes rows of a Delta table in one commit in local mode, with Arrow and deltalake.
 
-For the few thousand rows that a batch changes, Spark takes a second of a core to plan and run a MERGE; to read the
-files that hold them and write these again takes some hundredths. deltalake's own MERGE is not it: it leaves files whose
-strings Arrow cannot filter.
+Spark takes a second of a core to plan and run a MERGE for the few thousand rows that a batch changes. Reading the files
+that contain them and writing these files again takes some hundredths. deltalake's own MERGE is not used, because it
+writes files whose strings Arrow cannot filter.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ def rewrite(
     since: tuple[str, int] | None,
     files: Sequence[DataFile] = (),
 ) -> None:
-    """Add `new`, put `changed` in the place of the rows with the same keys and take away those with the keys of `gone`.
+    """Add `new`, replace the rows that have the keys of `changed`, and delete the rows that have the keys of `gone`.
 
     Args:
-        path: where the table is.
-        table: which it is.
-        new: rows whose keys it does not have; they get a file of their own, since they are what will change next.
-        changed: rows whose keys it has.
-        gone: rows whose keys it has.
-        since: an instant (column and milliseconds) that no row which is replaced is from before; other rows of the
-            files that hold them which are get a file of their own.
-        files: data files of further rows whose keys it does not have, but for those of `gone`.
+        path: the table's path.
+        table: its definition.
+        new: rows with new keys. They get a separate file, because they will change next.
+        changed: rows with existing keys.
+        gone: rows with existing keys.
+        since: a timestamp (column and ms). All replaced rows are from then or later. Older rows in the same files get a
+            separate file.
+        files: data files of more rows. Their keys are new or in `gone`.
 
     Raises:
-        CommitFailedError: there was another commit meanwhile.
+        CommitFailedError: another commit came first.
     """
     stored = DeltaTable(path)
     keys = pa.concat_tables([changed.select(table.key), gone.select(table.key)])
@@ -57,7 +57,7 @@ def rewrite(
 
 
 def _by_age(rows: pa.Table, since: tuple[str, int] | None) -> tuple[pa.Table, ...]:
-    """Rows from before `since` apart: they hardly change again, and need not be written again with those that do."""
+    """Separate rows from before `since`. They rarely change again, so later changes need not rewrite them."""
     if since is None:
         return (rows,)
     is_old = pc.fill_null(pc.less(rows[since[0]], instant(since[1])), fill_value=False)
@@ -74,11 +74,13 @@ def commit(
     transactions: list[Transaction] | None = None,
     is_same: bool = False,
 ) -> None:
-    """Take data files out of the table at `path`, as it is `stored`, and add one for each of the tables with rows, and
-    `files` that are written already; `is_same` says to streams that the rows are.
+    """Remove data files from the table at `path`, and add one file per table in `added` that has rows, and `files`.
+
+    `stored` is the table in the version that this commit must follow. `files` are already written. `is_same` tells
+    streams that the rows did not change.
 
     Raises:
-        CommitFailedError: there was another commit meanwhile.
+        CommitFailedError: another commit came first.
         OSError: the disk is full.
     """
     now = round(time.time() * 1000)
@@ -86,18 +88,19 @@ def commit(
     gone = [RemoveAction(path=Path(file).name, data_change=not is_same, deletion_timestamp=now) for file in removed]
     come = [_added(file, now, is_same=is_same) for file in written]
     refuse_full(Path(path))
-    # After any other commit all is looked at again: deltalake itself would let files be removed twice, once by who
-    # compacts them, which leaves their rows twice.
+    # No retries inside deltalake: after another commit everything must be read again. deltalake would let two commits
+    # remove the same file, for example one that compacts it, and its rows would then exist twice.
     once = CommitProperties(max_commit_retries=0, app_transactions=transactions)
     stored.create_write_transaction([*gone, *come], mode="append", schema=stored.schema(), commit_properties=once)
 
 
 def exchange(path: str, gone: Sequence[str], come: Sequence[DataFile], *, is_same: bool = False) -> bool:
-    """Put data files in the place of others, whoever else commits meanwhile; not where one of these has gone: then
-    `come` are removed.
+    """Replace data files by others, whatever else is committed meanwhile; return whether that was possible.
+
+    If one of the old files is already gone, the new files are deleted.
 
     Raises:
-        CommitFailedError: others committed first each time.
+        CommitFailedError: other commits came first each time.
         OSError: the disk is full.
     """
 
@@ -105,14 +108,14 @@ def exchange(path: str, gone: Sequence[str], come: Sequence[DataFile], *, is_sam
         stored = DeltaTable(path)
         standing = {Path(file).name for file in stored.file_uris()}
         if {file.name for file in come} <= standing:
-            # A commit may be there although the attempt failed after it.
+            # An attempt can fail although its commit exists.
             return True
         if not {Path(file).name for file in gone} <= standing:
             return False
         commit(path, stored, removed=gone, added=(), files=come, is_same=is_same)
         return True
 
-    # Where an attempt fails it is not known whether a commit mentions them; if none does, `maintain` removes them.
+    # After a failed attempt it is unknown whether a commit refers to the files. If none does, `maintain` removes them.
     is_done = retry_commit(path, act)
     if not is_done:
         for file in come:
@@ -121,14 +124,14 @@ def exchange(path: str, gone: Sequence[str], come: Sequence[DataFile], *, is_sam
 
 
 def _holding(files: Sequence[str], table: Table, keys: pa.Table) -> list[str]:
-    """Those of the files that hold a row with one of the keys."""
+    """Return the files that contain a row with one of the keys."""
     with connect() as engine:
         engine.register("keys", keys)
         return files_with_matches(engine, files, f"SEMI JOIN keys USING ({quoted(table.key)})")
 
 
 def _without(files: Sequence[str], table: Table, keys: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows of the files that have none of the keys."""
+    """Return the rows of the files that have none of the keys."""
     with connect() as engine:
         show_files(engine, "found", table, files)
         engine.register("keys", keys)

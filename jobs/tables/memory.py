@@ -1,4 +1,4 @@
-"""Memory in processes that live for weeks: what collecting cycles costs, and what allocators keep."""
+"""Memory of processes that run for weeks: garbage collection, and free memory that allocators keep."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import pyarrow as pa
 
 @contextmanager
 def no_collection() -> Iterator[None]:
-    """For millions of objects none of which is in a cycle: looking for some would be up to a third of the work."""
+    """Turn off garbage collection in the block. It would take up to a third of the work for millions of acyclic
+    objects.
+    """
     gc.disable()
     try:
         yield
@@ -21,8 +23,8 @@ def no_collection() -> Iterator[None]:
 
 
 def trim() -> None:
-    """What is free to the operating system: allocators keep it, in hours more than all that is in use."""
+    """Return free memory to the operating system. Allocators keep it: after hours, more than all memory in use."""
     pa.default_memory_pool().release_unused()
-    # GNU's C library alone has it.
+    # Only GNU's C library has this function.
     with suppress(AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Rows that a batch brings to a table of bronze: at hand where they are few, else in data files."""
+"""New rows of a bronze table from one batch: few rows in memory, more in data files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from schemas.tables import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRows:
-    """`few` are in the table's columns; `files` lie in its `folder`, whether a commit mentions them yet or not."""
+    """New rows of one table. `few` has the table's columns. `files` are in `folder`, whether committed yet or not."""
 
     table: Table
     few: pa.Table
@@ -32,24 +32,24 @@ class NewRows:
 
     @classmethod
     def of(cls, table: Table, rows: Iterable[Mapping[str, Any]]) -> Self:
-        """Rows as Python's values, instants as datetimes."""
+        """Return rows of Python values, with timestamps as datetimes."""
         return cls(table=table, few=pa.Table.from_struct_array(pa.array(rows, row_type(table))))
 
     @classmethod
     def of_frame(cls, table: Table, frame: DataFrame) -> Self:
-        """All rows of the frame, taken to the driver."""
+        """Return all rows of the frame, collected in the driver."""
         return cls(table=table, few=_typed(frame.toArrow(), table))
 
     def __len__(self) -> int:
         return int(self.few.num_rows) + sum(file.rows for file in self.files)
 
     def and_(self, other: NewRows) -> NewRows:
-        """The rows of both, which are of one table."""
+        """Return the rows of both. They must have the same table."""
         few = pa.concat_tables([self.few, other.few])
         return NewRows(table=self.table, few=few, files=self.files + other.files, folder=self.folder or other.folder)
 
     def show(self, connection: DuckDBPyConnection) -> None:
-        """All of them as a view that goes by the table's name."""
+        """Register all rows as a view with the table's name."""
         name = self.table.name
         connection.register(f"{name} few", self.few)
         show_files(connection, f"{name} many", self.table, [f"{self.folder}/{file.name}" for file in self.files])
@@ -57,7 +57,7 @@ class NewRows:
 
 
 def collected(batch: DataFrame, tables: Collection[Table], warehouse: str | Path) -> dict[Table, NewRows]:
-    """What tasks yielded (`jobs.tables.output`), by table; those that gain nothing are not there."""
+    """Return the output of tasks (`jobs.tables.output`) by table, without tables that have no new rows."""
     found = batch.toArrow()
     files = defaultdict(list)
     for told in found.column(WRITTEN).drop_null().to_pylist():

@@ -1,7 +1,7 @@
-"""What a task yields of the rows of several tables: one struct column for each table, of which each row fills one.
+"""The output of a task for several tables: one struct column per table, of which each row fills one.
 
-Where a task has many rows it may write them as data files of the tables instead, and yield what the files are: through
-the JVM and Spark's cache they would take longer than all that was done before.
+A task with many rows may write them as data files of the tables instead, and yield the files' descriptions. The way
+through the JVM and Spark's cache would take longer than all the work before.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ if TYPE_CHECKING:
 
 
 WRITTEN = "_written"
-"""The column of what was written: the name of a table and a `DataFile` of it."""
+"""The column of written files: the table's name and the fields of a `DataFile`."""
 WRITTEN_COLUMNS = {"table": "STRING", "name": "STRING", "rows": "BIGINT", "size": "BIGINT", "stats": "STRING"}
 WRITTEN_TYPE = pa.struct([(name, TYPES[kind]) for name, kind in WRITTEN_COLUMNS.items()])
 
 FEW_BYTES = 32_000_000
-"""A task's rows are few up to so many bytes: they fit into the driver, with those of other tasks."""
+"""Bytes up to which a task yields its rows. They fit into the driver together with those of other tasks."""
 
 FILE_BYTES = 128_000_000
-"""So much of rows a task holds before it writes them, some tens of times smaller."""
+"""Bytes of rows in memory at which a task writes them. The files are some tens of times smaller."""
 
 
 def ddl(tables: Sequence[Table]) -> str:
-    """The columns of what tasks yield, as Spark takes them."""
+    """Return the columns of the tasks' output as a schema for Spark."""
     written = ", ".join(f"{name}: {kind}" for name, kind in WRITTEN_COLUMNS.items())
     return f"{rows_of_tables.ddl(tables)}, {WRITTEN} STRUCT<{written}>"
 
 
 def union(rows: Mapping[str, pa.Array], tables: Sequence[Table]) -> Iterator[pa.RecordBatch]:
-    """Rows by table name, or what was written instead, as batches of all columns."""
+    """Yield rows by table name, or descriptions of written files, as batches with all columns."""
     return rows_of_tables.batches(rows, rows_of_tables.types(tables) | {WRITTEN: WRITTEN_TYPE})
 
 
 @dataclass(slots=True, kw_only=True)
 class Output:
-    """What a task yields of the rows of its tables: themselves, or where they are many and there are `folders`, data
-    files in these, by the tables' names.
+    """The rows that a task yields. If there are many and `folders` has the tables' folders, it writes data files
+    instead.
     """
 
     tables: Sequence[Table]
@@ -61,7 +61,7 @@ class Output:
     _written: list[dict[str, object]] = field(default_factory=list)
 
     def of(self, rows: Mapping[str, pa.Array]) -> Iterator[pa.RecordBatch]:
-        """What can be yielded of these already."""
+        """Add rows, and yield the part that can be yielded already."""
         if not self.folders:
             yield from union(rows, self.tables)
             return
@@ -71,7 +71,7 @@ class Output:
             self._write()
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """What is left."""
+        """Yield the remaining rows, or the descriptions of the written files."""
         if self._written or self._bytes() > self.few_bytes:
             self._write()
             yield from union({WRITTEN: pa.array(self._written, WRITTEN_TYPE)}, self.tables)
@@ -79,7 +79,7 @@ class Output:
             for array in arrays:
                 yield from union({name: array}, self.tables)
         self._rows.clear()
-        # Spark keeps its workers, and a task of millions of rows would leave hundreds of MB to those of thousands.
+        # Spark reuses its workers, and a large task would leave hundreds of MB to small ones.
         trim()
 
     def _bytes(self) -> int:

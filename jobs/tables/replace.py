@@ -1,4 +1,4 @@
-"""Silver rows replaced where they differ: the one way in which a Delta table of ours ever changes a row."""
+"""Replaces silver rows that differ. Rows of a Delta table are only changed here."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from schemas.tables import Table
 CHANGE = "_change"
 INSERT, UPDATE, DELETE = "insert", "update", "delete"
 PRUNED_GROUPS = 500
-"""Up to so many groups, or topics, are named in a condition, which lets Delta skip the files of all others."""
+"""Highest number of groups, or topics, to name in a condition. It lets Delta skip files of other groups."""
 
 
 def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, table: Table) -> int:
-    """Turn `old`, which are rows of the table at `path`, into `new`; returns how many rows changed.
+    """Replace `old`, which are rows of the table at `path`, by `new`; return the number of changed rows.
 
-    Both have the table's columns; `old` has every row with a key of `new`, which is unique by it. Nothing is written
-    where nothing differs. Where Spark writes, rows that are new come in a commit before that of those which change: who
-    is killed between the two does it again.
+    Both have the table's columns. `old` contains every row with a key of `new`, and keys are unique in `new`. If
+    nothing differs, nothing is written. Spark commits new rows before changed rows; a process that is killed in between
+    repeats the work.
     """
     changes = differences(old, new, table)
     if not changes.num_rows:
@@ -41,15 +41,15 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
             changes.filter(pc.equal(changes[CHANGE], kind)).drop_columns(CHANGE) for kind in (INSERT, UPDATE, DELETE)
         )
         since = _since(old, changes, table)
-        # Files that `maintain` compacts meanwhile hold the same rows.
+        # Retries are safe: files that `maintain` compacts meanwhile contain the same rows.
         retry_commit(path, lambda: rewrite(path, table, new=added, changed=changed, gone=gone, since=since))
         return int(changes.num_rows)
     is_new = pc.equal(changes.column(CHANGE), INSERT)
     if table.time is None and not pc.all(is_new).as_py():
         retry_commit(path, lambda: _write_whole(spark, changes, path, table), alone=True)
         return int(changes.num_rows)
-    # Were they written by the MERGE, they would share files with rows that are over, and each further MERGE, which
-    # writes the files again whose rows it changes, would write all that ever happened.
+    # New rows get their own files. In the MERGE they would share files with finished rows, and each later MERGE, which
+    # rewrites the files of changed rows, would rewrite the whole history.
     if (new := changes.filter(is_new).drop_columns(CHANGE)).num_rows:
         with table_lock(path, by_spark=True):
             spark.createDataFrame(new).coalesce(1).write.format("delta").mode("append").save(path)
@@ -59,15 +59,16 @@ def replace_rows(spark: SparkSession, old: pa.Table, new: pa.Table, path: str, t
 
 
 def replace_whole(old: pa.Table, new: pa.Table, files: Sequence[DataFile], path: str, table: Table) -> None:
-    """Take `old`, which are rows of the table at `path` on a machine of one's own, out of it and put `new` and `files`,
-    which no commit mentions yet, in their place, in one commit. What stays the same is written again.
+    """Replace `old`, which are rows of the table at `path`, by `new` and `files` in one commit, in local mode.
+
+    No commit refers to `files` yet. Unchanged rows are written again.
     """
     none, since = new.slice(0, 0), _since(old, old, table)
     retry_commit(path, lambda: rewrite(path, table, new=new, changed=none, gone=old, since=since, files=files))
 
 
 def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, table: Table) -> None:
-    """Update and delete rows."""
+    """Update and delete rows with Spark's MERGE."""
     owner = list(table.key[:2])
     owners = changes.select(owner).group_by(owner).aggregate([]).to_pylist()
     same = [F.col(f"old.{name}") == F.col(f"new.{name}") for name in table.key]
@@ -86,12 +87,12 @@ def _merge(spark: SparkSession, old: pa.Table, changes: pa.Table, path: str, tab
             .execute()
         )
 
-    # Files that `maintain` compacts meanwhile hold the same rows.
+    # Retries are safe: files that `maintain` compacts meanwhile contain the same rows.
     retry_commit(path, merge, by_spark=True)
 
 
 def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table) -> None:
-    """For a table of a row each group or topic: nearly all of its files change, and MERGE would read them twice."""
+    """Rewrite a table of one row per group or topic. Nearly all its files change, and MERGE would read them twice."""
     stored = deltalake.DeltaTable(path).to_pyarrow_table()
     key, names = quoted(table.key), quoted(table.names)
     with connect() as engine:
@@ -105,7 +106,7 @@ def _write_whole(spark: SparkSession, changes: pa.Table, path: str, table: Table
 
 
 def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
-    """Rows of `new` that `old` does not hold just so, and rows of `old` whose key is gone; `_change` says which."""
+    """Return new or changed rows, and deleted rows of `old`. The column `_change` has the kind of change."""
     names = list(table.names)
     key = quoted(table.key)
     with connect() as engine:
@@ -121,7 +122,7 @@ def differences(old: pa.Table, new: pa.Table, table: Table) -> pa.Table:
 
 
 def _since(old: pa.Table, changes: pa.Table, table: Table) -> tuple[str, int] | None:
-    """The earliest of the old rows that are replaced: files that end before need not be opened."""
+    """Return the earliest timestamp (column and ms) of the replaced rows. Files that end before it are not opened."""
     if table.time is None:
         return None
     key = quoted(table.key)

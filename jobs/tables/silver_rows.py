@@ -1,4 +1,4 @@
-"""Rows of silver and gold read without Spark: instants as milliseconds, only the files and columns that are needed."""
+"""Reads rows of silver and gold without Spark: only the needed files and columns, with timestamps in ms."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pipelines.arrow_types import row_type, schema_of
 from schemas.tables import Table
 
 NAMED = 2_000
-"""Up to so many groups are named in a condition."""
+"""Highest number of groups to name in a condition."""
 
 ROUNDED_MS = 1_000
-"""The limits of a file's instants may be rounded down."""
+"""Margin in ms, because the limits of a file's timestamps may be rounded down."""
 
 
 def rows(
@@ -34,7 +34,10 @@ def rows(
     where: pc.Expression | None = None,
     since: tuple[str, int] | None = None,
 ) -> list[dict[str, Any]]:
-    """Rows of a table as it stands, of those `since` an instant (column and milliseconds); none where there is none."""
+    """Return the current rows of a table, with timestamps in ms; none if the table is missing.
+
+    `since` (column and ms) selects rows from that timestamp on.
+    """
     out: list[dict[str, Any]] = milliseconds(
         stored_rows(warehouse, table, columns, where=where, since=since)
     ).to_pylist()
@@ -49,7 +52,7 @@ def stored_rows(
     where: pc.Expression | None = None,
     since: tuple[str, int] | None = None,
 ) -> pa.Table:
-    """The same as they are stored."""
+    """Return the same rows as an Arrow table, with timestamps as they are stored."""
     if not DeltaTable.is_deltatable(table_path(warehouse, table)):
         return pa.schema([field for field in row_type(table) if field.name in columns]).empty_table()
     if since is not None:
@@ -59,40 +62,40 @@ def stored_rows(
 
 
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
-    """A table's files, but for those that end before `since`."""
+    """Return a table's files as a dataset, without files that end before `since`."""
     paths = standing_files(warehouse, table, since)
     return ds.dataset(paths, schema=schema_of(table), format="parquet")
 
 
 def standing_files(warehouse: Path, table: Table, since: tuple[str, int] | None = None) -> list[str]:
-    """The table's files, as `jobs.tables.as_of` opens it, but for those that end before `since`."""
+    """Return the table's files without those that end before `since`. `jobs.tables.as_of` may set the version."""
     return datafiles(table_path(warehouse, table), opened(warehouse, table), since)
 
 
 def datafiles(path: str, stored: DeltaTable, since: tuple[str, int] | None = None) -> list[str]:
-    """The files of the table at `path` but for those that end before `since`, as the limits tell that Delta keeps."""
+    """Return the files of the table at `path` without those that, by Delta's statistics, end before `since`."""
     files = pa.table(stored.get_add_actions(flatten=True))
     if since is not None and f"max.{since[0]}" in files.column_names:
         begin = instant(since[1] - ROUNDED_MS)
         may = pc.fill_null(pc.greater_equal(files[f"max.{since[0]}"], begin), fill_value=True)
-        # A row without a time may belong anywhere.
+        # A row without a timestamp may be from any time.
         files = files.filter(pc.or_(may, pc.fill_null(pc.greater(files[f"null_count.{since[0]}"], 0), fill_value=True)))
     return [f"{path}/{unquote(name)}" for name in files["path"].to_pylist()]
 
 
 def instant(ms: int) -> pa.Scalar:
-    """Milliseconds since the epoch as tables store them."""
+    """Return milliseconds since the epoch as tables store them."""
     return pa.scalar(ms * 1000, pa.timestamp("us", tz="UTC"))
 
 
 def milliseconds_of(instant: pa.Scalar) -> int:
-    """The other way round; of one with a zone."""
+    """Return a timestamp with a zone as milliseconds since the epoch."""
     at: datetime = instant.as_py()
     return round(at.timestamp() * 1000)
 
 
 def among(groups: Collection[str]) -> pc.Expression:
-    """A condition that holds for these groups of any cluster; for all where there are too many to name."""
+    """Return a condition for these groups of any cluster. It is always true if there are too many to name."""
     if len(groups) > NAMED:
         return pc.scalar(value=True)
     return pc.field("group_id").isin(pa.array(sorted(groups), pa.string()))

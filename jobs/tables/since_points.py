@@ -1,4 +1,4 @@
-"""Rows of a table from given points of their groups' histories on, as DuckDB finds them in its files."""
+"""Reads rows of a table from given points of their groups' histories on, with DuckDB."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from pipelines.silver.frame import UNUSED
 from schemas.tables import Table
 
 ASTRAY_MS = 600_000
-"""Clocks of two brokers differ by less: what was written after a record has a time at most so much before it."""
+"""Highest difference between two brokers' clocks, in ms. A row that was written after a record may have an earlier
+timestamp, but by no more than this.
+"""
 
 
 def since_points(warehouse: Path, table: Table, points: pa.Table, holds: str, *, most: int | None = None) -> pa.Table:
-    """Rows `old` of the table for which `holds` of their group's `point` (`restarts.from_base`, `restarts.after_base`);
-    where there are more than `most`, some of them, more than `most`. Columns that `UNUSED` names are left out.
+    """Return rows `old` of the table that fulfil `holds` for their group's `point` (`from_base`, `after_base`).
 
-    For groups with a base, files are not opened whose rows are all from before it.
+    With `most`, reading stops after `most` + 1 rows of each kind of group. Columns that `UNUSED` names are left out.
+    For groups with a base, files with only older rows are not opened.
     """
     tail = f"WHERE {holds}" + (f" LIMIT {most + 1}" if most is not None else "")
     has_base = pc.is_valid(points["base_at"])
@@ -36,7 +38,7 @@ def since_points(warehouse: Path, table: Table, points: pa.Table, holds: str, *,
 def of_groups(
     warehouse: Path, table: Table, points: pa.Table, tail: str = "", *, since: tuple[str, int] | None = None
 ) -> pa.Table:
-    """Rows `old` of the table whose groups are among `points` (`point`) and for which `tail` holds."""
+    """Return rows `old` of the table whose groups are in `points` (alias `point`), restricted by the SQL `tail`."""
     kind = pa.schema([field for field in row_type(table) if field.name not in UNUSED])
     if not points.num_rows:
         return kind.empty_table()
@@ -49,5 +51,5 @@ def of_groups(
             f"ON old.cluster = point.cluster AND old.group_id = point.group_id {tail}"
         ).to_arrow_table()
     found = found.cast(kind)
-    # Spark takes no column of no pieces.
+    # Spark cannot read a column without chunks.
     return found if found.num_rows else kind.empty_table()

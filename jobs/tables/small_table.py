@@ -1,6 +1,6 @@
-"""Small tables, made and written without Spark: a second of its commits would be a second of every page's delay.
+"""Small tables, created and written without Spark, because a second for Spark's commit would delay every page.
 
-They are not clustered, which deltalake could not write.
+They are not clustered, because deltalake cannot write clustered tables.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from pipelines.arrow_types import stored
 from schemas.tables import Table
 
 MOST_FILES = 100
-"""A table that is only appended to has a file for each time; beyond so many they are made into one."""
+"""Number of files above which the table is compacted. Each append adds one file."""
 
 TRIES = 4
 KEPT_HOURS = 1
-"""Files that were made into one stay for so long: somebody may be reading them."""
+"""Hours that compacted files are kept, because readers may still use them."""
 
 
 def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Add rows, instants as milliseconds, in one commit, whoever else adds some at the same time; the table is made if
-    need be.
+    """Append rows, with timestamps in ms, in one commit. Create the table if it is missing. Others may append
+    meanwhile.
 
     Raises:
-        UserError: it was written by a newer Regroup.
+        UserError: a newer version of Regroup wrote the table.
         OSError: the disk is full.
     """
     refuse_full(warehouse)
@@ -44,11 +44,12 @@ def append(warehouse: Path, table: Table, rows: Sequence[Mapping[str, Any]]) -> 
             write_deltalake(path, new, mode="append")
             break
         except DeltaError:
-            # Somebody else made the table just now; if not, the last try says what is wrong.
+            # Another process may have just created the table. Otherwise the last try raises the error.
             if not left:
                 raise
     if len(DeltaTable(path).file_uris()) > MOST_FILES:
-        # One at a time: of two who compact the same files deltalake lets both win, and every row is there twice.
+        # Only one at a time, because deltalake lets two compactions of the same files succeed and then duplicates their
+        # rows.
         with table_lock(path, alone=True), suppress(DeltaError):
             written = DeltaTable(path)
             written.optimize.compact()

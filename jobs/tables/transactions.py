@@ -1,9 +1,9 @@
-"""Commits to one table by several jobs: in turns where need be, and tried again where another one's was first.
+"""Commits to one table by several jobs: with locks if needed, and retried if another commit came first.
 
-Of two commits that touch the same files Delta lets one win, and where a commit replaces rows it takes any append for a
-conflict (Delta's `Serializable`, the only level outside Databricks). So who loses once goes on alone: the others, who
-hold the table's lock together as they write, wait for him. A file system that knows no locks, as of cloud storage, goes
-without: there it is tried again.
+If two commits change the same rows, Delta lets one succeed. If a commit replaces rows, Delta treats any append as a
+conflict (`Serializable`, the only isolation level outside Databricks). So a commit that failed once continues with an
+exclusive lock. The other writers share the table's lock, and wait. A file system without locks, such as cloud storage,
+has only the retries.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CONFLICTS = (
     exceptions.MetadataChangedException,
     CommitFailedError,
 )
-"""What Delta raises where another commit was first; they have no common base."""
+"""Delta's exceptions for a commit that came second. They have no common base class."""
 
 TRIES = 6
 PAUSE_SECONDS = 1.0
@@ -41,25 +41,27 @@ T = TypeVar("T")
 
 
 def is_local(path: str) -> bool:
-    """Whether deltalake writes the table at `path`, which it cannot where a table is clustered, as on Databricks.
+    """Return whether deltalake writes the table at `path`. It cannot if the table is clustered, as on Databricks.
 
-    Spark then commits to it alone only: on a local disk its commit may overwrite one that comes from outside its JVM at
-    the same instant (Delta's LocalLogStore).
+    Spark then needs an exclusive lock: on a local disk its commit may overwrite a simultaneous commit from outside its
+    JVM (Delta's LocalLogStore).
     """
     return _is_unclustered(path, Path(path, "_delta_log").stat().st_ino)
 
 
 @lru_cache(maxsize=1_000)
 def _is_unclustered(path: str, _log: int) -> bool:
-    """A table keeps its features for as long as it is there; another one of the same name has another log folder."""
+    """Return whether the table is unclustered. Cached: a table never changes its features, and a new one has a new
+    inode.
+    """
     return "clustering" not in (DeltaTable(path).protocol().writer_features or ())
 
 
 @contextmanager
 def table_lock(path: str, *, alone: bool = False, by_spark: bool = False) -> Iterator[None]:
-    """Write to the table at `path` herein, beside others who do, or alone; waits for those who write otherwise.
+    """Hold the lock of the table at `path` for writing: shared, or exclusive with `alone`.
 
-    What was written is on the disk at the end. Spark writes to a table of deltalake's (`is_local`) alone.
+    At the end, all commits are flushed to the disk. Spark always locks a table of deltalake (`is_local`) exclusively.
     """
     alone = alone or (by_spark and is_local(path))
     lock = Path(path).parent / "_checkpoints" / "turns" / Path(path).name
@@ -73,18 +75,19 @@ def table_lock(path: str, *, alone: bool = False, by_spark: bool = False) -> Ite
 
 
 def retry_commit(path: str, act: Callable[[], T], *, alone: bool = False, by_spark: bool = False) -> T:
-    """What `act` returns, which commits to the table at `path`, sees it as it then stands and may be repeated; with
-    `alone`, and where `table_lock` says so of Spark, nobody else writes meanwhile, where there are locks.
+    """Run `act`, which commits to the table at `path`, and return its result. Retry it after a conflict.
+
+    `act` must read the table again at each call. With `alone`, or for Spark as in `table_lock`, the lock is exclusive.
 
     Raises:
-        Exception: one of `CONFLICTS`, if others were first each time.
+        Exception: one of `CONFLICTS`, if other commits came first each time.
     """
     for attempt in range(TRIES - 1):
         try:
             with table_lock(path, alone=alone or attempt > 0, by_spark=by_spark):
                 return act()
         except CONFLICTS:
-            # Without locks, two that lose against each other must not go on in step.
+            # A random pause, because without locks two jobs would otherwise keep colliding.
             time.sleep(uniform(0, PAUSE_SECONDS) * attempt)  # noqa: S311 - no secret
     with table_lock(path, alone=True):
         return act()

@@ -46,7 +46,7 @@ def test_a_killed_part_changes_no_row(matrix, warehouse, recorded, undisturbed, 
     code = job.end()
     if part.startswith("JVM"):
         assert code == 2, job.tail()
-        assert "Spark's JVM was ended by SIGKILL: start this again" in job.tail().splitlines()[-1]
+        assert "Spark's JVM was ended by SIGKILL: start this command again" in job.tail().splitlines()[-1]
     judged(trial, warehouse, recorded, undisturbed)
 
 
@@ -103,7 +103,7 @@ def test_a_damaged_table_checkpoint_is_refused_by_name_or_not_needed(
     job = Job("ingest", warehouse, small)
     if named != "_last_checkpoint":
         assert 2 == job.end(), job.tail()
-        assert f"The newest checkpoint of the table coordinator_records is torn or gone: delete {file}" in job.tail()
+        assert f"The newest checkpoint of the table coordinator_records is torn or missing: delete {file}" in job.tail()
         assert "Traceback" not in job.text()
         file.unlink(missing_ok=True)
         (log / "_last_checkpoint").unlink()
@@ -125,7 +125,7 @@ def test_torn_progress_is_refused_by_name_and_good_again_without_it(
     os.truncate(file, int(file.stat().st_size * left))
     job = Job("ingest", warehouse, recorded)
     assert 2 == job.end(), job.tail()
-    assert f"The progress kept in {stream} is torn" in job.tail()
+    assert f"The progress in {stream} is torn" in job.tail()
     assert "Traceback" not in job.text()
     shutil.rmtree(stream)
     judged(trial, warehouse, recorded, undisturbed)

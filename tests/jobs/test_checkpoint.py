@@ -30,7 +30,7 @@ def test_a_second_process_is_refused_until_the_first_is_dead(tmp_path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as other:
         assert other.stdout is not None
         assert b"held\n" == other.stdout.readline()
-        with pytest.raises(UserError, match="Another process already writes"):
+        with pytest.raises(UserError, match="Another process already runs the stream"):
             checkpoint.hold()
         other.send_signal(signal.SIGKILL)
         other.wait()

@@ -101,10 +101,10 @@ SOURCE = '[clusters.a]\nbootstrap_servers = "x:1"\n[[clusters.a.event_sources]]\
         (SOURCE + 'topic = "t"\nbrokers = ["1"]', "brokers must be a list of broker ids"),
         (SOURCE + 'topic = "t"\nkinds = ["marks"]', "kinds must be a list of coordinator, controller, connect, mark"),
         (SOURCE + 'topic = "t"\nbroker = [1]', "did you mean brokers?"),
-        ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_max_message_bytes = 0', "must be a number of bytes from 1"),
+        ('[clusters.a]\nbootstrap_servers = "x:1"\nevents_max_message_bytes = 0', "must be at least 1 byte"),
         ('client_host = "hide"', "must be keep, truncate, hash, but is 'hide'"),
-        ('client_host = "hash"', "must say where the key is"),
-        ('client_host_key = "hunter2"', "must say where the key is"),
+        ('client_host = "hash"', "must refer to the key"),
+        ('client_host_key = "hunter2"', "must refer to the key"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_the_nearest_right_one(tmp_path, text, expected) -> None:

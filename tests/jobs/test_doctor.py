@@ -95,7 +95,7 @@ def test_the_right_to_send_marks_is_told_but_not_required(doctor, broker) -> Non
     code, said = doctor()
     unruled(admin, [AclBindingFilter(*rule)])
     assert code == 0
-    assert "Grant WRITE on the topic regroup-events to whoever runs `mark`" in said
+    assert "Grant WRITE on the topic regroup-events to the principal of `mark`" in said
 
 
 def test_a_topic_that_everybody_may_write_to_is_warned_of(doctor, broker) -> None:
@@ -107,11 +107,11 @@ def test_a_topic_that_everybody_may_write_to_is_warned_of(doctor, broker) -> Non
     code, said = doctor()
     unruled(admin, [AclBindingFilter(*rule)])
     assert code == 0
-    assert "who writes to regroup-events: everybody may: an ACL allows User:*" in said
-    assert "grant WRITE to the log shippers only" in said
+    assert "who writes to regroup-events: every principal may write: an ACL allows User:*" in said
+    assert "Grant WRITE only to the log shippers" in said
 
 
 def test_a_broker_that_is_not_there_is_named(doctor) -> None:
     code, said = doctor("127.0.0.1:1")
     assert code == 1
-    assert "Check that 127.0.0.1:1 is right and reachable" in said
+    assert "Check that 127.0.0.1:1 is correct and reachable" in said

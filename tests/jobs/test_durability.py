@@ -88,7 +88,7 @@ def test_a_torn_checkpoint_is_refused_by_name_and_the_table_is_good_without_it(w
         checkpoint.unlink()
     else:
         os.truncate(checkpoint, int(checkpoint.stat().st_size * left))
-    with pytest.raises(UserError, match=rf"coordinator_records is torn or gone: delete {checkpoint}, .*_last_check"):
+    with pytest.raises(UserError, match=rf"coordinator_records is torn or missing: delete {checkpoint}, .*_last_check"):
         refuse_torn(warehouse)
     checkpoint.unlink(missing_ok=True)
     (log / "_last_checkpoint").unlink()
@@ -126,5 +126,5 @@ def test_torn_progress_is_refused_by_its_folder(warehouse, progress, name, left)
     refuse_torn(warehouse)
     file = progress / name
     os.truncate(file, int(file.stat().st_size * left))
-    with pytest.raises(UserError, match=rf"kept in {progress} is torn.*delete that folder"):
+    with pytest.raises(UserError, match=rf"The progress in {progress} is torn.*delete that folder"):
         refuse_torn(warehouse)

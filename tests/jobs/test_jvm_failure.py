@@ -38,6 +38,8 @@ def test_a_killed_jvm_is_one_sentence_and_other_failures_are_themselves() -> Non
     )
     other, killed, own = done.stdout.splitlines()
     assert other == "of somebody else"
-    assert killed.startswith("UserError Spark's JVM was ended by SIGKILL: start this again; it goes on where it stood.")
+    assert killed.startswith(
+        "UserError Spark's JVM was ended by SIGKILL: start this command again; it continues where it stopped."
+    )
     assert own == "ZeroDivisionError division by zero"
     assert "Traceback" not in done.stderr

@@ -96,7 +96,7 @@ def test_maintenance_leaves_fewer_rows_and_files_the_same_silver_and_nothing_new
         assert [file.rsplit("/", 1)[-1]] == [path.name for path in (recorded / table.name).glob("*.parquet")]
     assert standing == silver_again(recorded)
     assert 0 == read_on(spark, recorded, tmp_path / "stream")
-    assert [f"{len(SILVER) + len(FILLED) + 2} tables are as they were."] == maintained(spark, recorded, **NEVER)
+    assert [f"{len(SILVER) + len(FILLED) + 2} tables are unchanged."] == maintained(spark, recorded, **NEVER)
 
 
 def test_what_is_appended_while_a_warehouse_is_maintained_is_neither_lost_nor_repeated(
@@ -115,7 +115,7 @@ def test_what_is_appended_while_a_warehouse_is_maintained_is_neither_lost_nor_re
     said = maintained(spark, warehouse, **NEVER)
     ingesting.join()
     said += maintained(spark, warehouse, **NEVER)
-    assert not [line for line in said if "waits for the next time" in line]
+    assert not [line for line in said if "is left for the next run" in line]
     assert sum(row["commits"] for part in parts for row in part[OFFSET_COMMITS.name]) == commits(warehouse)
     assert texts(rebuilt(parts)) == silver_again(warehouse)
     seen += read_on(spark, warehouse, tmp_path / "stream")
@@ -200,7 +200,7 @@ def test_rows_that_somebody_else_put_into_other_files_meanwhile_are_merged_the_n
     with monkeypatch.context() as patched:
         patched.setattr("jobs.retention.merge_runs.WorkerProcess", Slow)
         (said,) = (line for line in maintained(spark, recorded, **NEVER) if "merging runs" in line)
-    assert "waits for the next time" in said
+    assert "is left for the next run" in said
     assert before == commits(recorded)
     assert any("rows merged into" in line for line in maintained(spark, recorded, **NEVER))
     assert before == commits(recorded)

@@ -212,7 +212,7 @@ def test_each_job_leaves_a_run(there, command, monkeypatch, capsys) -> None:
 def test_an_exit_code_is_a_failure(there, monkeypatch) -> None:
     monkeypatch.setattr(cli, "_command", lambda _: lambda *_: 1)
     assert main(["notify", "--once", "--warehouse", str(there)]) == 1
-    assert ("failed", "It ended with exit code 1.") == (told(there)[-1]["outcome"], told(there)[-1]["error"])
+    assert ("failed", "The command ended with exit code 1.") == (told(there)[-1]["outcome"], told(there)[-1]["error"])
 
 
 def test_a_part_that_failed_and_began_anew_is_told_as_two_runs(there) -> None:

@@ -108,7 +108,7 @@ def test_keys_that_name_no_group_are_counted(topic, capsys) -> None:
     assert 0 == main(["decode", *where(topic), "--group", "g"])
     printed = capsys.readouterr()
     assert 1 == len(printed.out.splitlines())
-    assert "key cannot be decoded, so may name the group: 1" in printed.err
+    assert "key cannot be decoded, so their group is unknown: 1" in printed.err
 
 
 def test_the_coordinators_own_topic_is_the_default(broker, decode) -> None:

@@ -206,10 +206,10 @@ def test_a_checkpoint_whose_tables_are_gone_is_refused(spark, tables, topic, fee
     topic.write(history(10))
     ingest(spark, tables, feed)
     shutil.rmtree(tables / OFFSET_COMMITS.name)
-    with pytest.raises(UserError, match=r"the table offset_commits, but that table in .* is gone or another one"):
+    with pytest.raises(UserError, match=r"the table offset_commits, but that table in .* is missing or was replaced"):
         ingest(spark, tables, feed)
     create_tables(spark, tables, BRONZE)
-    with pytest.raises(UserError, match="is gone or another one"):
+    with pytest.raises(UserError, match="is missing or was replaced"):
         ingest(spark, tables, feed)
 
 

@@ -229,7 +229,7 @@ def test_a_reference_to_an_empty_secret_is_refused_with_a_sentence(tmp_path, mon
 
 def test_a_secret_that_is_no_text_is_refused_with_a_sentence(tmp_path) -> None:
     (tmp_path / "secret").write_bytes(b"\xff" * 40)
-    with pytest.raises(UserError, match="no text in UTF-8"):
+    with pytest.raises(UserError, match="not UTF-8 text"):
         access(Settings(pages_token=f"file:{tmp_path}/secret"))
 
 

@@ -43,7 +43,7 @@ def test_build_goes_on_and_gives_what_a_fresh_build_of_the_same_bronze_gives(
 ) -> None:
     settings = Settings(warehouse=older)
     create_tables(spark, older, BRONZE)
-    assert "offset_commits is of an earlier Regroup and gains the columns" in capsys.readouterr().out
+    assert "offset_commits comes from an earlier version of Regroup and gets the new columns" in capsys.readouterr().out
     capture = Capture(CAPTURES / "eager_churn")
     rows = bronze_of(split(capture, ("offsets", "log", "admin"), 4, None)[1], CLUSTER, capture.meta)
     for table in BRONZE:
@@ -52,7 +52,7 @@ def test_build_goes_on_and_gives_what_a_fresh_build_of_the_same_bronze_gives(
             spark.createDataFrame(new).write.format("delta").mode("append").save(table_path(older, table))
 
     start(spark, settings, once=True)
-    assert "bronze is looked through from its beginning" in capsys.readouterr().out
+    assert "bronze is read from its beginning" in capsys.readouterr().out
     fresh = Settings(warehouse=tmp_path / "fresh")
     for table in BRONZE:
         shutil.copytree(table_path(older, table), table_path(fresh.warehouse, table))
