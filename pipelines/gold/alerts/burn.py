@@ -32,8 +32,8 @@ KEEPS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """The loss in one window: resource-milliseconds with bounds, the time of the first stop, and the number of resources
-    that the group had while it had any.
+    """The loss in one window: resource-milliseconds with bounds, the time of the first stop, and the number of
+    resources that the group had while it had any.
     """
 
     lost_ms: float
