@@ -81,7 +81,7 @@ def differences(hit: Sequence[Attributes], rest: Sequence[Attributes]) -> list[D
 
 
 def culprits(who: Sequence[Attributes], members: Sequence[Attributes]) -> list[Difference]:
-    """Return the same within one group: `who` are the instances that started the rebalances, `members` all instances."""
+    """Return the same within one group: `who` are the instances that started rebalances, `members` all instances."""
     if not who or len(members) < 2:
         return []
     mine, all_of_them = _counted(who), _counted(members)
