@@ -144,23 +144,23 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
 
 def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Callable[[], PolledTopics]) -> None:
     warehouse = settings.warehouse
-    told = _Change(*SilverInputs(spark=spark, warehouse=warehouse, touched=new).committing())
+    committing = _Change(*SilverInputs(spark=spark, warehouse=warehouse, touched=new).committing())
     # Arrow cannot join tables that have list columns.
-    rest = new.drop_columns("committed").join(told.new.select(GROUP), GROUP, join_type="left anti")
+    rest = new.drop_columns("committed").join(committing.new.select(GROUP), GROUP, join_type="left anti")
     if not rest.num_rows:
-        replace_rows(spark, told.old, told.new, table_path(warehouse, GROUPS), GROUPS)
+        replace_rows(spark, committing.old, committing.new, table_path(warehouse, GROUPS), GROUPS)
         return
-    standing = SilverInputs(spark=spark, warehouse=warehouse, touched=rest)
-    stand = standing.restarts()
-    rebuilt = _rebuilt(standing, stand, Making.of(settings, polled()))
+    inputs = SilverInputs(spark=spark, warehouse=warehouse, touched=rest)
+    points = inputs.restarts()
+    rebuilt = _rebuilt(inputs, points, Making.of(settings, polled()))
 
     written: dict[Table, int] = {}
 
     def write(table: Table) -> None:
         new, path = rebuilt[table], table_path(warehouse, table)
-        change = _Change(standing.replaced(table, stand), new.few)
+        change = _Change(inputs.replaced(table, points), new.few)
         if table is GROUPS:
-            change = change.and_(told)
+            change = change.and_(committing)
         if new.files:
             replace_whole(change.old, change.new, new.files, path, table)
             return
@@ -168,8 +168,8 @@ def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Cal
         written[table] = replace_rows(spark, old, come, path, table)
 
     _of_each_table(write)
-    if {STALLS, GROUPS} <= written.keys() and standing.is_local:
-        pending_first_commits.rebuilt(warehouse, stand, _classic(rebuilt[GROUPS].few), written[STALLS])
+    if {STALLS, GROUPS} <= written.keys() and inputs.is_local:
+        pending_first_commits.rebuilt(warehouse, points, _classic(rebuilt[GROUPS].few), written[STALLS])
 
 
 def _of_each_table(write: Callable[[Table], None]) -> None:
@@ -200,19 +200,19 @@ class _Change:
         return _Change(old, new)
 
 
-def _rebuilt(standing: SilverInputs, stand: pa.Table, making: Making) -> Mapping[Table, NewRows]:
+def _rebuilt(inputs: SilverInputs, points: pa.Table, making: Making) -> Mapping[Table, NewRows]:
     """Return the silver rows that are built from the resume points in `stand`.
 
     The rows are in data files only if all rows that they replace may be removed.
     """
-    warehouse = standing.warehouse
-    if (history := standing.history(stand)) is not None:
-        found = making.rows(history, stand)
-    elif standing.is_local:
-        return silver_by_tasks(standing.spark, warehouse, stand, making, in_files=not has_settled(warehouse))
+    warehouse = inputs.warehouse
+    if (history := inputs.history(points)) is not None:
+        found = making.rows(history, points)
+    elif inputs.is_local:
+        return silver_by_tasks(inputs.spark, warehouse, points, making, in_files=not has_settled(warehouse))
     else:
-        points = standing.spark.createDataFrame(stand)
-        collected = _by_spark(standing.frames(stand), making, restarts=points).toArrow()
+        point_frame = inputs.spark.createDataFrame(points)
+        collected = _by_spark(inputs.frames(points), making, restarts=point_frame).toArrow()
         found = {table: rows_of(collected, table) for table in SILVER}
     return {table: NewRows(table=table, few=found[table]) for table in SILVER}
 

@@ -110,10 +110,10 @@ def _add_marks(cluster: Cluster, path: Path) -> int:
 
 def _described(cluster: Cluster) -> Iterator[tuple[int, str]]:
     for topic in cluster.event_topics():
-        yield from _said_on(topic, cluster)
+        yield from _marks_of(topic, cluster)
 
 
-def _said_on(topic: str, cluster: Cluster) -> Iterator[tuple[int, str]]:
+def _marks_of(topic: str, cluster: Cluster) -> Iterator[tuple[int, str]]:
     options = cluster.client()
     sources = [source for source in cluster.event_sources if source.topic == topic]
     try:
@@ -130,11 +130,11 @@ def _said_on(topic: str, cluster: Cluster) -> Iterator[tuple[int, str]]:
 def _marks(records: Records, sources: Sequence[EventSource]) -> Iterator[tuple[int, str]]:
     """Yield the timestamp of each mark, in ms, and its JSON line."""
     for number, (value, at) in enumerate(zip(records.value, records.timestamp_ms.tolist(), strict=True)):
-        said = unwrap(value) if value is not None and b'"mark"' in value else None
-        if not isinstance(said, Observation) or said.kind != "mark":
+        message = unwrap(value) if value is not None and b'"mark"' in value else None
+        if not isinstance(message, Observation) or message.kind != "mark":
             continue
         if may_send(Claim.MARK, sources, records.headers[number] if records.headers else ()):
-            body = {**said.body, "observed_at_ms": at, "source": str(said.body.get("source", "mark"))}
+            body = {**message.body, "observed_at_ms": at, "source": str(message.body.get("source", "mark"))}
             yield at, json.dumps(body, separators=(",", ":")) + "\n"
 
 

@@ -23,9 +23,9 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         UserError: the text or the time is invalid, or the broker, the topic or the permission is missing.
     """
     cluster = settings.only(args.cluster)
-    said = envelope(args.text, kind=args.kind, at=args.at, group=args.group, by=args.by)
+    message = envelope(args.text, kind=args.kind, at=args.at, group=args.group, by=args.by)
     topic = EventsTopic(cluster, args.topic or cluster.events_topic)
-    topic.send(said)
+    topic.send(message)
     topic.flush()
     return 0
 

@@ -190,9 +190,10 @@ class Notifier:
 def _worth_keeping(before: Sequence[AlertRow], after: Sequence[AlertRow], due: Due) -> list[AlertRow]:
     """Return `after` with the texts of `before` for alerts that are not sent now. Texts change with every record."""
     known = {key_of(row): row for row in before}
-    told = {key_of(row) for rows in due.values() for row in rows}
+    sent_keys = {key_of(row) for rows in due.values() for row in rows}
     return [
-        row if key_of(row) in told or _is_other(row, known.get(key_of(row))) else known[key_of(row)] for row in after
+        row if key_of(row) in sent_keys or _is_other(row, known.get(key_of(row))) else known[key_of(row)]
+        for row in after
     ]
 
 

@@ -28,10 +28,10 @@ def access(settings: Settings) -> Access:
     Raises:
         UserError: anybody could read the pages, or the settings contradict each other.
     """
-    stated = {name: getattr(settings, key) for name, key in GUARDS.items()}
-    stated["token"] = secret("The setting pages_token", settings.pages_token)
+    declared = {name: getattr(settings, key) for name, key in GUARDS.items()}
+    declared["token"] = secret("The setting pages_token", settings.pages_token)
     try:
-        found = Access.of(**stated)
+        found = Access.of(**declared)
     except ValueError as error:
         raise UserError(str(error)) from None
     if (why := found.refusal(settings.host)) is not None:

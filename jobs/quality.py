@@ -74,20 +74,20 @@ class Quality:
 
     def round(self) -> list[QualityResultRow]:
         """Check every unchecked version, report and store the results, and return them."""
-        standing = self._standing()
-        told: list[QualityResultRow] = []
+        last_results = self._last_results()
+        results: list[QualityResultRow] = []
         for table in self.there():
-            known = [row for row in standing if row["table_name"] == table.name]
+            known = [row for row in last_results if row["table_name"] == table.name]
             found = self.check(table, known)
-            self._tell(table, found)
-            told += found
-        if told:
-            small_table.append(self.warehouse, QUALITY_RESULTS, told)
-        return told
+            self._report(table, found)
+            results += found
+        if results:
+            small_table.append(self.warehouse, QUALITY_RESULTS, results)
+        return results
 
     def is_broken(self) -> bool:
         """Return whether the last checked version of any table breaks a rule of severity `error`."""
-        return any(not row["passed"] and row["severity"] == RuleSeverity.ERROR for row in self._standing())
+        return any(not row["passed"] and row["severity"] == RuleSeverity.ERROR for row in self._last_results())
 
     def check(
         self, table: Table, known: Sequence[QualityResultRow] = (), rules: Sequence[Rule] | None = None
@@ -119,8 +119,8 @@ class Quality:
             with engine() as connection:
                 version, alone = self._opened(connection, version, rules)
                 self._look(connection, version, None)
-                told = [suite.look(escaped(batch)) for batch in batches(connection, table, rules, alone)]
-            found.append(CheckedVersion(suite=suite, version=version.version, told=told))
+                results = [suite.look(escaped(batch)) for batch in batches(connection, table, rules, alone)]
+            found.append(CheckedVersion(suite=suite, version=version.version, told=results))
         return write_docs(folder, found)
 
     def _opened(
@@ -167,11 +167,11 @@ class Quality:
         looked = version.files - since.files if since else version.files
         show_files(connection, "looked", version.table, sorted(looked))
 
-    def _standing(self) -> list[QualityResultRow]:
+    def _last_results(self) -> list[QualityResultRow]:
         found = newest_results(LocalLake(self.warehouse, fresh_seconds=0))
         return cast("list[QualityResultRow]", found)
 
-    def _tell(self, table: Table, found: Iterable[QualityResultRow]) -> None:
+    def _report(self, table: Table, found: Iterable[QualityResultRow]) -> None:
         rows = list(found)
         if not rows:
             return

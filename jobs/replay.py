@@ -85,14 +85,14 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
 
 def record_settings(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str, Any]) -> None:
     """Append the capture's broker settings as a poll of the cluster would have observed them."""
-    stated = meta.get("broker_overrides") or {}
+    recorded = meta.get("broker_overrides") or {}
     seen = {
         "observed_at_ms": meta.get("started_ms") or 0,
         "source": "capture",
         "kind": "broker_settings",
-        "settings": stated,
+        "settings": recorded,
     }
-    if stated:
+    if recorded:
         append(spark, settings.warehouse, NewRows.of(ADMIN_OBSERVATIONS, [_observation(cluster, 0, seen)]))
 
 

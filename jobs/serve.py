@@ -26,11 +26,11 @@ def run(settings: Settings, _: argparse.Namespace) -> int:
 
 
 def _lake(settings: Settings) -> WarmLake:
-    stated = settings.databricks
-    if stated is None:
+    declared = settings.databricks
+    if declared is None:
         return LocalLake(settings.warehouse)
-    hidden = {key: secret(f"{key} in [databricks]", getattr(stated, key)) for key in ("token", "client_secret")}
+    hidden = {key: secret(f"{key} in [databricks]", getattr(declared, key)) for key in ("token", "client_secret")}
     try:
-        return databricks(replace(stated, **hidden))
+        return databricks(replace(declared, **hidden))
     except LakeError as error:
         raise UserError(str(error)) from None

@@ -175,8 +175,8 @@ def compact_and_maintain(
             try:
                 if is_due:
                     due = time.monotonic() + settings.maintain_seconds
-                    told = Runs(warehouse=settings.warehouse, job="maintain", say=say, secrets=settings.secrets())
-                    with told, acquire(settings.warehouse, "maintain"):
+                    record = Runs(warehouse=settings.warehouse, job="maintain", say=say, secrets=settings.secrets())
+                    with record, acquire(settings.warehouse, "maintain"):
                         maintenance.round()
                 else:
                     with suppress(UserError), acquire(settings.warehouse, "maintain"):

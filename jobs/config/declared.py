@@ -32,14 +32,14 @@ def hints_of(kind: type) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def all_typed(kind: type, stated: Mapping[str, Any], place: str) -> dict[str, Any]:
+def all_typed(kind: type, declared: Mapping[str, Any], place: str) -> dict[str, Any]:
     """Return every value with the type of its field in `kind`.
 
     Raises:
         UserError: a value cannot have that type.
     """
     hints = hints_of(kind)
-    return {key: typed(f"{key} in {place}", value, hints[key]) for key, value in stated.items()}
+    return {key: typed(f"{key} in {place}", value, hints[key]) for key, value in declared.items()}
 
 
 def typed(key: str, value: Any, wanted: Any) -> Any:
@@ -121,9 +121,9 @@ def _path(key: str, value: Any) -> Path:
         raise UserError(f"The setting {key} names the home folder of an unknown user: {quoted_value(value)}.") from None
 
 
-def refuse_unknown(stated: Mapping[str, Any], known: set[str], place: str) -> None:
+def refuse_unknown(declared: Mapping[str, Any], known: set[str], place: str) -> None:
     """Raise `UserError` for an unknown key, with the nearest valid key."""
-    for each in stated:
+    for each in declared:
         if each not in known:
             key = each[:LONGEST_SHOWN]
             near = get_close_matches(key, known, n=1)

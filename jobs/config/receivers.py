@@ -56,22 +56,22 @@ class Webhook:
         return key
 
 
-def alertmanagers(stated: Any) -> tuple[Alertmanager, ...]:
+def alertmanagers(declared: Any) -> tuple[Alertmanager, ...]:
     """Return the receivers of `[[alertmanagers]]`.
 
     Raises:
         UserError: a key is missing or unknown, or an address is invalid.
     """
-    return tuple(_receiver("[[alertmanagers]]", Alertmanager, each) for each in _list("alertmanagers", stated))
+    return tuple(_receiver("[[alertmanagers]]", Alertmanager, each) for each in _list("alertmanagers", declared))
 
 
-def webhooks(stated: Any) -> tuple[Webhook, ...]:
+def webhooks(declared: Any) -> tuple[Webhook, ...]:
     """Return the receivers of `[[webhooks]]`.
 
     Raises:
         UserError: as in `alertmanagers`, or the file contains a secret instead of a reference.
     """
-    found = tuple(_receiver("[[webhooks]]", Webhook, each) for each in _list("webhooks", stated))
+    found = tuple(_receiver("[[webhooks]]", Webhook, each) for each in _list("webhooks", declared))
     for hook in found:
         if not hook.secret.startswith(("env:", "file:")):
             raise UserError(
@@ -89,20 +89,20 @@ def refuse_same_names(receivers: Sequence[Receiver]) -> None:
             raise UserError(f"Two receivers of alerts are called {name}: give each a name of its own (name = ...).")
 
 
-def _list(key: str, stated: Any) -> list[Any]:
-    if not isinstance(stated, list):
+def _list(key: str, declared: Any) -> list[Any]:
+    if not isinstance(declared, list):
         raise UserError(f"{key} must be a list of tables: write [[{key}]] on a line of its own.")
-    return stated
+    return declared
 
 
-def _receiver(place: str, kind: type[R], stated: Any) -> R:
-    if not isinstance(stated, dict):
+def _receiver(place: str, kind: type[R], declared: Any) -> R:
+    if not isinstance(declared, dict):
         raise UserError(f"{place} must be a table: write {place} on a line of its own.")
-    refuse_unknown(stated, {f.name for f in fields(kind)}, place)
+    refuse_unknown(declared, {f.name for f in fields(kind)}, place)
     for key in ("url", "secret"):
-        if key in {f.name for f in fields(kind)} and key not in stated:
+        if key in {f.name for f in fields(kind)} and key not in declared:
             raise UserError(f"{place} has no {key}: add {key} = ...")
-    values = all_typed(kind, stated, place)
+    values = all_typed(kind, declared, place)
     return kind(**values | {"name": _checked(place, values)})
 
 

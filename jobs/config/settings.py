@@ -146,16 +146,18 @@ class Settings:
         """
         environment = os.environ if environment is None else environment
         given = {key: value for key, value in (flags or {}).items() if value is not None}
-        stated = _file(file) if file else {}
-        named = table("clusters", stated.pop("clusters", {}))
+        declared = _file(file) if file else {}
+        named = table("clusters", declared.pop("clusters", {}))
         clusters = tuple(_cluster(name, content, environment) for name, content in named.items())
-        managers, hooks = alertmanagers(stated.pop("alertmanagers", [])), webhooks(stated.pop("webhooks", []))
+        managers, hooks = alertmanagers(declared.pop("alertmanagers", [])), webhooks(declared.pop("webhooks", []))
         refuse_same_names((*managers, *hooks))
-        readers, databricks = _readers(stated), _databricks(stated.pop("databricks", None))
+        readers, databricks = _readers(declared), _databricks(declared.pop("databricks", None))
         known = {f.name for f in fields(cls)} - set(TABLES)
-        refuse_unknown(stated, known | set(TABLES), f"the settings file {file}")
-        _refuse_blank(stated, environment)
-        values = stated | {key: environment[name] for key in known if (name := f"REGROUP_{key.upper()}") in environment}
+        refuse_unknown(declared, known | set(TABLES), f"the settings file {file}")
+        _refuse_blank(declared, environment)
+        values = declared | {
+            key: environment[name] for key in known if (name := f"REGROUP_{key.upper()}") in environment
+        }
         bootstrap = given.pop("bootstrap_servers", None) or environment.get("REGROUP_BOOTSTRAP_SERVERS")
         values |= {key: value for key, value in given.items() if key in known}
         if (wanted := given.get("cluster")) is not None:
@@ -169,18 +171,18 @@ class Settings:
         _refuse_impossible(given)
         # Absolute, because Spark and Delta treat a relative path as a table name.
         warehouse = given.pop("warehouse", Path(".regroup/warehouse")).absolute()
-        told: dict[str, Any] = {
+        tables_of_file: dict[str, Any] = {
             "alertmanagers": managers,
             "webhooks": hooks,
             "readers": readers,
             "databricks": databricks,
         }
-        return cls(clusters=clusters, warehouse=warehouse, **told, **given)
+        return cls(clusters=clusters, warehouse=warehouse, **tables_of_file, **given)
 
     def secrets(self) -> tuple[str, ...]:
         """Return the existing passwords, tokens and keys, so that they can be removed from messages."""
         found = []
-        for key, value in self._stated_secrets():
+        for key, value in self._declared_secrets():
             with suppress(UserError):
                 found.append(secret(key, value))
         return tuple(value for value in found if value)
@@ -188,16 +190,16 @@ class Settings:
     def literal_secrets(self) -> tuple[str, ...]:
         """Return the keys whose settings contain the secret itself instead of a reference."""
         return tuple(
-            dict.fromkeys(key for key, value in self._stated_secrets() if value and not value.startswith(REFERENCES))
+            dict.fromkeys(key for key, value in self._declared_secrets() if value and not value.startswith(REFERENCES))
         )
 
-    def _stated_secrets(self) -> list[tuple[str, str]]:
-        told = [(key, value) for cluster in self.clusters for key, value in cluster.kafka.items() if SECRET.search(key)]
-        told += [("pages_token", self.pages_token), ("client_host_key", self.client_host_key)]
-        told += [(hook.name, hook.secret) for hook in self.webhooks]
+    def _declared_secrets(self) -> list[tuple[str, str]]:
+        secrets = [(k, value) for cluster in self.clusters for k, value in cluster.kafka.items() if SECRET.search(k)]
+        secrets += [("pages_token", self.pages_token), ("client_host_key", self.client_host_key)]
+        secrets += [(hook.name, hook.secret) for hook in self.webhooks]
         if self.databricks:
-            told += [("token", self.databricks.token), ("client_secret", self.databricks.client_secret)]
-        return told
+            secrets += [("token", self.databricks.token), ("client_secret", self.databricks.client_secret)]
+        return secrets
 
     @property
     def limits(self) -> Limits:
@@ -248,22 +250,22 @@ def _file(path: Path) -> dict[str, Any]:
         raise UserError(f"The settings file {path} cannot be read: {error.strerror}.") from None
 
 
-def _readers(stated: dict[str, Any]) -> Any:
+def _readers(declared: dict[str, Any]) -> Any:
     """Remove [readers] from the file's content and return it.
 
     Raises:
         UserError: [readers] is empty. An empty list would let everybody see everything, which is never the intention.
     """
-    readers = stated.pop("readers", None)
+    readers = declared.pop("readers", None)
     if readers is not None and not readers:
         raise UserError('[readers] names nobody: write name = ["prefix"] in lines below it, or remove it.')
     return readers or {}
 
 
-def _refuse_blank(stated: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+def _refuse_blank(declared: Mapping[str, Any], environment: Mapping[str, str]) -> None:
     """Raise `UserError` for an empty secret or access rule. Most often, a variable was not set."""
     for key in ("pages_token", "client_host_key"):
-        if key in stated and not str(stated[key]).strip():
+        if key in declared and not str(declared[key]).strip():
             raise UserError(f"The setting {key} is empty: write env:NAME or file:PATH, or remove it.")
     for key in ("pages_token", "client_host_key", "trusted_proxies", "identity_header"):
         name = f"REGROUP_{key.upper()}"
@@ -292,20 +294,20 @@ def _refuse_impossible(given: Mapping[str, Any]) -> None:
             raise UserError(f"The setting {key} must be an address with http:// or https://, but is {given[key]!r}.")
 
 
-def _cluster(name: str, stated: Any, environment: Mapping[str, str]) -> Cluster:
+def _cluster(name: str, declared: Any, environment: Mapping[str, str]) -> Cluster:
     place = f"[clusters.{name}]"
     cluster_name(name)
-    stated = dict(table(f"clusters.{name}", stated))
-    options = table(f"clusters.{name}.kafka", stated.pop("kafka", {}))
+    declared = dict(table(f"clusters.{name}", declared))
+    options = table(f"clusters.{name}.kafka", declared.pop("kafka", {}))
     kafka = {key: _option(f"The Kafka option {key} in {place}", value) for key, value in options.items()}
     refuse_code(f"[clusters.{name}.kafka]", kafka, environment)
-    refuse_unknown(stated, {f.name for f in fields(Cluster)} - {"name"}, place)
-    if "bootstrap_servers" not in stated:
+    refuse_unknown(declared, {f.name for f in fields(Cluster)} - {"name"}, place)
+    if "bootstrap_servers" not in declared:
         raise UserError(f'{place} has no bootstrap_servers: add bootstrap_servers = "host:9092".')
-    logs = tuple(_log(f"[[clusters.{name}.logs]]", each) for each in _tables(f"clusters.{name}.logs", stated))
-    bound = _tables(f"clusters.{name}.event_sources", stated)
+    logs = tuple(_log(f"[[clusters.{name}.logs]]", each) for each in _tables(f"clusters.{name}.logs", declared))
+    bound = _tables(f"clusters.{name}.event_sources", declared)
     sources = tuple(_event_source(f"[[clusters.{name}.event_sources]]", each) for each in bound)
-    cluster = Cluster(name=name, kafka=kafka, logs=logs, event_sources=sources, **all_typed(Cluster, stated, place))
+    cluster = Cluster(name=name, kafka=kafka, logs=logs, event_sources=sources, **all_typed(Cluster, declared, place))
     _readable(place, cluster.events_layout, cluster.events_zone)
     if cluster.events_max_message_bytes < 1:
         raise UserError(f"In {place}, events_max_message_bytes must be at least 1 byte.")
@@ -332,46 +334,46 @@ def _option(what: str, value: Any) -> str:
     return text(what, str(value) if isinstance(value, int | float) else value, LONGEST_OPTION)
 
 
-def _tables(key: str, stated: dict[str, Any]) -> list[Any]:
-    found = stated.pop(key.rpartition(".")[2], [])
+def _tables(key: str, declared: dict[str, Any]) -> list[Any]:
+    found = declared.pop(key.rpartition(".")[2], [])
     if not isinstance(found, list):
         raise UserError(f"{key} must be a list of tables: write [[{key}]] on a line of its own.")
     return found
 
 
-def _databricks(stated: Any) -> Warehouse | None:
-    if stated is None:
+def _databricks(declared: Any) -> Warehouse | None:
+    if declared is None:
         return None
     place = "[databricks]"
-    if not isinstance(stated, dict):
+    if not isinstance(declared, dict):
         raise UserError(f"databricks must be a table: write {place} on a line of its own.")
-    refuse_unknown(stated, {f.name for f in fields(Warehouse)}, place)
+    refuse_unknown(declared, {f.name for f in fields(Warehouse)}, place)
     for key, such_as in WANTED.items():
-        if not stated.get(key):
+        if not declared.get(key):
             raise UserError(f'{place} has no {key}: add {key} = "{such_as}".')
-    if "/" not in str(stated["tables"]) and str(stated["tables"]).count(".") != 1:
+    if "/" not in str(declared["tables"]) and str(declared["tables"]).count(".") != 1:
         raise UserError(
-            f"In {place}, tables must be catalog.schema or a folder, but is {quoted_value(stated['tables'])}."
+            f"In {place}, tables must be catalog.schema or a folder, but is {quoted_value(declared['tables'])}."
         )
-    if tuple(bool(stated.get(key)) for key in ("token", "client_id", "client_secret")) not in WAYS_IN:
+    if tuple(bool(declared.get(key)) for key in ("token", "client_id", "client_secret")) not in WAYS_IN:
         raise UserError(f'{place} needs token = "env:NAME", or client_id and client_secret of a service principal.')
-    return Warehouse(**all_typed(Warehouse, stated, place))
+    return Warehouse(**all_typed(Warehouse, declared, place))
 
 
-def _log(place: str, stated: Any) -> LogFile:
-    if not isinstance(stated, dict) or "path" not in stated:
+def _log(place: str, declared: Any) -> LogFile:
+    if not isinstance(declared, dict) or "path" not in declared:
         raise UserError(f'{place} has no path: add path = "/path/to/server.log".')
-    refuse_unknown(stated, {f.name for f in fields(LogFile)}, place)
-    log = LogFile(**all_typed(LogFile, stated, place))
+    refuse_unknown(declared, {f.name for f in fields(LogFile)}, place)
+    log = LogFile(**all_typed(LogFile, declared, place))
     _readable(place, log.layout, log.zone)
     return log
 
 
-def _event_source(place: str, stated: Any) -> EventSource:
-    if not isinstance(stated, dict) or not isinstance(stated.get("topic"), str) or not stated["topic"]:
+def _event_source(place: str, declared: Any) -> EventSource:
+    if not isinstance(declared, dict) or not isinstance(declared.get("topic"), str) or not declared["topic"]:
         raise UserError(f'{place} has no topic: add topic = "NAME", the topic that this source writes to.')
-    refuse_unknown(stated, {f.name for f in fields(EventSource)}, place)
-    header, brokers, kinds = stated.get("header", ""), stated.get("brokers", []), stated.get("kinds", [])
+    refuse_unknown(declared, {f.name for f in fields(EventSource)}, place)
+    header, brokers, kinds = declared.get("header", ""), declared.get("brokers", []), declared.get("kinds", [])
     if not isinstance(header, str) or (header and not all(header.partition("=")[::2])):
         raise UserError(f'In {place}, header must be "NAME=VALUE", but is {header!r}.')
     if not isinstance(brokers, list) or not all(type(each) is int and each >= 0 for each in brokers):
@@ -379,7 +381,7 @@ def _event_source(place: str, stated: Any) -> EventSource:
     if not isinstance(kinds, list) or not all(each in list(Claim) for each in kinds):
         raise UserError(f"In {place}, kinds must be a list of {', '.join(Claim)}, but is {kinds!r}.")
     return EventSource(
-        topic=stated["topic"], header=header, brokers=tuple(brokers), kinds=tuple(Claim(each) for each in kinds)
+        topic=declared["topic"], header=header, brokers=tuple(brokers), kinds=tuple(Claim(each) for each in kinds)
     )
 
 

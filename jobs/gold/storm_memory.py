@@ -48,19 +48,19 @@ class Memory:
     def of(cls, path: Path) -> Memory:
         try:
             table = pq.read_table(path)
-            told = json.loads(table.schema.metadata[b"regroup"])
+            metadata = json.loads(table.schema.metadata[b"regroup"])
         except (OSError, pa.ArrowException, KeyError, TypeError, json.JSONDecodeError):
             return cls.empty()
-        if told["version"] != VERSION or table.schema.names != SCHEMA.names:
+        if metadata["version"] != VERSION or table.schema.names != SCHEMA.names:
             return cls.empty()
-        standing = {name: TableSnapshot(*each) for name, each in told["standing"].items()}
+        standing = {name: TableSnapshot(*each) for name, each in metadata["standing"].items()}
         return cls(standing=standing, shakes=table.cast(SCHEMA))
 
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        told = json.dumps({"version": VERSION, "standing": self.standing})
+        metadata = json.dumps({"version": VERSION, "standing": self.standing})
         part = path.with_suffix(".part")
-        pq.write_table(self.shakes.replace_schema_metadata({"regroup": told}), part)
+        pq.write_table(self.shakes.replace_schema_metadata({"regroup": metadata}), part)
         part.replace(path)
 
     def with_new(

@@ -81,7 +81,7 @@ class Poller:
         self._client: Client = connect(options)
         self._groups: AdminClient = admin(options)
         self._ends = EndOffsets(self._groups)
-        self._told: dict[tuple[str, str], bytes] = {}
+        self._reported: dict[tuple[str, str], bytes] = {}
         self._assigned: set[str] = set()
         self._moving: dict[str, list[int]] = {}
         self._ended: dict[str, float] = {}
@@ -124,24 +124,24 @@ class Poller:
             self._list_groups()
             self._missing_topics()
             self._end_offsets()
-        for kind, name in [told for told in self._told if told[0] == "error" and told[1] not in self.errors]:
-            del self._told[kind, name]  # so that it is reported again if it returns
+        for kind, name in [key for key in self._reported if key[0] == "error" and key[1] not in self.errors]:
+            del self._reported[kind, name]  # so that it is reported again if it returns
         return self._seen
 
-    def _tell(self, kind: str, subject: str, body: Mapping[str, Any], *, always: bool = False) -> bool:
+    def _report(self, kind: str, subject: str, body: Mapping[str, Any], *, always: bool = False) -> bool:
         """Add the observation if it is new or `always` is set. Return whether it differs from an earlier one."""
         # Digests limit the memory, because bodies contain names of any length that clients choose.
         digest = blake2b(json.dumps(body, sort_keys=True).encode(errors="surrogatepass"), digest_size=16).digest()
-        before = self._told.get((kind, subject))
+        before = self._reported.get((kind, subject))
         if always or before != digest:
-            self._told[kind, subject] = digest
+            self._reported[kind, subject] = digest
             self._seen.append({"observed_at_ms": _now_ms(), "source": SOURCE, "kind": kind, **body})
         return before is not None and before != digest
 
     def _failed(self, call: str, why: str, subject: str = "") -> None:
         name = f"{call} {subject}".strip()
         self.errors[name] = why
-        self._tell("error", name, {"call": call, "text": why} | ({"subject": subject} if subject else {}))
+        self._report("error", name, {"call": call, "text": why} | ({"subject": subject} if subject else {}))
 
     def _reassignments(self) -> None:
         found, why = attempt(self._client.list_partition_reassignments)
@@ -161,7 +161,7 @@ class Poller:
         self._moving = defaultdict(list)
         for each in ongoing:
             self._moving[each["topic"]].append(each["partition"])
-        self._tell("reassignments", "", {"ongoing": ongoing}, always=True)
+        self._report("reassignments", "", {"ongoing": ongoing}, always=True)
 
     def _topics(self, names: Iterable[str] | None) -> None:
         """Report topics: those with reassignments in every poll, all others when they change."""
@@ -187,7 +187,7 @@ class Poller:
                 for each in sorted(topic["partitions"], key=lambda each: each["partition_index"])
             ]
             body = {"topic": topic["name"], "topic_id": _topic_id(topic.get("topic_id")), "partitions": partitions}
-            self._tell("topic", topic["name"], body, always=wanted is not None)
+            self._report("topic", topic["name"], body, always=wanted is not None)
 
     def _missing_topics(self) -> None:
         """Report topics that a group's leader assigned but that do not exist, as topics without partitions.
@@ -205,7 +205,7 @@ class Poller:
             return
         for topic in found:
             if topic["name"] and topic["error_code"] in NO_SUCH_TOPIC:
-                self._tell("topic", topic["name"], {"topic": topic["name"], "topic_id": None, "partitions": []})
+                self._report("topic", topic["name"], {"topic": topic["name"], "topic_id": None, "partitions": []})
 
     def _log_dirs(self) -> None:
         """Report the sizes of the partitions with reassignments, from every broker that responds."""
@@ -232,7 +232,7 @@ class Poller:
                 for topic in directory["topics"]
                 for each in topic["partitions"]
             ]
-        self._tell("log_dirs", "", {"brokers": answered, "replicas": replicas}, always=True)
+        self._report("log_dirs", "", {"brokers": answered, "replicas": replicas}, always=True)
 
     def _settings(self) -> None:
         # One broker suffices, because all group coordinators should have the same settings.
@@ -243,7 +243,7 @@ class Poller:
             return
         for broker, settings in found.get("broker", {}).items():
             values = {name: each["value"] for name, each in sorted(settings.items())}
-            self._tell("broker_settings", broker, {"broker": int(broker), "settings": values})
+            self._report("broker_settings", broker, {"broker": int(broker), "settings": values})
 
     def _list_groups(self) -> None:
         """Report groups of every protocol type and state, and the members of groups that can be described."""
@@ -265,10 +265,10 @@ class Poller:
             if len(each["group_id"].encode(errors="surrogatepass")) <= self._limits.name_bytes
         ][: self._limits.groups]
         left_out = {"left_out": len(listed) - len(groups)} if len(groups) < len(listed) else {}
-        self._tell("group_list", "", {"groups": groups} | left_out)
+        self._report("group_list", "", {"groups": groups} | left_out)
         self._assigned = set()
         known = {group["group_id"] for group in groups}
-        self._told = {key: digest for key, digest in self._told.items() if key[0] != "group" or key[1] in known}
+        self._reported = {key: digest for key, digest in self._reported.items() if key[0] != "group" or key[1] in known}
         self._ends.keep(known)
         self._consumers([g for g in groups if g["protocol_type"] in ("consumer", "")])
         self._others(
@@ -289,7 +289,7 @@ class Poller:
                 self._failed("describe_groups", error.args[0].str(), group["group_id"])
                 continue
             body = _described(found, self._limits)
-            has_changed = self._tell("group", group["group_id"], group | body)
+            has_changed = self._report("group", group["group_id"], group | body)
             topics = {topic for member in body["members"] for topic, _ in member["assignment"]}
             self._assigned |= topics
             self._ends.reads(group["group_id"], topics, has_changed=has_changed)
@@ -303,8 +303,8 @@ class Poller:
             self._failed("describe_groups", why)
             return
         for group in groups:
-            told = found.get(group["group_id"])
-            if told is None or told["error_code"]:
+            described = found.get(group["group_id"])
+            if described is None or described["error_code"]:
                 continue
             members = [
                 {
@@ -313,18 +313,22 @@ class Poller:
                     "client_id": each["client_id"],
                     "host": each["client_host"],
                 }
-                for each in sorted(told["members"], key=lambda each: each["member_id"])
+                for each in sorted(described["members"], key=lambda each: each["member_id"])
             ]
-            body = group | {"state": told["group_state"], "assignor": told["protocol_data"], "members": members}
-            self._tell("group", group["group_id"], body)
+            body = group | {
+                "state": described["group_state"],
+                "assignor": described["protocol_data"],
+                "members": members,
+            }
+            self._report("group", group["group_id"], body)
 
     def _end_offsets(self) -> None:
         found, why = self._ends.look()
         if why is not None:
             self._failed("list_offsets", why)
         for topic, seen in found:
-            told = {"observed_at_ms": seen.at_ms, "source": SOURCE, "kind": END_OFFSETS}
-            self._seen.append(told | {"topic": topic, "ends": seen.ends})
+            row = {"observed_at_ms": seen.at_ms, "source": SOURCE, "kind": END_OFFSETS}
+            self._seen.append(row | {"topic": topic, "ends": seen.ends})
 
 
 def _described(group: Any, limits: Limits) -> dict[str, Any]:
@@ -354,9 +358,9 @@ def _dirs(found: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
     return [directory for broker in found or () for directory in broker["log_dirs"]]
 
 
-def _topic_id(told: Any) -> str | None:
+def _topic_id(raw: Any) -> str | None:
     """Return a topic id as Kafka prints it; None if brokers have no topic ids (before 2.8)."""
-    found = uuid.UUID(str(told)) if told else None
+    found = uuid.UUID(str(raw)) if raw else None
     return urlsafe_b64encode(found.bytes).decode().rstrip("=") if found and found.int else None
 
 

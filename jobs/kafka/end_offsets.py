@@ -67,16 +67,16 @@ class EndOffsets:
         read = sorted(set().union(*self._topics.values()) & self.partitions.keys())
         found, why = self._ask(read)
         at = int(time.time() * 1000)
-        told = []
+        reported = []
         for topic, ends in found.items():
             seen = Seen(at, ends)
             if topic in self._fresh and topic in self._before:
-                told.append((topic, self._before[topic]))
+                reported.append((topic, self._before[topic]))
             if self._until.get(topic, 0.0) >= time.monotonic():
-                told.append((topic, seen))
+                reported.append((topic, seen))
             self._before[topic] = seen
         self._fresh.clear()
-        return sorted(told, key=lambda each: (each[1].at_ms, each[0])), why
+        return sorted(reported, key=lambda each: (each[1].at_ms, each[0])), why
 
     def _ask(self, topics: Iterable[str]) -> tuple[dict[str, Ends], str | None]:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]

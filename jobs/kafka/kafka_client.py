@@ -88,14 +88,14 @@ def cluster_id(options: Mapping[str, str]) -> str:
     Raises:
         UserError: no broker responds, or the brokers refuse this client.
     """
-    said: list[KafkaError] = []
-    client = admin({**options, "error_cb": said.append})
+    errors: list[KafkaError] = []
+    client = admin({**options, "error_cb": errors.append})
     try:
         return str(client.describe_cluster(request_timeout=ANSWER_WITHIN_S).result().cluster_id)
     except KafkaException as error:
         # The exception of the call only reports a timeout.
         client.poll(0)
-        why = next((each for each in said if each.code() in REFUSED), error.args[0])
+        why = next((each for each in errors if each.code() in REFUSED), error.args[0])
         raise unreachable(options, why) from None
 
 

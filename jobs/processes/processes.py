@@ -38,10 +38,10 @@ class Supervised:
 
         `nicer` is added to this process's niceness. `grace_s` is the time in seconds between SIGTERM and SIGKILL.
         """
-        told = given.encode()
+        stdin = given.encode()
         with output.open("ab") as sink:
             self._supervisor = subprocess.Popen(
-                [sys.executable, "-I", __file__, str(grace_s), str(nicer), str(len(told)), *command],
+                [sys.executable, "-I", __file__, str(grace_s), str(nicer), str(len(stdin)), *command],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=sink,
@@ -49,7 +49,7 @@ class Supervised:
             )
         assert self._supervisor.stdin is not None
         assert self._supervisor.stdout is not None
-        self._supervisor.stdin.write(told)
+        self._supervisor.stdin.write(stdin)
         self._supervisor.stdin.flush()
         self.pid = int(self._supervisor.stdout.readline())
 

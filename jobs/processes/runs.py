@@ -42,7 +42,7 @@ class _Run:
     is_over: bool = False
 
 
-class _Word(NamedTuple):
+class _Entry(NamedTuple):
     run: _Run
     outcome: JobOutcome = JobOutcome.RUNNING
     error: str | None = None
@@ -60,13 +60,13 @@ class Runs:
     _runs: list[_Run] = field(default_factory=list)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _over: threading.Event = field(default_factory=threading.Event)
-    _told_ms: int = 0
+    _written_ms: int = 0
     _has_complained: bool = False
     _has_failed: bool = False
 
     def __enter__(self) -> Self:
         self.start(self.job)
-        threading.Thread(target=self._go_on_telling, daemon=True).start()
+        threading.Thread(target=self._beat, daemon=True).start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
@@ -91,7 +91,7 @@ class Runs:
                 for job in jobs
             ]
             self._runs += new
-            self._tell([_Word(run) for run in new])
+            self._write([_Entry(run) for run in new])
 
     def end(self, outcome: JobOutcome, error: str | None = None) -> None:
         """Record the end of `job`; parts that still run are recorded as stopped. Only the first call counts."""
@@ -100,7 +100,7 @@ class Runs:
             running = [run for run in self._runs if not run.is_over]
             for run in running:
                 run.is_over = True
-            self._tell([_Word(r, JobOutcome.STOPPED) if r.part_of else _Word(r, outcome, error) for r in running])
+            self._write([_Entry(r, JobOutcome.STOPPED) if r.part_of else _Entry(r, outcome, error) for r in running])
 
     @contextmanager
     def failing(self, part: str) -> Iterator[None]:
@@ -120,7 +120,7 @@ class Runs:
             self._has_failed = True
             for run in failed:
                 run.is_over = True
-            self._tell([_Word(run, JobOutcome.FAILED, self._sentence(error)) for run in failed])
+            self._write([_Entry(run, JobOutcome.FAILED, self._sentence(error)) for run in failed])
 
     def again(self) -> None:
         """Record a new start of the failed part."""
@@ -147,24 +147,24 @@ class Runs:
         finally:
             signal.signal(signal.SIGTERM, before)
 
-    def _go_on_telling(self) -> None:
-        while not self._over.wait(self.heartbeat_ms / 1000 if self._told_ms else FIRST_SECONDS):
+    def _beat(self) -> None:
+        while not self._over.wait(self.heartbeat_ms / 1000 if self._written_ms else FIRST_SECONDS):
             with self._lock:
-                self._tell([_Word(run) for run in self._runs if not run.is_over])
+                self._write([_Entry(run) for run in self._runs if not run.is_over])
 
-    def _tell(self, words: Sequence[_Word]) -> None:
+    def _write(self, entries: Sequence[_Entry]) -> None:
         # A missing warehouse is not created, because its name may be a mistake.
-        if not words or not self.warehouse.is_dir():
+        if not entries or not self.warehouse.is_dir():
             return
-        now = max(_now_ms(), self._told_ms + 1)
+        now = max(_now_ms(), self._written_ms + 1)
         try:
-            small_table.append(self.warehouse, JOB_RUNS, [_row(word, now) for word in words])
+            small_table.append(self.warehouse, JOB_RUNS, [_row(entry, now) for entry in entries])
         except Exception as failure:  # noqa: BLE001 - a full disk, a read-only folder, a broken log: all the same here
             if not self._has_complained:
                 self._has_complained = True
                 self.say(f"The runs of {self.job} are not recorded in {JOB_RUNS.name}: {one_line(failure)}")
         else:
-            self._told_ms = now
+            self._written_ms = now
 
     def _sentence(self, error: BaseException) -> str:
         if isinstance(error, UserError):
@@ -176,8 +176,8 @@ class Runs:
         return visible_text(text.split("\n", 1)[0][:ERROR_LENGTH])
 
 
-def _row(word: _Word, told_at: int) -> JobRunRow:
-    run, outcome, error = word
+def _row(entry: _Entry, told_at: int) -> JobRunRow:
+    run, outcome, error = entry
     return {
         "job": run.job,
         "run_id": run.run_id,

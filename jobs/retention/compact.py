@@ -80,9 +80,11 @@ def files_to_merge(path: str, column: str | None, large: int, now: float) -> lis
     The files of a group have the same age and the same window of the timestamps in `column`. Each group makes one file
     of about `large` bytes.
     """
-    told = pa.table(DeltaTable(path).get_add_actions(flatten=True))
-    newest = told[f"max.{column}"].to_pylist() if f"max.{column}" in told.column_names else [None] * told.num_rows
-    files = zip(*(told[name].to_pylist() for name in ("modification_time", "path", "size_bytes")), newest, strict=True)
+    stored = pa.table(DeltaTable(path).get_add_actions(flatten=True))
+    newest = stored[f"max.{column}"].to_pylist() if f"max.{column}" in stored.column_names else [None] * stored.num_rows
+    files = zip(
+        *(stored[name].to_pylist() for name in ("modification_time", "path", "size_bytes")), newest, strict=True
+    )
     alike: dict[tuple[int, ...], list[tuple[str, int]]] = defaultdict(list)
     for modified, name, size, instant in sorted(files, key=lambda file: file[:2]):
         if size < large / 2:

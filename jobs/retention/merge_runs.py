@@ -106,12 +106,12 @@ def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
     """Return the first and last commit time of each appended file, in ms; None if the log lacks a version."""
     spans = []
     for version in range(after + 1, upto + 1):
-        if (told := actions(path, version)) is None:
+        if (commit := actions(path, version)) is None:
             return None
-        if any("remove" in action for action in told):
+        if any("remove" in action for action in commit):
             continue
-        for stated in (action["add"].get("stats") for action in told if "add" in action):
-            stats = json.loads(stated or "{}")
+        for stats_json in (action["add"].get("stats") for action in commit if "add" in action):
+            stats = json.loads(stats_json or "{}")
             if stats.get("numRecords") == 0:
                 continue
             ends = [stats.get(side, {}).get("last_commit_at") for side in ("minValues", "maxValues")]

@@ -139,8 +139,8 @@ def _beside(files: Sequence[str], hour: int, covered: Covered, schema: pa.Schema
 
 def _show_covered(engine: DuckDBPyConnection, covered: Covered) -> None:
     kind = pa.schema([*(row_type(COVERAGE).field(name) for name in PLACE), ("upto", pa.int64())])
-    told = [dict(zip((*PLACE, "upto"), (*place, upto), strict=True)) for place, upto in covered.items()]
-    engine.register("covered", pa.Table.from_pylist(told, schema=kind))
+    rows = [dict(zip((*PLACE, "upto"), (*place, upto), strict=True)) for place, upto in covered.items()]
+    engine.register("covered", pa.Table.from_pylist(rows, schema=kind))
 
 
 def _span(hour: int) -> dict[str, datetime]:

@@ -76,6 +76,6 @@ def start_marks(spark: SparkSession, warehouse: Path, trigger: Mapping[str, Any]
 
 
 def _replace(spark: SparkSession, warehouse: Path, seen: DataFrame, known: DataFrame) -> None:
-    said = seen.where(IS_MARK).select("cluster", "observed_at", "body").toArrow().to_pylist()
-    rows = pa.Table.from_struct_array(pa.array(mark_rows(said), row_type(MARKS)))
+    observations = seen.where(IS_MARK).select("cluster", "observed_at", "body").toArrow().to_pylist()
+    rows = pa.Table.from_struct_array(pa.array(mark_rows(observations), row_type(MARKS)))
     replace_rows(spark, known.select(*MARKS.names).toArrow(), rows, table_path(warehouse, MARKS), MARKS)

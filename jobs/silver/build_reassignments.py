@@ -59,8 +59,10 @@ def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Map
     with connect() as engine:
         for table in tables:
             new[table].show(engine)
-        told = " UNION ALL ".join(touching(table, table.name) for table in tables)
-        earliest = engine.sql(f"SELECT cluster, min(since_at) FROM ({told}) told GROUP BY cluster").to_arrow_table()  # noqa: S608 - our own names
+        changes = " UNION ALL ".join(touching(table, table.name) for table in tables)
+        earliest = engine.sql(
+            f"SELECT cluster, min(since_at) FROM ({changes}) touched GROUP BY cluster"  # noqa: S608 - our own names
+        ).to_arrow_table()
     rebuild_since(spark, warehouse, earliest)
 
 

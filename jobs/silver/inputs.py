@@ -80,21 +80,21 @@ class SilverInputs:
     def committing(self) -> tuple[pa.Table, pa.Table]:
         """Return the old and new rows of `groups` for groups that only committed (`resume_points.committing`)."""
         kind = schema_of(GROUPS)
-        told = self.touched.filter(pc.is_valid(self.touched["last_commit_at"]))
-        if not told.num_rows:
+        committed = self.touched.filter(pc.is_valid(self.touched["last_commit_at"]))
+        if not committed.num_rows:
             return kind.empty_table(), kind.empty_table()
         if self.by_duckdb:
             with connect() as engine:
                 engine.register("touched", self.touched)
-                engine.register("stalls", pending_first_commits(self.warehouse, told))
+                engine.register("stalls", pending_first_commits(self.warehouse, committed))
                 show(engine, "groups", self.warehouse, GROUPS)
                 show(engine, "members", self.warehouse, GENERATION_MEMBERS)
                 new = engine.sql(COMMITTING.format(**NAMED)).to_arrow_table()
             return of_groups(self.warehouse, GROUPS, new.select(GROUP)), new.cast(kind)
         groups, stalls, members = (self._read(table) for table in (GROUPS, STALLS, GENERATION_MEMBERS))
         new = committing(self.spark.createDataFrame(self.touched), groups, stalls, members).toArrow()
-        told = F.broadcast(self.spark.createDataFrame(new.select(GROUP)))
-        old = groups.join(told, GROUP, "left_semi").select(*GROUPS.names).toArrow() if new.num_rows else new
+        committed = F.broadcast(self.spark.createDataFrame(new.select(GROUP)))
+        old = groups.join(committed, GROUP, "left_semi").select(*GROUPS.names).toArrow() if new.num_rows else new
         return old, new
 
     def restarts(self) -> pa.Table:
@@ -146,8 +146,8 @@ class SilverInputs:
 
     def frames(self, points: pa.Table) -> Frames:
         """Return the same rows as Spark frames, for any number of rows."""
-        stand = self.spark.createDataFrame(points)
-        return Frames(*(since_base(self._read(table), table, stand) for table in INPUTS.values()))
+        point_frame = self.spark.createDataFrame(points)
+        return Frames(*(since_base(self._read(table), table, point_frame) for table in INPUTS.values()))
 
     def replaced(self, table: Table, points: pa.Table) -> pa.Table:
         """Return the rows of a silver table that a rebuild from `points` replaces."""

@@ -133,6 +133,6 @@ def _without(rows: pa.Table, groups: pa.Table) -> pa.Table:
 
 def _is_same(path: str, version: int) -> bool:
     """Return whether the commit was only a compaction."""
-    told = actions(path, version)
-    files = (action.get("add") or action.get("remove") for action in told or ())
-    return told is not None and all(file is None or not file["dataChange"] for file in files)
+    commit = actions(path, version)
+    files = (action.get("add") or action.get("remove") for action in commit or ())
+    return commit is not None and all(file is None or not file["dataChange"] for file in files)

@@ -37,10 +37,10 @@ def start_over_unless(path: Path, tables: Sequence[str]) -> None:
     if not batches:
         return
     # Spark writes one line with the version of its format, one with its settings, and one per table.
-    _, _, *stood = max(batches, key=lambda each: int(each.name)).read_text(encoding="utf-8").splitlines()
-    if len(stood) != len(tables):
+    _, _, *offsets = max(batches, key=lambda each: int(each.name)).read_text(encoding="utf-8").splitlines()
+    if len(offsets) != len(tables):
         why = "an earlier version of Regroup read fewer of its tables"
-    elif any(_is_gone(told, table) for told, table in zip(stood, tables, strict=True)):
+    elif any(_is_gone(offset, table) for offset, table in zip(offsets, tables, strict=True)):
         why = "the tables' logs no longer reach back to its position"
     else:
         return
@@ -48,10 +48,10 @@ def start_over_unless(path: Path, tables: Sequence[str]) -> None:
     shutil.rmtree(path)
 
 
-def _is_gone(told: str, table: str) -> bool:
+def _is_gone(offset: str, table: str) -> bool:
     """Return whether the table's log no longer contains the version at which the stream stopped."""
     try:
-        version = int(json.loads(told)["reservoirVersion"])
+        version = int(json.loads(offset)["reservoirVersion"])
     except (ValueError, KeyError, TypeError):
         return False
     commits = [int(each.stem) for each in Path(table, "_delta_log").glob("*.json") if each.stem.isdigit()]

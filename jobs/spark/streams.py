@@ -120,8 +120,8 @@ class Streams:
 
 def _sentence(error: StreamingQueryException) -> Exception:
     """Return the `UserError` or `PassingError` of a worker or of the driver, without the traces that Spark adds."""
-    said = re.findall(rf"({UserError.__name__}|{PassingError.__name__}): (.+)", str(error))
-    if not said:
+    found = re.findall(rf"({UserError.__name__}|{PassingError.__name__}): (.+)", str(error))
+    if not found:
         return error
-    kind, sentence = said[-1]
+    kind, sentence = found[-1]
     return PassingError(sentence) if kind == PassingError.__name__ else UserError(sentence)

@@ -29,14 +29,14 @@ class _Known(NamedTuple):
 
     def is_still(self, log: Path, version: int | None) -> bool:
         """Return whether this is still the same table in the given version, or without one in the newest version."""
-        told = log.stat()
-        if self.folder != told.st_ino:
+        stat = log.stat()
+        if self.folder != stat.st_ino:
             return False
         if version is not None:
             return self.table.version() == version
         # Checked as well, because a commit within the same clock tick does not change the folder's time.
         is_newest = not (log / f"{self.table.version() + 1:020}.json").exists()
-        return self.changed_ns == told.st_mtime_ns and is_newest
+        return self.changed_ns == stat.st_mtime_ns and is_newest
 
 
 _known: dict[tuple[str, bool], _Known] = {}
@@ -75,8 +75,8 @@ def opened(warehouse: str | Path, table: Table) -> DeltaTable:
     key = path, version is not None
     known = _known.get(key)
     if known is None or not known.is_still(log, version):
-        told = log.stat()
-        known = _Known(told.st_ino, told.st_mtime_ns, DeltaTable(path, version=version))
+        stat = log.stat()
+        known = _Known(stat.st_ino, stat.st_mtime_ns, DeltaTable(path, version=version))
         if len(_known) >= KEPT:
             _known.clear()
         _known[key] = known

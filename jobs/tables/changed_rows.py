@@ -63,10 +63,10 @@ def _apart(before: TableSnapshot, now: TableSnapshot) -> set[str]:
     found = set(now.files)
     folder = next(iter(now.files), "").rpartition("/")[0]
     for version in range(now.version, max(before.version, now.version - LOOKED_BACK), -1):
-        if (told := actions(local(folder), version)) is None:
+        if (commit := actions(local(folder), version)) is None:
             break
         come, gone = (
-            {f"{folder}/{each[kind]['path']}" for each in told if kind in each and not each[kind]["dataChange"]}
+            {f"{folder}/{each[kind]['path']}" for each in commit if kind in each and not each[kind]["dataChange"]}
             for kind in ("add", "remove")
         )
         if come and come <= found:

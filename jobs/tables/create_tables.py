@@ -109,15 +109,15 @@ def _fields(table: Table, columns: Sequence[Column]) -> list[Field]:
 def _bring_up_to_date(path: str, table: Table) -> None:
     refuse_newer(path)
     stored = deltalake.DeltaTable(path)
-    told = stored.metadata().configuration
+    properties_now = stored.metadata().configuration
     properties = dict(LOCAL_PROPERTIES)
-    if schema_version(told) < SCHEMA_VERSION:
+    if schema_version(properties_now) < SCHEMA_VERSION:
         # From now on, the table contains data that the earlier version could not write.
         properties[VERSION_PROPERTY] = str(SCHEMA_VERSION)
     if missing := _missing_columns(stored, table):
         with table_lock(path, alone=True):
             stored.alter.add_columns(_fields(table, missing))
-    if not properties.items() <= told.items():
+    if not properties.items() <= properties_now.items():
         with table_lock(path, alone=True):
             stored.alter.set_table_properties(properties, raise_if_not_exists=False)
 

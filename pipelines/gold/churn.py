@@ -1,7 +1,7 @@
-"""What happened to a group, apart from how Kafka answered: instances that stopped and came back, and disturbances.
+"""The churn of a group: instances that stopped and returned, and disturbances, without Kafka's reaction to them.
 
-This is what a replay under another policy starts from, so nothing here follows from the assignor, the protocol or a
-timeout that the policy may change.
+Replays under another policy start from the churn. So it must not depend on the assignor, the protocol or a timeout that
+the policy may change.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ GROWING = (Trigger.FIRST_MEMBER, Trigger.MEMBER_JOINED, Trigger.COOPERATIVE_FOLL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """One instance's absence. It stopped working at `stopped_at`; the coordinator dropped it at `gone_at`, if ever;
-    its next process asked to join at `back_at`, if ever. `how`: left, session_expired or poll_timeout. `held` is how
-    many resources it had. It stopped at most `early_ms` before and `late_ms` after the estimate.
+    """One absence of an instance. Times are in milliseconds.
+
+    The instance stopped working at `stopped_at`, the coordinator removed it at `gone_at`, and its next process asked to
+    join at `back_at` (None: never). `how`: left, session_expired or poll_timeout. `held` is the number of resources
+    that it owned. It stopped at most `early_ms` before and `late_ms` after the estimate.
     """
 
     instance: int
@@ -46,7 +48,11 @@ class Outage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Churn:
-    """Milliseconds. `first` is who has what at `start_ms`, by instance; `arrivals` are instances that come later."""
+    """The churn of a group in a window. Times are in milliseconds.
+
+    `first` holds the resources of each instance at `start_ms`. `arrivals` are (time, instance) of instances that join
+    later.
+    """
 
     start_ms: int
     end_ms: int
@@ -61,14 +67,15 @@ class Churn:
     rebalances: int
 
     def topics(self, instance: int) -> frozenset[str]:
+        """Return the topics of an instance's last membership."""
         return frozenset(self.instances[instance].memberships[-1].topics)
 
 
 def churn(silver: Silver, quiet_ms: int) -> Churn | None:
-    """What happened after the group's start; None where the window holds nothing but that.
+    """Return the churn after the group's start, or None if the window contains only the start.
 
-    A start is the generations of a group that only grows, each within `quiet_ms` of the one before: what it costs
-    hangs on how members are started, which no setting changes.
+    The start is the run of first generations in which the group only grows, each within `quiet_ms` of the previous one.
+    It is left out because its cost depends on how members are started, which no setting changes.
     """
     generations = sorted(silver["generations"], key=number)
     if not generations:
@@ -104,24 +111,24 @@ def churn(silver: Silver, quiet_ms: int) -> Churn | None:
 
 
 def is_lost(stall: StallRow) -> bool:
-    """Counts as lost, not as idle and not as still open."""
+    """Return whether a stop counts as lost. It does not while it is open, or if the group was empty (idle)."""
     return stall["stopped_ms"] is not None and stall["cause"] != StallCause.NO_MEMBER
 
 
 def lost_ms(stall: StallRow) -> int:
-    """Return the best estimate of what the stop cost, 0 if it does not count as lost (`is_lost`)."""
+    """Return the best estimate of the length of a stop in milliseconds, 0 if it does not count as lost (`is_lost`)."""
     return (stall["stopped_ms"] or 0) if is_lost(stall) else 0
 
 
 def stopped_at(stall: StallRow) -> int:
-    """Best estimate of when the resource stopped."""
+    """Return the best estimate of the time at which the resource stopped, in milliseconds."""
     if stall["stopped_ms"] is not None and stall["resumed_at_earliest"] is not None:
         return int(stall["resumed_at_earliest"] - stall["stopped_ms"])
     return int(stall["stopped_at_earliest"] + stall["stopped_at_latest"]) // 2
 
 
 def _started(generations: Sequence[GenerationRow], quiet_ms: int) -> int:
-    """Index of the generation with which the group's start was over."""
+    """Return the index of the last generation of the group's start."""
     for at in range(1, len(generations)):
         before, g = generations[at - 1], generations[at]
         begun = g["prepared_at"] if g["prepared_at"] is not None else g["prepared_at_latest"]
@@ -145,7 +152,7 @@ def _resources(row: GenerationMemberRow) -> set[Resource]:
 
 
 def known_instants(silver: Silver, later: Sequence[GenerationRow]) -> list[int]:
-    """Every instant up to which something is known, of the generations `later` and beyond them."""
+    """Return the times in the generations `later` and in all events and stalls; the latest is the end of the data."""
     times = [at for g in later for at in (g["joined_at"], g["synced_at"], g["completed_at"])]
     known = [at for at in times if at is not None]
     known += [e["event_at"] for e in silver["group_events"]]
@@ -183,7 +190,7 @@ def _outages(found: Sequence[Instance], silver: Silver) -> list[Outage]:
 
 
 def memberships(silver: Silver) -> list[Membership]:
-    """Every member id of the group's silver rows, from its join to its end."""
+    """Return the membership of every member id in the group's silver rows, from its join to its end."""
     generations = sorted(silver["generations"], key=number)
     rows: dict[str, list[GenerationMemberRow]] = defaultdict(list)
     for row in silver["generation_members"]:
@@ -210,7 +217,7 @@ def memberships(silver: Silver) -> list[Membership]:
         end, how = _gone(mine[-1], gone, following.get(number(mine[-1])))
         stop = _stopped(mine[-1], stops[member_id], gone, end)
         if how == GroupEventKind.LEFT and (gone is None or gone["evidence"] == Evidence.INFERRED):
-            # Only that it was gone by then is recorded; a client leaves when it has stopped.
+            # Only its absence is recorded. A client leaves as soon as it has stopped.
             end = stop
         topics = (
             tasks or tuple(mine[-1]["subscribed_topics"] or ()) or tuple(sorted({n for n, _ in _resources(mine[-1])}))
@@ -220,7 +227,7 @@ def memberships(silver: Silver) -> list[Membership]:
 
 
 def _subtopologies(silver: Silver) -> tuple[str, ...]:
-    """Any instance of a Streams application may run any task, whatever topics it subscribes to for them."""
+    """Return the subtopologies of a Streams application, any of which each instance can run; empty for other groups."""
     if not any(g["group_type"] == GroupType.STREAMS for g in silver["generations"]):
         return ()
     return tuple(sorted({name for row in silver["generation_members"] for name, _ in _resources(row)}))
@@ -250,7 +257,7 @@ def _membership(
 
 
 def _noticing(generations: Sequence[GenerationRow], stalls: Sequence[StallRow]) -> int:
-    """How long the first of the others takes to notice that a member left, on average."""
+    """Return the average time in milliseconds until the first of the other members notices that a member left."""
     found = []
     for g in generations:
         mine = [s for s in stalls if (s["incarnation"], s["generation_id"]) == number(g)]
@@ -264,7 +271,10 @@ def _noticing(generations: Sequence[GenerationRow], stalls: Sequence[StallRow]) 
 def _arrived(
     row: GenerationMemberRow, came: GroupEventRow | None, g: GenerationRow, begun: Mapping[Number, int], noticing: int
 ) -> int:
-    """When it asked to join: as a line says; else so long before the first of the others stopped for it."""
+    """Return when a member asked to join.
+
+    The source is a log line; without one, the time is `noticing` before the first of the other members stopped.
+    """
     if came is not None and came["evidence"] == Evidence.OBSERVED:
         return int(came["event_at"])
     if g["prepared_at"] is not None:

@@ -1,4 +1,4 @@
-"""Every membership of a group, from silver's events alone: storms do not read the rows of members."""
+"""Memberships of a group from silver's events alone, because storms do not read the rows of members."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from schemas.states import Evidence, GroupEventKind
 from schemas.thresholds import RESTART_MS, SCALED_MS
 
 Happening = tuple[GroupEventRow, GenerationRow | None]
-"""A row of `group_events`, with that of the generation it belongs to, if there is one."""
+"""A row of `group_events`, with the row of its generation if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One membership, as the one of `instance` that is at this place."""
+    """One membership of an instance, by its position among the instance's memberships."""
 
     instance: Instance
     place: int
@@ -37,18 +37,18 @@ class Turn:
 
     @property
     def is_followed(self) -> bool:
-        """Its next process was there before the coordinator dropped this one."""
+        """Whether its next process joined before the coordinator removed this one."""
         following = self.instance.memberships[self.place + 1 : self.place + 2]
         return any(one.arrived_at < (self.membership.gone_at or 0) for one in following)
 
     @property
     def is_itself(self) -> bool:
-        """It is the process that was dropped before, not the next one."""
+        """Whether it is the same process that was removed before, not its successor."""
         return self.before is not None and is_same_process(self.before, self.membership)
 
     @property
     def is_scaled(self) -> bool:
-        """It came and went as autoscalers do it, not as what crashes: away for long, and here for long."""
+        """Whether it looks like autoscaling rather than a crash: both its absence and its membership were long."""
         one, before = self.membership, self.before
         if before is None or before.gone_at is None or one.gone_at is None:
             return False
@@ -57,7 +57,7 @@ class Turn:
 
 @dataclass(slots=True, kw_only=True)
 class _Draft:
-    """`arrived_at` 0: before the events that were read."""
+    """A membership under construction. `arrived_at` is 0 if it began before the events that were read."""
 
     event: GroupEventRow
     arrived_at: int
@@ -67,7 +67,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class Turns:
-    """By place in the happenings: the membership that each began, and the one that it ended."""
+    """The membership that each event began or ended, by the event's position."""
 
     begun: Mapping[int, Turn]
     ended: Mapping[int, Turn]
@@ -101,7 +101,7 @@ class _Walk:
         draft = self.here.pop(event["member_id"], None)
         if draft is None:
             if how == GroupEventKind.FENCED:
-                # A process that was replaced before is only refused: it was no member any more.
+                # A replaced process is only refused, because it is not a member any more.
                 return
             draft = _Draft(event=event, arrived_at=0)
             self.drafts.append(draft)
@@ -111,7 +111,7 @@ class _Walk:
             self.static[event["group_instance_id"]] = draft
 
     def _returns(self, place: int, event: GroupEventRow) -> None:
-        """A static member came back within its generation, under another member id: it had gone, said or unsaid."""
+        """Add the return of a static member under a new member id. Its departure may or may not have an event."""
         before = self.static.get(event["group_instance_id"] or "")
         if before is None or (before.gone_at is not None and event["event_at"] - before.gone_at >= RESTART_MS):
             before = _Draft(event={**event, "member_id": ""}, arrived_at=0)
@@ -124,10 +124,10 @@ class _Walk:
 
 
 def turns(happenings: Sequence[Happening]) -> Turns:
-    """Return which membership each event began or ended; the events of one group in the order in which they count.
+    """Return the membership that each event began or ended, from the events of one group in order.
 
-    An instance that has been away for an hour is taken for a new one, so that the result does not depend on how far
-    back the events reach.
+    An instance that was absent for an hour counts as a new one, so that the result does not depend on how far back the
+    events reach.
     """
     walk = _Walk()
     for place, (event, g) in enumerate(happenings):

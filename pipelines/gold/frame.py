@@ -1,4 +1,4 @@
-"""Spark's shell around `groups.gold_of`: silver in, one column of rows per gold table out."""
+"""Spark version of `groups.gold_of`: from silver data frames to one column of rows per gold table."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def gold(
     terms: AnalysisConfig,
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> DataFrame:
-    """Analyse the groups of `scope`.
+    """Analyze the groups of `scope`.
 
     Args:
         silver: the tables of `INPUTS`.
-        scope: cluster, group_id and since_at: from which day on the group's rows are wanted.
-        known: what is known of the clusters.
-        terms: what the analysis is told.
-        tables: of which rows are wanted.
+        scope: columns cluster, group_id and since_at, the day from which the group's gold rows are wanted.
+        known: facts about the clusters.
+        terms: configuration of the analysis.
+        tables: the gold tables to compute.
 
     Returns:
-        One column per table, a struct of its columns; each row holds one of them, the rest are NULL.
+        One column per gold table, a struct of its columns. Each row has a value in one of them; the others are NULL.
     """
     starts = _starts(silver[GENERATIONS], scope, terms)
     first, *rest = (_side(table, silver[table], starts) for table in INPUTS)
@@ -51,7 +51,7 @@ def gold(
 
 
 def _starts(generations: DataFrame, scope: DataFrame, terms: AnalysisConfig) -> DataFrame:
-    """From when on each group's rows are needed: a window before, and the generation in force when that began."""
+    """Return the time from which each group's rows are needed: the generation in force when the window begins."""
     day = F.floor(F.unix_millis("since_at") / DAY_MS) * DAY_MS
     wanted = F.broadcast(scope.withColumn("cut", (day - terms.window_ms).cast("bigint")))
     before = F.unix_millis("joined_at") < F.col("cut")
@@ -65,7 +65,7 @@ def _starts(generations: DataFrame, scope: DataFrame, terms: AnalysisConfig) -> 
 
 
 def _side(table: Table, rows: DataFrame, starts: DataFrame) -> DataFrame:
-    """cluster, group_id, since_ms and the row as a struct, instants as milliseconds, the others' structs absent."""
+    """Return cluster, group_id, since_ms and the row as a struct, with timestamps in milliseconds."""
     fields = [
         F.unix_millis(c.name).alias(c.name) if c.type == "TIMESTAMP" else F.col(c.name).alias(c.name)
         for c in table.columns

@@ -1,4 +1,4 @@
-"""Gold of groups from silver rows that are at hand, group by group."""
+"""Gold rows of groups from their silver rows in memory, group by group."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Group = tuple[str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """By cluster: broker settings as observed last, how far its history reaches (milliseconds), and rows of `marks`."""
+    """By cluster: broker settings as last observed, the end of its history (milliseconds), and rows of `marks`."""
 
     observed: Mapping[str, Mapping[str, Any]]
     until_ms: Mapping[str, int]
@@ -37,7 +37,10 @@ class Known:
 
 
 def cut_ms(since_ms: int, terms: AnalysisConfig) -> int:
-    """Rows since then are needed for gold of the day of `since_ms`, and the generation in force then."""
+    """Return the time (milliseconds) from which silver rows are needed for gold rows of the day of `since_ms`.
+
+    The generation in force at that time is needed too.
+    """
     return since_ms // DAY_MS * DAY_MS - terms.window_ms
 
 
@@ -49,7 +52,10 @@ def gold_of(
     terms: AnalysisConfig,
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> Rows:
-    """Rows of `tables` by name, of one group, whose rows of `INPUTS` are given likewise (`rows.gold_rows`)."""
+    """Return rows of `tables` by table name for one group. `silver` has its rows of `INPUTS` by table name.
+
+    See `rows.gold_rows`.
+    """
     cluster, group_id = group
     return gold_rows(
         cluster,
@@ -71,14 +77,14 @@ def gold_of_few(
     terms: AnalysisConfig,
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> dict[Table, pa.Table]:
-    """What `frame.gold` returns of `tables`, as a table each.
+    """Return the same rows as `frame.gold`, with one Arrow table per gold table.
 
     Args:
-        silver: rows of the tables of `INPUTS` by name, instants as milliseconds.
-        scope: by group from when on its rows are wanted, in milliseconds.
-        known: what is known of the clusters.
-        terms: what the analysis is told.
-        tables: of which rows are wanted.
+        silver: rows of the tables of `INPUTS` by table name, with timestamps in milliseconds.
+        scope: by group, the time in milliseconds from which its gold rows are wanted.
+        known: facts about the clusters.
+        terms: configuration of the analysis.
+        tables: the gold tables to compute.
     """
     groups: dict[Group, dict[str, list[dict[str, Any]]]] = {g: {t.name: [] for t in INPUTS} for g in scope}
     for name, rows in silver.items():

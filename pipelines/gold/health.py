@@ -1,4 +1,4 @@
-"""Rows of `group_health`: one group's silver rows, hour by hour."""
+"""Rows of `group_health`: the health of one group by hour, from its silver rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Span = tuple[int, int]
 
 
 def health_rows(silver: Silver, until_ms: int) -> list[GroupHealthOfGroup]:
-    """Return a row for every hour in which the group rebalanced, lost something, or saw a member come or go.
+    """Return a row for every hour in which the group rebalanced, lost resource-time, or saw a member join or leave.
 
-    `until_ms` is how far the cluster's history reaches: in the last hour nothing is owned beyond it. What spans two
-    hours is split at the boundary, so that hours add up to the whole.
+    `until_ms` is the end of the cluster's history; no owned time is counted after it. Spans over several hours are
+    split at the hour, so that the hours add up to the total.
     """
     generations = sorted(silver["generations"], key=number)
     unstable = merged(_unstable(generations))
@@ -60,7 +60,7 @@ def health_rows(silver: Silver, until_ms: int) -> list[GroupHealthOfGroup]:
 
 
 def _quantile(values: Sequence[int], share: float) -> int | None:
-    """The smallest value that at least `share` of them do not exceed."""
+    """Return the smallest value that at least `share` of the sorted values do not exceed, None if there are none."""
     return values[max(0, -int(-share * len(values) // 1) - 1)] if values else None
 
 
@@ -74,7 +74,7 @@ def _unstable(generations: Sequence[GenerationRow]) -> Iterator[Span]:
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """In order, those that touch as one."""
+    """Return the spans in order, with overlapping and adjacent spans merged."""
     out: list[Span] = []
     for start, end in sorted(spans):
         if out and start <= out[-1][1]:
@@ -87,7 +87,7 @@ def merged(spans: Iterable[Span]) -> list[Span]:
 def _owned(
     generations: Sequence[GenerationRow], silver: Silver, lost: Sequence[StallRow], until_ms: int
 ) -> Mapping[int, int]:
-    """Resource-milliseconds by hour: what each generation handed out, until the next one, and what was lost."""
+    """Return owned resource-milliseconds by hour: from each generation's assignment to the next one, plus losses."""
     handed: dict[tuple[int, int], set[Resource]] = defaultdict(set)
     for row in silver["generation_members"]:
         handed[number(row)] |= {(r["name"], r["index"]) for r in row["assigned"] or ()}
@@ -110,7 +110,7 @@ def _running(g: GenerationRow) -> int:
 
 
 def _changes(silver: Silver) -> list[tuple[int, int, bool]]:
-    """(instance, time, whether it went) of every coming and going."""
+    """Return (instance, time, whether it left) for every join and departure."""
     of_member = {one.member_id: i.number for i in tracked(silver) for one in i.memberships}
     return sorted(
         (of_member[e["member_id"]], e["event_at"], e["kind"] in GONE)

@@ -1,8 +1,11 @@
-"""The names by which a membership is recognised as the next one of an instance, best name first.
+"""The names by which a membership is recognized as the next one of an instance, best name first:
 
-An instance is recognised by `group.instance.id`; else by a member id that comes again; else by client id and host; else
-by the client id alone; else by its host, if its client id is made up at each start; else by the part of a pod's name
-that survives a restart (`<deployment>-<replica set>-<pod>`, as Kubernetes makes it).
+1. `group.instance.id`
+2. the same member id
+3. client id and host
+4. client id alone
+5. host, if the client id is generated at each start
+6. the part of a pod's name that survives a restart (Kubernetes names pods `<deployment>-<replica set>-<pod>`)
 """
 
 from __future__ import annotations
@@ -15,13 +18,13 @@ POD = re.compile(r"^(?P<deployment>.+?)-[a-z0-9]{6,10}-[bcdfghjklmnpqrstvwxz2456
 """Names of a Deployment's pods: a hash of the template, then five letters without vowels (apimachinery's `rand`)."""
 
 MADE_UP = re.compile(r"(?=[a-f]{0,7}\d)[0-9a-f]{8}")
-"""Part of a UUID or a hash: the client id is another one after a restart. Linear in the length of the id."""
+"""Part of a UUID or a hash in a client id that is generated at each start. Matching takes time linear in its length."""
 
 Name = tuple[str, ...]
 
 
 class Named(Protocol):
-    """What names are made of."""
+    """The attributes from which names are derived."""
 
     @property
     def member_id(self) -> str: ...
@@ -34,7 +37,7 @@ class Named(Protocol):
 
 
 def prefix(client_id: str) -> str:
-    """Return a client id without the parts that tell one instance from another: numbers, hashes, UUIDs."""
+    """Return the start of a client id, without the parts that differ between instances: numbers, hashes, UUIDs."""
     kept = []
     for part in re.split(r"(?<=[-_.])", client_id):
         if re.search(r"\d", part.rstrip("-_.")):
@@ -48,7 +51,7 @@ def _by_instance_id(one: Named) -> Name | None:
 
 
 def _by_member(one: Named) -> Name | None:
-    """A KIP-848 client makes its member id itself and keeps it when it was fenced."""
+    """Return the member id. A KIP-848 client generates it and keeps it after it was fenced."""
     return (one.member_id,)
 
 
@@ -61,7 +64,7 @@ def _by_client_id(one: Named) -> Name | None:
 
 
 def _by_host(one: Named) -> Name | None:
-    """A container that starts anew in its pod keeps the address."""
+    """Return prefix and host for a generated client id. A container that restarts in its pod keeps the address."""
     return (prefix(one.client_id), one.client_host) if MADE_UP.search(one.client_id) else None
 
 

@@ -1,7 +1,7 @@
-"""Which memberships are of one instance: one running place of an application, which restarts under new member ids.
+"""Groups memberships by instance. An instance is one running copy of an application, with a new member id per restart.
 
-The one tracker of gold: diagnoses, health and advice give it memberships read from silver's generations, storms those
-read from its events. `instance_names` says by which names an instance is recognised.
+All gold tables use this tracker: diagnoses, health and advice with memberships from silver's generations, storms with
+memberships from its events. `instance_names` defines the names by which an instance is recognized.
 """
 
 from __future__ import annotations
@@ -16,18 +16,20 @@ from schemas.states import Evidence, GroupEventKind
 from schemas.thresholds import PAUSED_MS
 
 Number = tuple[int, int]
-"""Incarnation and generation id: generations in order, over all incarnations of the group id."""
+"""Incarnation and generation id, which sort generations over all incarnations of the group id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Membership:
-    """One member from its join to its end. Milliseconds; `gone_at` None: it is still there. `stopped_at` is when its
-    resources stopped, which for a member that died or hung is before the coordinator knew.
+    """One member from its join to its end. Times are in milliseconds.
 
-    `came_with` is None for a member that was there when the rows begin, and for a static member that came back without
-    a rebalance; `went_with` is None while it stays, and for such a static restart. `settled_at` is when it had its
-    assignment, the begin of its first poll. `how` is None if nothing tells how it went; `said` is what the record or
-    line says beyond that.
+    - `settled_at`: when it had its assignment and its first poll began.
+    - `stopped_at`: when its resources stopped. For a member that died or hung, this is before the coordinator knew it.
+    - `gone_at`: when it left; None while it is a member.
+    - `how`: how it left; None if unknown. `said`: further text of the record or log line.
+    - `came_with`: generation of its join; None if it was present when the rows begin, or if it is a static member that
+      returned without a rebalance.
+    - `went_with`: generation without it; None while it is a member, or before such a static return.
     """
 
     member_id: str
@@ -56,13 +58,15 @@ class Membership:
 
     @property
     def held_ms(self) -> int:
-        """From its assignment until the coordinator dropped it."""
+        """Milliseconds from its assignment until the coordinator removed it."""
         return max(0, (self.gone_at or self.settled_at) - self.settled_at)
 
 
 def is_same_process(before: Membership, following: Membership) -> bool:
-    """Whether a process that was dropped is back itself, and not its next one, as far as that can be told: a member of
-    the consumer protocol keeps its id; of the classic protocol it is back at once, where it was.
+    """Return whether `following` seems to be the same process that was removed, and not its successor.
+
+    A member of the consumer protocol keeps its member id. With the classic protocol, the same process returns at once
+    with the same client id and host.
     """
     if before.gone_at is None:
         return False
@@ -73,8 +77,10 @@ def is_same_process(before: Membership, following: Membership) -> bool:
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """`memberships` in order of time. `is_renamed`: a restart changed its client id, so nothing stable names it yet.
-    `label` is its name, with its host if an instance on another host has the same name.
+    """One instance with its memberships in order of time.
+
+    `is_renamed`: a restart changed its client id, so it has no stable name yet. `label` is its name, with its host if
+    an instance on another host has the same name.
     """
 
     number: int
@@ -89,13 +95,14 @@ class Instance:
 
 
 def instances(memberships: Iterable[Membership], *, within_ms: int | None = None) -> list[Instance]:
-    """Return memberships chained into instances, best name first: a membership goes on where one of the same name has
-    ended before. Takes time proportional to n log n of the memberships, however their names are chosen.
+    """Return the instances of memberships: a membership continues the instance that ended before with the same name.
+
+    Names are compared best first. The running time is proportional to n log n for n memberships, whatever their names.
 
     Args:
-        memberships: of one group, in any order.
-        within_ms: an instance that ended longer ago is not continued; None: however long ago it was. Callers that read
-            a part of the history set it, so that the result does not depend on how far back they read.
+        memberships: memberships of one group, in any order.
+        within_ms: an instance that ended longer ago than this is not continued; None for no limit. Callers that read a
+            part of the history set it, so that the result does not depend on how far back they read.
     """
     found: list[Instance] = []
     waiting = _Waiting(within_ms)
@@ -124,15 +131,17 @@ def _label(found: Sequence[Instance]) -> None:
 
 @dataclass(slots=True)
 class _Queue:
-    """Instances whose last membership has one name: those that may go on, the last to stop first, and those that may
-    not yet, the first to be free first. Entries hold the number of memberships; they are stale once there are more.
+    """Instances whose last membership has one name.
+
+    `ready` holds instances that may continue, the last to stop first; `pending` those that may continue later, the
+    earliest first. Entries contain the instance's number of memberships; an entry is stale if that number has grown.
     """
 
     ready: list[tuple[int, int, int]] = field(default_factory=list)
     pending: list[tuple[int, int, int, int]] = field(default_factory=list)
 
     def latest(self, at: int, found: Sequence[Instance]) -> tuple[int, int, int] | None:
-        """Return the entry of the instance that stopped last of those free at `at`, which never decreases."""
+        """Return the entry of the instance that stopped last, among those free at `at`, which must never decrease."""
         while self.pending and self.pending[0][0] <= at:
             heappush(self.ready, heappop(self.pending)[1:])
         while self.ready:
@@ -153,10 +162,9 @@ class _Waiting:
         self._by_id: defaultdict[tuple[int, Name, str | None], _Queue] = defaultdict(_Queue)
 
     def for_membership(self, one: Membership, names: Sequence[tuple[int, Name]]) -> Instance | None:
-        """Return the instance that goes on with this membership, by its best name; the one that stopped last if
-        several may.
+        """Return the instance that this membership continues, by its best name; if there are several, the last to stop.
 
-        A dynamic member may come back static, but two different instance ids are two instances.
+        A dynamic member may return as a static one, but two different group.instance.ids are two instances.
         """
         for named in names:
             if one.group_instance_id is None:
@@ -173,13 +181,13 @@ class _Waiting:
         return self._within_ms is None or gone_at is None or at - gone_at < self._within_ms
 
     def add(self, instance: Instance, names: Sequence[tuple[int, Name]]) -> None:
-        """Take in an instance with a new last membership, which has these names."""
+        """Add an instance whose new last membership has these names."""
         if instance.number == len(self._found):
             self._found.append(instance)
         last = instance.memberships[-1]
         if last.stopped_at is None:
             return
-        # A killed process may be back before the coordinator has noticed its death.
+        # A killed process may return before the coordinator notices its end.
         free_at = min(last.stopped_at, last.gone_at or last.stopped_at)
         entry = (free_at, -last.stopped_at, instance.number, len(instance.memberships))
         for named in names:

@@ -1,6 +1,6 @@
-"""Every membership of a group, from silver's generations and members: which generation first had it, which no longer.
+"""Memberships of a group from silver's generations and members: the first generation with a member, the first without.
 
-A membership ends each time the member is dropped: a fenced member is gone, though a KIP-848 client comes back under the
+A membership ends each time the member is removed. A fenced member is gone, although a KIP-848 client returns with the
 same member id.
 """
 
@@ -16,7 +16,7 @@ from schemas.states import Evidence, GroupEventKind, Trigger
 from schemas.thresholds import DEFAULT_SESSION_MS
 
 Silver = GroupHistory
-"""The rows of silver that gold of one group is made of."""
+"""The silver rows from which the gold rows of one group are made."""
 
 GONE = (
     GroupEventKind.LEFT,
@@ -27,14 +27,14 @@ GONE = (
 """Events that end a membership."""
 
 CAME = (GroupEventKind.JOINED, GroupEventKind.STATIC_RETURNED)
-"""Events that begin one."""
+"""Events that begin a membership."""
 
 HOW_BY_TRIGGER: Mapping[str, GroupEventKind] = {
     Trigger.MEMBER_LEFT: GroupEventKind.LEFT,
     Trigger.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
     Trigger.POLL_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
 }
-"""What a rebalance's inferred trigger says of a departure of which only the absence is recorded."""
+"""How a member left according to the rebalance's inferred trigger, if only its absence is recorded."""
 
 
 def number(row: GenerationRow | GenerationMemberRow) -> Number:
@@ -43,19 +43,23 @@ def number(row: GenerationRow | GenerationMemberRow) -> Number:
 
 
 def is_recorded(event: GroupEventRow) -> bool:
-    """Whether a departure's event says how the member went; else it says only that the member was gone by then."""
+    """Return whether an event shows how the member left; otherwise it shows only that the member was gone by then."""
     return not (event["kind"] == GroupEventKind.LEFT and event["evidence"] == Evidence.INFERRED)
 
 
 def how_by_trigger(member_id: str, g: GenerationRow) -> GroupEventKind | None:
-    """Return how a member went of which only the absence is recorded, as far as the rebalance's trigger tells."""
+    """Return how a member left according to the rebalance's trigger; None if that does not show it.
+
+    This is for departures of which only the absence is recorded.
+    """
     named = g["trigger_member_id"]
     return HOW_BY_TRIGGER.get(g["trigger"]) if named in (None, member_id) else None
 
 
 def stopped_at(gone_at: int, how: GroupEventKind | None, session_timeout_ms: int | None) -> int:
-    """Return since when a member may have been dead, and followed by its next process: the length of its session
-    before the coordinator dropped it, unless it left.
+    """Return the earliest time (milliseconds) at which a member may have died and its next process may have joined.
+
+    That is one session timeout before the coordinator removed it, or the time at which it left.
     """
     is_silent = how in (None, GroupEventKind.SESSION_EXPIRED)
     return gone_at - (session_timeout_ms or DEFAULT_SESSION_MS) * is_silent
@@ -71,7 +75,7 @@ class _Open:
 
 @dataclass(slots=True)
 class _Walk:
-    """Over a group's generations in order."""
+    """State while a group's generations are processed in order."""
 
     members: Mapping[Number, Sequence[GenerationMemberRow]]
     events: Mapping[tuple[str, int, int | None], Sequence[GroupEventRow]]

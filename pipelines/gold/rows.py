@@ -1,4 +1,4 @@
-"""All gold rows of one group, from its silver rows alone: the same function for `analyze`, rebuilds and tests."""
+"""All gold rows of one group from its silver rows. `analyze`, rebuilds and tests use the same function."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
 REPLAYED = 40_000
-"""Generations x resources that a window may hold."""
+"""Most generations x resources in a window."""
 
 MOST, FEWEST = 400, 40
 Rows = dict[str, list[Mapping[str, Any]]]
-"""Rows of gold by table name: each is the row type of its table (`schemas.rows`)."""
+"""Gold rows by table name. Each has the row type of its table (`schemas.rows`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisConfig:
-    """What an analysis is told. `window_ms` is how far back advice and diagnoses look."""
+    """Configuration of an analysis. `window_ms` is the length of the window of advice and diagnoses."""
 
     quiet_ms: int = 10_000
     window_ms: int = 7 * DAY_MS
@@ -46,12 +46,11 @@ def gold_rows(
     marks: Sequence[MarkRow] = (),
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> Rows:
-    """Name of each of `tables` → rows from the day of `since_ms` on; instants are milliseconds since the epoch.
+    """Return rows by table name, from the day of `since_ms` on. Timestamps are milliseconds since the epoch.
 
-    Advice and diagnoses are given once for each day (UTC) in which the group rebalanced, as of the last instant
-    recorded on it.
-    `marks` are those of the group and of its whole cluster. `until_ms` is how far the cluster's history reaches.
-    `silver` must reach back to the generation before `since_ms - terms.window_ms`.
+    Advice and diagnoses exist once for each day (UTC) on which the group rebalanced, as of the last recorded time of
+    that day. `marks` are the marks of the group and of its whole cluster. `until_ms` is the end of the cluster's
+    history. `silver` must reach back to the generation before `since_ms - terms.window_ms`.
     """
     silver = _ordered(silver)
     first_day = since_ms // DAY_MS
@@ -61,10 +60,10 @@ def gold_rows(
     for day in days:
         end = (day + 1) * DAY_MS
         start = max(end - terms.window_ms, _manageable(silver, end))
-        looked_at = window(silver, start, end)
+        analyzed = window(silver, start, end)
         if ADVICE in tables:
-            advice += advice_rows(looked_at, broker, terms.worth, terms.quiet_ms)
-        found = diagnosis_rows(looked_at, start, marks) if DIAGNOSES in tables else []
+            advice += advice_rows(analyzed, broker, terms.worth, terms.quiet_ms)
+        found = diagnosis_rows(analyzed, start, marks) if DIAGNOSES in tables else []
         diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
     rows: dict[Table, Sequence[GroupHealthOfGroup | AdviceOfGroup | DiagnosisOfGroup]] = {
@@ -77,7 +76,7 @@ def gold_rows(
 
 
 def _ordered(silver: Silver) -> Silver:
-    """Return the rows in an order of their own: tables have none, and replays draw random numbers in this one."""
+    """Return the rows in a fixed order. Tables have no order, and replays draw random numbers in row order."""
     return {
         "generations": sorted(silver["generations"], key=number),
         "generation_members": sorted(silver["generation_members"], key=lambda row: (number(row), row["member_id"])),
@@ -92,7 +91,7 @@ def _ordered(silver: Silver) -> Silver:
 
 
 def _manageable(silver: Silver, end_ms: int) -> int:
-    """From when on the group's generations are few enough to replay: storms look back less far."""
+    """Return the time from which the group's generations are few enough to replay; a storm shortens the window."""
     joined = [g["joined_at"] for g in silver["generations"] if g["joined_at"] < end_ms]
     largest = max((g["resources_assigned"] or 0 for g in silver["generations"]), default=0)
     most = min(MOST, max(FEWEST, REPLAYED // max(1, largest)))
@@ -100,9 +99,9 @@ def _manageable(silver: Silver, end_ms: int) -> int:
 
 
 def broker(observed: Mapping[str, Any]) -> BrokerSettings:
-    """From broker settings by name, as observed last; a setting that is absent or no int32 is unknown."""
+    """Return broker settings from their last observed values by name. A missing or invalid value is unknown."""
 
-    def stated(name: str) -> int | None:
+    def value(name: str) -> int | None:
         try:
             found = int(observed[name])
         except (KeyError, TypeError, ValueError, OverflowError):
@@ -110,8 +109,8 @@ def broker(observed: Mapping[str, Any]) -> BrokerSettings:
         return found if 0 <= found < 2**31 else None
 
     return BrokerSettings(
-        heartbeat_ms=stated("group.consumer.heartbeat.interval.ms"),
-        session_ms=stated("group.consumer.session.timeout.ms"),
-        initial_delay_ms=stated("group.initial.rebalance.delay.ms"),
-        assignment_interval_ms=stated("group.consumer.assignment.interval.ms"),
+        heartbeat_ms=value("group.consumer.heartbeat.interval.ms"),
+        session_ms=value("group.consumer.session.timeout.ms"),
+        initial_delay_ms=value("group.initial.rebalance.delay.ms"),
+        assignment_interval_ms=value("group.consumer.assignment.interval.ms"),
     )

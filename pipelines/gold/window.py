@@ -1,4 +1,4 @@
-"""A group's silver rows up to an instant, as if nothing had happened after it."""
+"""A group's silver rows as they were known at the end of a window."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pipelines.gold.memberships import Silver, number
 
 
 def window(silver: Silver, start_ms: int, end_ms: int) -> Silver:
-    """What is known of [start_ms, end_ms): generations that joined in it with what hangs on them, and the generation
-    before as the state in which the window began. What ends later is still open.
+    """Return the rows of the window [start_ms, end_ms), in milliseconds.
+
+    These are the generations that joined in the window, with their members, stalls and events, and the previous
+    generation as the initial state. Memberships and stalls that end later are returned as open.
     """
     generations = sorted(silver["generations"], key=number)
     before = [g for g in generations if g["joined_at"] < start_ms]

@@ -1,4 +1,4 @@
-"""Rows of `advice`: what a group's own churn would have cost under other settings, and what is worth changing."""
+"""Rows of `advice`: the predicted cost of a group's own churn under other settings, and the changes worth making."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
 from schemas.written import amount, bounded
 
 REPRODUCED = 0.3
-"""How far off the replay of what really happened may be before nothing is concluded from any other."""
+"""Largest relative error of the replay with the current settings. If it is larger, other replays are not used."""
 
 NEGLIGIBLE = 1.0
-"""Resource-seconds: so close is close, whatever the ratio."""
+"""Error in resource-seconds that is accepted whatever its ratio."""
 
 END_MS = 1 << 50
-"""Later than anything."""
+"""A time after all others, in milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavingThreshold:
-    """What a saving must reach to be recommended: both, in resource-seconds over the window and as a share."""
+    """The least saving that is recommended: both resource-seconds in the window and a share of the loss."""
 
     seconds: float = 10.0
     ratio: float = 0.1
 
 
 def advice_rows(silver: Silver, broker: BrokerSettings, worth: SavingThreshold, quiet_ms: int) -> list[AdviceOfGroup]:
-    """One row for every action evaluated on one window of one group; none where the window holds no churn.
+    """Return one row for every action evaluated on one window of one group; none if the window has no churn.
 
-    Deterministic: the replays' random numbers come from the group and its window.
+    The result is deterministic: the random numbers of the replays are seeded with the group and its window.
     """
     if not silver["generations"]:
         return []
@@ -63,7 +63,7 @@ def _evaluated(
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
     measured = latencies(silver, broker)
     if newest["group_type"] == GroupType.CONNECT:
-        text = f"The churn of the window cost {amount(found.lost_ms / 1000)} resource-seconds."
+        text = f"The churn in this window cost {amount(found.lost_ms / 1000)} resource-seconds."
         return _ranked(found, delay_options(silver, found), text, (), worth)
     if why := _not_replayed(newest, found):
         return [_none(found, why)]
@@ -77,27 +77,30 @@ def _evaluated(
     as_is = group.predict(group.now)
     text = _as_is(as_is, found.lost_ms / 1000)
     if not _reproduces(as_is, found.lost_ms / 1000):
-        return [_none(found, f"{text} That is too far off to conclude anything from replays of other settings.")]
+        return [_none(found, f"{text} This is too far off to draw conclusions from replays with other settings.")]
     if not found.outages and not found.disturbances:
-        return [_none(found, "No instance stopped in the window: there is nothing to save.")]
+        return [_none(found, "No instance stopped in this window, so there is nothing to save.")]
     return _ranked(found, options(group), text, measured.assumed, worth)
 
 
 def _not_replayed(newest: GenerationRow, found: Churn) -> str | None:
-    """Return why nothing is said about other settings of this group."""
+    """Return why this group is not replayed with other settings, or None if it is."""
     if newest["group_type"] not in (GroupType.CONSUMER, GroupType.STREAMS):
         return f"Groups of type {newest['group_type']} are not replayed."
     if newest["group_protocol"] == GroupProtocol.STREAMS:
         return "Groups of the streams protocol (KIP-1071) are not replayed."
     if not is_replayable(found):
-        return "Too many members came and went in the window to replay it under other settings."
+        return "Too many members joined and left in this window to replay it with other settings."
     return None
 
 
 def _ranked(
     found: Churn, evaluated: Sequence[Option], cost: str, assumed: Sequence[str], worth: SavingThreshold
 ) -> list[AdviceOfGroup]:
-    """What is recommended first, then `none` if nothing is, then the rest, each by what it saves."""
+    """Return the rows with their ranks: recommended actions by saving, then the other actions by saving.
+
+    The row of the action `none` comes first if nothing is recommended, else last.
+    """
     rows = [_row(found, option, cost, assumed, worth) for option in evaluated]
     rows.sort(key=lambda row: (-(row["saving"] or 0), row["action"]))
     best = [row for row in rows if row["is_recommended"]]
@@ -120,7 +123,7 @@ def _reproduces(as_is: Prediction, measured: float) -> bool:
 
 def _as_is(as_is: Prediction, measured: float) -> str:
     return (
-        f"The churn of the window cost {amount(measured)} resource-seconds; replayed as the group is now, "
+        f"The churn in this window cost {amount(measured)} resource-seconds. A replay with the current settings gives "
         f"{bounded(as_is.lost, as_is.low, as_is.high)}."
     )
 
@@ -130,15 +133,15 @@ def _row(found: Churn, option: Option, cost: str, assumed: Sequence[str], worth:
     saving = now - predicted.lost
     is_worth = now - predicted.high >= max(worth.seconds, worth.ratio * now)
     missing = [c for c in option.preconditions if c.state == "missing"]
-    verdict = "saves" if saving > 0 else "costs more:"
+    effect = f"save {amount(saving)}" if saving > 0 else f"cost {amount(-saving)} more"
     parts = [
         cost,
         (
-            f"{_sentence(option.action)} {verdict} {amount(abs(saving))}: "
+            f"{_sentence(option.action)} would {effect}: the predicted loss is "
             f"{bounded(predicted.lost, predicted.low, predicted.high)}."
         ),
         option.why,
-        *(f"Not recommended before this holds: {c.text}." for c in missing if is_worth),
+        *(f"Not recommended until this condition is met: {c.text}." for c in missing if is_worth),
         *(f"Assumed: {text}." for text in assumed),
     ]
     return {
@@ -171,17 +174,17 @@ def _sentence(action: AdviceAction) -> str:
 
 def _nothing(rows: Sequence[AdviceOfGroup], cost: str, worth: SavingThreshold) -> str:
     if any(row["is_recommended"] for row in rows):
-        return f"{cost} Leaving it costs what the recommended change would save."
+        return f"{cost} Without a change, the group loses what the recommended change would save."
     if not rows:
-        return f"{cost} Nothing that could be changed would have mattered."
+        return f"{cost} No available change would have made a difference."
     best = rows[0]
     saving = best["saving"] or 0
     if saving <= 0:
-        return f"{cost} Every change evaluated would cost more: leave it."
+        return f"{cost} Every evaluated change would cost more, so leave it as it is."
     return (
-        f"{cost} The best change, {best['action'].replace('_', ' ')}, would save {amount(saving)} at best "
-        f"estimate; that is not surely {worth.seconds:,.0f} resource-seconds and {worth.ratio:.0%}, or cannot be done "
-        "yet: leave it."
+        f"{cost} The best change, {best['action'].replace('_', ' ')}, would save about {amount(saving)} "
+        f"resource-seconds. It is not certain to save {worth.seconds:,.0f} resource-seconds and {worth.ratio:.0%}, or "
+        "it cannot be made yet, so leave it as it is."
     )
 
 

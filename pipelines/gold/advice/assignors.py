@@ -1,6 +1,6 @@
-"""Who gets what: Kafka's assignors, as far as they decide which resources change hands.
+"""Kafka's assignors, as far as they decide which resources change owner.
 
-Members are instances by number, in the order in which Kafka would sort them; each knows the topics it subscribed to.
+Members are numbers of instances, in Kafka's sort order, each with the topics to which it subscribed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,10 @@ Owners = dict[Resource, int]
 
 
 def assign(name: str, resources: Sequence[Resource], members: Subscriptions, before: Mapping[Resource, int]) -> Owners:
-    """`name` as in the records; an unknown assignor is taken to keep what it can, as all newer ones do."""
+    """Return the owner of each resource.
+
+    `name` is the assignor's name in the records. An unknown assignor is treated as sticky, like all newer assignors.
+    """
     if not members:
         return {}
     if name == "range":
@@ -27,7 +30,7 @@ def assign(name: str, resources: Sequence[Resource], members: Subscriptions, bef
 
 
 def range_assignor(resources: Sequence[Resource], members: Subscriptions) -> Owners:
-    """Topic by topic, consecutive partitions; the first members get one more (`RangeAssignor`)."""
+    """Assign consecutive partitions, topic by topic; the first members get one more (`RangeAssignor`)."""
     out: Owners = {}
     for topic, mine in _by_topic(resources).items():
         takers = [m for m in sorted(members) if topic in members[m]]
@@ -43,7 +46,7 @@ def range_assignor(resources: Sequence[Resource], members: Subscriptions) -> Own
 
 
 def round_robin(resources: Sequence[Resource], members: Subscriptions) -> Owners:
-    """All partitions in order, dealt out in turn (`RoundRobinAssignor`)."""
+    """Assign all partitions in order to the members in turn (`RoundRobinAssignor`)."""
     out: Owners = {}
     takers, at = sorted(members), 0
     for resource in sorted(resources):
@@ -57,7 +60,10 @@ def round_robin(resources: Sequence[Resource], members: Subscriptions) -> Owners
 
 
 def sticky(resources: Sequence[Resource], members: Subscriptions, before: Mapping[Resource, int]) -> Owners:
-    """As balanced as can be, and then as much as can be stays (KIP-54, KIP-429, KIP-848's `uniform`)."""
+    """Assign as evenly as possible and, among such assignments, move as little as possible.
+
+    Sources: KIP-54, KIP-429, and the `uniform` assignor of KIP-848.
+    """
     wanted = frozenset().union(*members.values())
     resources = [r for r in sorted(resources) if r[0] in wanted]
     held: dict[int, list[Resource]] = {m: [] for m in sorted(members)}
@@ -80,7 +86,7 @@ def sticky(resources: Sequence[Resource], members: Subscriptions, before: Mappin
 
 
 def _fill(held: dict[int, list[Resource]], free: Sequence[Resource]) -> None:
-    """Each to whoever has least."""
+    """Give each resource to the member that has the fewest."""
     queue = [(len(mine), member) for member, mine in held.items()]
     heapify(queue)
     for resource in free:
@@ -90,7 +96,10 @@ def _fill(held: dict[int, list[Resource]], free: Sequence[Resource]) -> None:
 
 
 def _surplus(held: dict[int, list[Resource]], total: int) -> list[Resource]:
-    """What members hold above their share; the fullest may keep one more, as many as the division leaves over."""
+    """Take from members the resources above their share and return them.
+
+    If the division leaves a remainder, that many of the fullest members keep one more.
+    """
     share, extra = divmod(total, len(held))
     out: list[Resource] = []
     for member in sorted(held, key=lambda m: (-len(held[m]), m)):
@@ -102,7 +111,10 @@ def _surplus(held: dict[int, list[Resource]], total: int) -> list[Resource]:
 
 
 def _level(held: dict[int, list[Resource]], members: Subscriptions) -> None:
-    """Members that may not take everything: move from the fullest to the emptiest while that evens them out."""
+    """Move resources from the fullest to the emptiest members while that makes the assignment more even.
+
+    This is needed if members subscribe to different topics.
+    """
     for _ in range(sum(map(len, held.values()))):
         fullest = sorted(held, key=lambda m: (-len(held[m]), m))
         for giver in fullest:

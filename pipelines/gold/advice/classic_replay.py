@@ -1,8 +1,8 @@
 """One replay of a group's churn under the classic protocol: JoinGroup, SyncGroup, heartbeats and session timeouts.
 
-After `ClassicGroup` and `ConsumerCoordinator`: a join phase stays open until all known members have rejoined; an eager
-member gives up everything first, a cooperative one only what it learns to lose (KIP-429), and a static one comes back
-under its old place (KIP-345).
+Source: Kafka's `ClassicGroup` and `ConsumerCoordinator`. A join phase stays open until all known members have rejoined.
+An eager member releases everything before it joins; a cooperative member releases only the partitions that it loses
+(KIP-429). A static member gets its previous assignment back when it returns (KIP-345).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pipelines.gold.churn import Churn, Resource
 from schemas.states import GroupEventKind
 
 FIRST_HEARTBEAT_WINS = 0.25
-"""How often librdkafka's first heartbeat of a new member comes late enough to tell it of the second rebalance."""
+"""Probability that a new librdkafka member's first heartbeat is late enough to learn of the second rebalance."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class _Phase(Enum):
 
 
 class ClassicReplay(Replay[_Member]):
-    """Generations are counted as rebalances."""
+    """Replay under the classic protocol. Generations are counted as rebalances."""
 
     def __init__(self, churn: Churn, latencies: Latencies, policy: Policy, random: Random) -> None:
         super().__init__(churn, latencies, policy, random)
@@ -71,7 +71,7 @@ class ClassicReplay(Replay[_Member]):
         return _Member(joined_at=at, heartbeat_at=at)
 
     def _stop(self, at: int, instance: int, number: int) -> None:
-        """The process works no more; when the coordinator learns of it hangs on how it ended."""
+        """Stop a process. How it ended determines when the coordinator learns of it."""
         who = self._current.get(instance, -1)
         if who not in self._members:
             return
@@ -118,7 +118,7 @@ class ClassicReplay(Replay[_Member]):
             self._joining.add(who)
 
     def _replace(self, at: int, who: int) -> None:
-        """A static member's new process: nobody else notices, unless a rebalance is under way."""
+        """Add a static member's new process. The other members do not notice, unless a rebalance is in progress."""
         member = self._members[who]
         member.is_alive, member.joined_at, member.life = True, at, member.life + 1
         if self._phase == _Phase.STABLE:
@@ -148,7 +148,7 @@ class ClassicReplay(Replay[_Member]):
             self._agenda.at(at + longest, "timeout", tag=self._round)
 
     def _prepare(self, at: int, joined: set[int]) -> None:
-        """Everybody else notices at its next heartbeat."""
+        """Begin a join phase. Members that have not joined notice it at their next heartbeat."""
         self._begin(at, joined | self._joining)
         self._joining = set()
         reaction = self._latencies.reaction(self._random, self._usual_ms)
@@ -169,19 +169,25 @@ class ClassicReplay(Replay[_Member]):
         self._check(at)
 
     def _sooner(self, noticed_ms: int) -> int:
-        """As measured, at another interval. Who took longer than a heartbeat was held up, and still is."""
+        """Return a measured noticing time, scaled to the heartbeat interval of the policy.
+
+        A time longer than one heartbeat is not scaled, because the member was delayed by something else.
+        """
         if noticed_ms > self._usual_ms * (1 + LATE):
             return noticed_ms
         return noticed_ms * self._heartbeat_ms // self._usual_ms
 
     def _may_join(self, member: _Member) -> int:
-        """The pause between two joins of librdkafka ends when its main loop wakes up next, at the latest to commit."""
+        """Return the earliest time at which a member may join again; 0 for no limit.
+
+        librdkafka pauses between two joins. The pause ends when its main loop wakes up, at the latest to commit.
+        """
         if not self._latencies.is_librdkafka:
             return 0
         return member.joined_at + JOIN_EVERY_MS + self._random.randrange(self._latencies.commit_ms + 1)
 
     def _revoked(self, at: int, who: int, tag: int) -> None:
-        """Eager: the member gives up everything. Cooperative: it has given up what it should, and so rejoins."""
+        """Stop all resources of an eager member. A cooperative member has released its resources, so it rejoins."""
         if who not in self._members or tag != self._round:
             return
         if not self._policy.is_cooperative:
@@ -190,7 +196,10 @@ class ClassicReplay(Replay[_Member]):
             self._follow_up(at)
 
     def _follow_up(self, at: int) -> None:
-        """KIP-429's second rebalance: whoever gave nothing up notices at a heartbeat, and nobody has what was given."""
+        """Begin KIP-429's second rebalance, which assigns the released resources.
+
+        Members that released nothing notice it at a heartbeat.
+        """
         revoking = self._revoking
         self._begin(at, {who for who, done in revoking.items() if done <= at})
         for who, member in self._members.items():
@@ -201,13 +210,16 @@ class ClassicReplay(Replay[_Member]):
             elif self._latencies.is_librdkafka:
                 rejoins = max(self._next_heartbeat(at, member), self._may_join(member))
             else:
-                # The Java client begins its heartbeats anew with each assignment.
+                # The Java client restarts its heartbeat interval with each assignment.
                 rejoins = self._synced_at + self._heartbeat_ms
             self._agenda.at(max(at, rejoins), "rejoin", who, self._round)
         self._check(at)
 
     def _next_heartbeat(self, at: int, member: _Member) -> int:
-        """A new member sends one as soon as it is in, which may or may not be after the others have rejoined."""
+        """Return the time of a member's next heartbeat.
+
+        A new member sends one as soon as it has joined, which may be before or after the others have rejoined.
+        """
         if member.is_new and self._random.random() < FIRST_HEARTBEAT_WINS:
             return at
         passed = max(0, at - member.heartbeat_at) // self._heartbeat_ms + 1
@@ -222,14 +234,14 @@ class ClassicReplay(Replay[_Member]):
         self._check(at)
 
     def _timeout(self, at: int, _: int, tag: int) -> None:
-        """max.poll.interval.ms: whoever has not rejoined is out."""
+        """Remove members that have not rejoined within max.poll.interval.ms."""
         if tag != self._round or self._phase != _Phase.PREPARING:
             return
         self._members = {who: m for who, m in self._members.items() if m.has_rejoined}
         self._check(at)
 
     def _check(self, at: int, _: int = -1, __: int = 0) -> None:
-        """The join phase ends once nobody is missing."""
+        """End the join phase if all members have rejoined."""
         if self._phase != _Phase.PREPARING or not all(m.has_rejoined for m in self._members.values()):
             return
         if at < self._not_before and self._members:
@@ -259,7 +271,7 @@ class ClassicReplay(Replay[_Member]):
             self._prepare(at, set())
 
     def _hand_over(self, at: int, before: dict[Resource, int], target: dict[Resource, int]) -> None:
-        """Only what nobody has is given at once; what moves is first given up."""
+        """Assign resources without an owner at once. Resources that move must be released first."""
         moving = {r: owner for r, owner in before.items() if target.get(r) != owner}
         fresh = {r: owner for r, owner in target.items() if r not in before}
         self._owners = {r: owner for r, owner in before.items() if r not in moving} | fresh

@@ -1,7 +1,7 @@
-"""What to paste for each action, by client library and place, and what must hold before.
+"""Configuration to paste for each action, by client library and place, and the preconditions of each action.
 
-Facts: KIP-345 (static membership; Connect has none), KIP-429 (cooperative), KIP-848 (consumer protocol), the clients'
-own configuration references.
+Sources: KIP-345 (static membership; Connect has none), KIP-429 (cooperative), KIP-848 (consumer protocol), and the
+configuration references of the clients.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ COOPERATIVE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
 RANGE = "org.apache.kafka.clients.consumer.RangeAssignor"
 
 POD_NAME = """\
-# A StatefulSet: its pods keep their names. A Deployment's do not, and each restart would then be a new instance.
+# Use a StatefulSet: its pods keep their names. Pods of a Deployment do not, so each restart would be a new instance.
 env:
   - name: GROUP_INSTANCE_ID
     valueFrom:
@@ -38,7 +38,7 @@ def _clients(options: Mapping[str, str], *, streams: bool = True) -> dict[str, s
 
 
 def settings(action: AdviceAction, session_timeout_ms: int | None = None) -> dict[str, str]:
-    """Snippets to paste; `session_timeout_ms` where the action chooses one."""
+    """Return snippets by client library and place. `session_timeout_ms` is set if the action includes a timeout."""
     timeout = {} if session_timeout_ms is None else {"session.timeout.ms": str(session_timeout_ms)}
     if action == AdviceAction.STATIC_MEMBERSHIP:
         found = _clients({"group.instance.id": "${GROUP_INSTANCE_ID}", **timeout})
@@ -56,27 +56,30 @@ def settings(action: AdviceAction, session_timeout_ms: int | None = None) -> dic
 
 
 def faster_heartbeats(heartbeat_interval_ms: int) -> dict[str, str]:
+    """Return snippets for a shorter heartbeat interval."""
     return _clients({"heartbeat.interval.ms": str(heartbeat_interval_ms)})
 
 
 def longer_polls(max_poll_interval_ms: int) -> dict[str, str]:
+    """Return snippets for a longer poll interval."""
     found = _clients({"max.poll.interval.ms": str(max_poll_interval_ms)})
-    return found | {"java": found["java"] + "\n# or fewer records a poll:\nmax.poll.records=100"}
+    return found | {"java": found["java"] + "\n# or fewer records per poll:\nmax.poll.records=100"}
 
 
 def connect_delay(delay_ms: int) -> dict[str, str]:
+    """Return the snippet for another rebalance delay of Kafka Connect."""
     return {"connect": f"scheduled.rebalance.max.delay.ms={delay_ms}"}
 
 
 def _cooperative() -> dict[str, str]:
     key = "partition.assignment.strategy"
     first, then = f"{key}={COOPERATIVE},{RANGE}", f"{key}={COOPERATIVE}"
-    rolling = f"# 1. on every member, one after the other\n{first}\n# 2. then again, one after the other\n{then}"
+    rolling = f"# 1. restart every member, one by one, with:\n{first}\n# 2. then again, one by one, with:\n{then}"
     spring = "spring.kafka.consumer.properties."
     return {
         "java": rolling,
         "spring": rolling.replace(key, spring + key),
-        "librdkafka": f"# cannot be mixed with eager members: stop all, change, start\n{key}=cooperative-sticky",
+        "librdkafka": f"# cannot mix with eager members: stop all, change this, start\n{key}=cooperative-sticky",
         "streams": "# Kafka Streams has been cooperative since 2.4; nothing to set.",
         "connect": "# Kafka Connect has been incremental since 2.3; nothing to set.",
     }
@@ -87,7 +90,7 @@ def _consumer_protocol(*, is_static: bool) -> dict[str, str]:
     remove = "# and remove partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms"
     found = {name: f"{text}\n{remove}" for name, text in _clients(options, streams=False).items()}
     found["broker"] = (
-        "# brokers 4.0 or newer; how soon members notice is set there\ngroup.consumer.heartbeat.interval.ms=5000\n"
+        "# brokers 4.0 or newer; they set heartbeats and sessions\ngroup.consumer.heartbeat.interval.ms=5000\n"
         "group.consumer.session.timeout.ms=45000"
     )
     return found | ({"kubernetes": POD_NAME} if is_static else {})
@@ -95,7 +98,7 @@ def _consumer_protocol(*, is_static: bool) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """`state`: met, missing or unknown."""
+    """A precondition. `state` is met, missing or unknown."""
 
     state: str
     text: str
@@ -105,35 +108,36 @@ class Condition:
 
 
 def preconditions(action: AdviceAction, churn: Churn, latencies: Latencies) -> list[Condition]:
-    """What must hold for the action, as far as records show whether it does."""
+    """Return the preconditions of an action. Records show for some of them whether they are met."""
     out = []
     if action in (AdviceAction.STATIC_MEMBERSHIP, AdviceAction.CONSUMER_PROTOCOL_STATIC):
         out += _nameable(churn)
-        out.append(Condition(state="unknown", text="members stop without deleting themselves from the group by hand"))
+        text = "members do not explicitly remove themselves from the group when they stop"
+        out.append(Condition(state="unknown", text=text))
     if action == AdviceAction.COOPERATIVE_ASSIGNOR and latencies.is_librdkafka:
         out.append(
             Condition(
                 state="unknown",
-                text="the group may be stopped as a whole once: librdkafka cannot mix eager "
-                "and cooperative members (inferred: these clients send no reasons)",
+                text="the whole group can be stopped once, because librdkafka cannot mix eager and cooperative members "
+                "(librdkafka is inferred: these clients send no reasons)",
             )
         )
     if action == AdviceAction.COOPERATIVE_ASSIGNOR and not latencies.is_librdkafka:
-        out.append(Condition(state="unknown", text="every member can be restarted twice, one after the other"))
+        out.append(Condition(state="unknown", text="every member can be restarted twice, one by one"))
     if action == AdviceAction.LOWER_HEARTBEAT_INTERVAL:
-        text = "heartbeat.interval.ms is what members were seen to take (inferred: no record holds it)"
+        text = "heartbeat.interval.ms has the observed value (inferred: no record contains it)"
         out.append(Condition(state="unknown", text=text))
     if action in (AdviceAction.CONSUMER_PROTOCOL, AdviceAction.CONSUMER_PROTOCOL_STATIC):
         seen = latencies.broker.heartbeat_ms is not None
-        text = "brokers are 4.0 or newer, with the consumer protocol on"
+        text = "brokers are 4.0 or newer, with the consumer protocol enabled"
         out.append(Condition(state="met" if seen else "unknown", text=text))
         client = "librdkafka 2.12 or newer" if latencies.is_librdkafka else "Java clients 4.0 or newer"
-        out.append(Condition(state="unknown", text=f"every member has {client} and no assignor of its own making"))
+        out.append(Condition(state="unknown", text=f"every member uses {client} and no custom assignor"))
     return out
 
 
 def _nameable(churn: Churn) -> list[Condition]:
-    """Each instance needs a name that is its own and survives a restart."""
+    """Return the condition that each instance has a unique name that survives a restart."""
     names = [i.memberships[-1].client_id for i in churn.instances if i.memberships[-1].gone_at is None] or [
         i.memberships[-1].client_id for i in churn.instances
     ]
@@ -142,16 +146,16 @@ def _nameable(churn: Churn) -> list[Condition]:
         return [
             Condition(
                 state="missing",
-                text=f"names that survive a restart: {renamed[0]} had another one before, as pods "
-                "of a Deployment do; a StatefulSet keeps them",
+                text=f"names that survive a restart: {renamed[0]} had another name before, like pods of a Deployment; "
+                "a StatefulSet keeps names",
             )
         ]
     if len(set(names)) < len(names):
         return [
             Condition(
                 state="unknown",
-                text="an id of its own for each instance: several share one client id, so it "
-                "has to come from the host or pod name",
+                text="a unique id for each instance: several share one client id, so take the id from the host or pod "
+                "name",
             )
         ]
-    return [Condition(state="met", text="each instance has a client id of its own that survived its restarts")]
+    return [Condition(state="met", text="each instance has a unique client id that survived its restarts")]

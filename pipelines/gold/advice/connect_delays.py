@@ -1,7 +1,8 @@
-"""What other values of Kafka Connect's scheduled.rebalance.max.delay.ms would have cost a worker group.
+"""The predicted cost of other values of Kafka Connect's scheduled.rebalance.max.delay.ms for a worker group.
 
-Work lost with a worker waits for the whole delay, also where the worker is back sooner (KIP-415). A delay that ends
-before the worker is back hands its work to others, and some of it back when it returns: each a short stop.
+Connectors and tasks lost with a worker wait for the whole delay, even if the worker returns sooner (KIP-415). If the
+delay ends before the worker returns, other workers get them, and some move back on its return. Each move is a short
+stop.
 """
 
 from __future__ import annotations
@@ -19,22 +20,24 @@ from schemas.states import AdviceAction, StallCause, Trigger
 
 DELAYS_MS = (5_000, 10_000, 20_000, 30_000, 60_000, 120_000, 180_000, 300_000, 600_000)
 SHORTEST_MS = 1_000
-"""Shorter delays are the pauses between revocations since 3.4 (KAFKA-12495), not a wait for a worker."""
+"""Shorter delays are pauses between revocations (since 3.4, KAFKA-12495), not a wait for a worker."""
 
 MOVE_MS = 1_000
-"""What stopping a task here and starting it there takes, where the group never showed it."""
+"""Assumed time to stop a task on one worker and start it on another, if the group shows no such move."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wait:
-    """One departure: how long each lost connector or task stood still, and when the worker was back after it went."""
+    """One departure: how long each lost connector or task stopped, and how long the worker was absent (None: until the
+    end).
+    """
 
     stopped_ms: tuple[int, ...]
     away_ms: int | None
 
 
 def delay_options(silver: Silver, found: Churn) -> list[Option]:
-    """The best shorter delay, and the best longer one if a worker came back too late for the present one."""
+    """Return the best shorter delay, and the best longer one if a worker returned after the current delay expired."""
     handed = [m["connect_delay_ms"] or 0 for m in silver["generation_members"]]
     delay = max(handed, default=0)
     waits = list(_waits(silver, found, delay))
@@ -88,8 +91,9 @@ def _option(action: AdviceAction, best: int, cost: int, waits: list[_Wait], dela
     held = sum(len(w.stopped_ms) for w in waits)
     returned = sum(w.away_ms is not None and w.away_ms <= best for w in waits)
     why = (
-        f"{len(waits)} times work was lost with a worker, and {held} connectors and tasks waited for the whole delay "
-        f"of {delay:,} ms. With {best:,} ms they wait so long; {returned} of the workers were back by then."
+        f"{len(waits)} times a worker was lost, and {held} connectors and tasks waited for the whole delay of "
+        f"{delay:,} ms. With a delay of {best:,} ms they would wait for that time; {returned} of the workers were back "
+        "within it."
     )
     return Option(
         action=action,

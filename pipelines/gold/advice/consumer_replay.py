@@ -1,8 +1,8 @@
 """One replay of a group's churn under the consumer protocol (KIP-848): epochs, targets and heartbeats.
 
-After `GroupMetadataManager` and `CurrentAssignmentBuilder`: a join computes the new target at once, a leave at the next
-heartbeat of anybody; a member gives up at its heartbeat what the target takes away and gets at a heartbeat of its own
-what nobody holds any more.
+Source: Kafka's `GroupMetadataManager` and `CurrentAssignmentBuilder`. A new target is computed at once after a join,
+and at the next heartbeat of any member after a leave. At its heartbeat, a member learns which partitions to release,
+and gets partitions that no other member holds.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _ConsumerMember:
 
 
 class ConsumerReplay(Replay[_ConsumerMember]):
-    """Epochs are counted as rebalances."""
+    """Replay under the consumer protocol. Epochs are counted as rebalances."""
 
     def __init__(self, churn: Churn, latencies: Latencies, policy: Policy, random: Random) -> None:
         super().__init__(churn, latencies, policy, random)
@@ -62,9 +62,9 @@ class ConsumerReplay(Replay[_ConsumerMember]):
         member, outage = self._members[who], self._churn.outages[number]
         member.is_alive = False
         self._account.stop(self._mine(who), at)
-        is_told = outage.how in (GroupEventKind.LEFT, GroupEventKind.POLL_TIMEOUT)
-        member.released_at = outage.gone_at if is_told else None
-        if is_told and not self._policy.is_static:
+        leaves = outage.how in (GroupEventKind.LEFT, GroupEventKind.POLL_TIMEOUT)
+        member.released_at = outage.gone_at if leaves else None
+        if leaves and not self._policy.is_static:
             gone = outage.gone_at
         else:
             gone = self._session_ms + (outage.gone_at if outage.how == GroupEventKind.POLL_TIMEOUT else at)
@@ -93,7 +93,7 @@ class ConsumerReplay(Replay[_ConsumerMember]):
         member = self._members.get(who)
         if self._policy.is_static and member is not None and not member.is_alive:
             if member.released_at is None or at < member.released_at:
-                # UNRELEASED_INSTANCE_ID, also while the one before still closes; then it stays away for a session.
+                # UNRELEASED_INSTANCE_ID, also while the previous process still closes. It returns after the session.
                 self._refused.add(instance)
                 return
             member.is_alive, member.is_beating, member.life = True, False, member.life + 1
@@ -108,7 +108,7 @@ class ConsumerReplay(Replay[_ConsumerMember]):
         self._wake(at)
 
     def _wake(self, at: int) -> None:
-        """Heartbeats matter again; when each member's next one is due is anybody's guess."""
+        """Schedule heartbeats again; the time of each member's next heartbeat is random."""
         for who, member in self._members.items():
             if member.is_alive and not member.is_beating:
                 self._schedule(at + self._random.randrange(self._heartbeat_ms), who)
@@ -138,7 +138,7 @@ class ConsumerReplay(Replay[_ConsumerMember]):
             self._schedule(at + self._heartbeat_ms, who)
 
     def _plan(self) -> None:
-        """Who has to give up what, and who is to get what."""
+        """Compute which partitions each member has to release, and which it gets."""
         self._given, self._wanted = defaultdict(list), defaultdict(list)
         for resource, owner in self._owners.items():
             if self._target.get(resource) != owner:
@@ -159,7 +159,7 @@ class ConsumerReplay(Replay[_ConsumerMember]):
         self._account.resume(free, at)
 
     def _revoked(self, at: int, who: int, life: int) -> None:
-        """What was given up is acknowledged with a heartbeat of its own."""
+        """Release the revoked partitions; the member acknowledges the revocation with an extra heartbeat."""
         member = self._members.get(who)
         if member is None or member.life != life:
             return

@@ -1,6 +1,7 @@
-"""What a group's own rebalances tell of its members: how soon they notice one, give up their work, and sync.
+"""Latencies of a group's members, from its own rebalances: until they notice a rebalance, release resources, and sync.
 
-All of it is measured on this group alone; what it never showed is Kafka's default, and `Latencies.assumed` says so.
+All latencies are measured on this group. A latency that cannot be measured is Kafka's default, and `Latencies.assumed`
+lists it.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from schemas.rows import GenerationMemberRow, GenerationRow
 from schemas.states import GroupEventKind, GroupProtocol, RebalanceMode, Trigger
 
 HEARTBEAT_MS = 3_000
-"""heartbeat.interval.ms by default, in Java and librdkafka."""
+"""Default of heartbeat.interval.ms in Java and librdkafka."""
 
 HEARTBEATS_MS = (250, 500, 750, 1_000, 1_500, 2_000, 3_000, 5_000, 10_000, 15_000, 20_000)
-"""Values in use, of which the observed delays choose."""
+"""Values of heartbeat.interval.ms in use. The observed delays determine their probabilities."""
 
 DEFAULT_WEIGHT = 20
-"""How much likelier the default is than any other value, before anything is observed."""
+"""How much more probable the default is than any other value before any observation."""
 
 LATE = 0.1
-"""A heartbeat later than its interval by this share was on its way or waiting for its thread."""
+"""Share of the interval by which a heartbeat may be late, because of the network or its thread."""
 
 CONSUMER_HEARTBEAT_MS = 5_000
 CONSUMER_SESSION_MS = 45_000
@@ -36,26 +37,29 @@ INITIAL_DELAY_MS = 3_000
 SYNC_MS = 10
 
 SOON_MS = 100
-"""Nobody commits automatically more often."""
+"""Shortest plausible interval of automatic commits."""
 
 SLOW_MS = 250
-"""From so long on, giving up partitions is a callback that takes its time and not only a commit."""
+"""If releasing partitions takes at least this long, it is a slow callback and not only a commit."""
 
 JOIN_EVERY_MS = 1_000
-"""librdkafka joins at most once a second (`rkcg_join_intvl`), unless it has just given up partitions."""
+"""librdkafka joins at most once a second (`rkcg_join_intvl`), unless it has just released partitions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reactions:
-    """One rebalance: how long after its start each member that stayed had stopped or rejoined, and how long the last
-    of them took from there to the end of the join phase.
+    """One rebalance: the time from its start until each remaining member stopped or rejoined, and the time from the
+    last of these until the end of the join phase.
     """
 
     noticed_ms: tuple[int, ...]
     rest_ms: int
 
     def noticing(self, random: Random, members: int) -> list[int]:
-        """For so many members; everybody waits for the last, so none of the observed is drawn twice before all are."""
+        """Return a noticing time for each of `members`.
+
+        Every observed time is drawn once before any is drawn again, because the slowest member determines the length.
+        """
         whole, more = divmod(members, len(self.noticed_ms))
         out = [*self.noticed_ms] * whole + random.sample(self.noticed_ms, more)
         random.shuffle(out)
@@ -64,7 +68,7 @@ class Reactions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """Broker settings as observed. None: not observed, the default is taken and said."""
+    """Observed broker settings. None: not observed, so the default is used and reported."""
 
     heartbeat_ms: int | None = None
     session_ms: int | None = None
@@ -74,7 +78,11 @@ class BrokerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latencies:
-    """Empty `reactions`: nothing measured. `heartbeats` are possible heartbeat.interval.ms with their weights."""
+    """Latencies of a group in milliseconds.
+
+    `reactions` is empty if nothing was measured. `heartbeats` are possible values of heartbeat.interval.ms with their
+    weights.
+    """
 
     reactions: tuple[Reactions, ...]
     heartbeats: tuple[tuple[int, float], ...]
@@ -85,30 +93,38 @@ class Latencies:
     assumed: tuple[str, ...]
 
     def heartbeat(self, random: Random) -> int:
+        """Return a random heartbeat interval, according to the weights."""
         values, weights = zip(*self.heartbeats, strict=True)
         return int(random.choices(values, weights)[0])
 
     @property
     def usual_heartbeat_ms(self) -> int:
-        """The likeliest."""
+        """The most probable heartbeat interval."""
         return max(self.heartbeats, key=lambda each: each[1])[0]
 
     def reaction(self, random: Random, heartbeat_ms: int) -> Reactions:
-        """As in a rebalance of its own; else members that heartbeat in step, as they do once they synced together."""
+        """Return the reactions of a random measured rebalance.
+
+        Without one, all members notice at the same time, because members that synced together heartbeat in step.
+        """
         if self.reactions:
             return random.choice(self.reactions)
         return Reactions(noticed_ms=(random.randrange(heartbeat_ms),), rest_ms=SYNC_MS)
 
     def sync(self, random: Random) -> int:
+        """Return a random measured time from the end of the join phase to the assignment."""
         return random.choice(self.sync_ms)
 
     def rest(self, random: Random) -> int:
-        """How long giving up partitions takes."""
+        """Return a random measured time that releasing partitions takes."""
         return random.choice(self.reactions).rest_ms if self.reactions else SYNC_MS
 
 
 def with_callbacks(found: Churn, measured: Latencies) -> Churn:
-    """A member that leaves gives up its work as slowly as those that stay, though its last commit may come after."""
+    """Return the churn with earlier stops of members that leave, if the group's callbacks are slow.
+
+    A member that leaves releases its resources as slowly as the members that stay, although it may commit only after.
+    """
     if not measured.reactions:
         return found
     usual = round(median(r.rest_ms for r in measured.reactions))
@@ -125,7 +141,7 @@ def with_callbacks(found: Churn, measured: Latencies) -> Churn:
 
 
 def latencies(silver: Silver, broker: BrokerSettings) -> Latencies:
-    """Measured on one group's silver rows, all in milliseconds."""
+    """Return the latencies measured on one group's silver rows, in milliseconds."""
     generations = sorted(silver["generations"], key=number)
     reactions = tuple(_reactions(silver))
     delays = [max(r.noticed_ms) for r in reactions]
@@ -134,8 +150,8 @@ def latencies(silver: Silver, broker: BrokerSettings) -> Latencies:
     assumed = []
     if not reactions:
         assumed.append(
-            "no rebalance of its own was long enough to measure, so members are taken to notice one "
-            f"within the default heartbeat.interval.ms of {HEARTBEAT_MS:,}"
+            f"members notice a rebalance within the default heartbeat.interval.ms of {HEARTBEAT_MS:,}, because no "
+            "rebalance of the group was long enough to measure it"
         )
     return Latencies(
         reactions=reactions,
@@ -149,7 +165,10 @@ def latencies(silver: Silver, broker: BrokerSettings) -> Latencies:
 
 
 def _heartbeats(delays: list[int], session_ms: int | None) -> tuple[tuple[int, float], ...]:
-    """Bayes: a delay is uniform in the interval, and members that synced together notice together."""
+    """Return possible heartbeat intervals with their probabilities, by Bayes' rule.
+
+    Model: a delay is uniform in the interval, and members that synced together notice a rebalance together.
+    """
     weights = {}
     for interval in HEARTBEATS_MS:
         if session_ms is not None and interval >= session_ms:
@@ -159,13 +178,13 @@ def _heartbeats(delays: list[int], session_ms: int | None) -> tuple[tuple[int, f
         weights[interval] = prior * (HEARTBEATS_MS[0] / interval) ** len(delays) if fits else 0.0
     total = sum(weights.values())
     if not total:
-        # Slower than any heartbeat: their polls hold them up, whatever the interval is.
+        # The delays exceed every heartbeat interval, so slow polls cause them and the interval does not matter.
         return ((min(HEARTBEAT_MS, (session_ms or HEARTBEAT_MS * 3) // 3), 1.0),)
     return tuple((interval, weight / total) for interval, weight in weights.items() if weight / total > 1e-6)
 
 
 def _reactions(silver: Silver) -> Iterable[Reactions]:
-    """Of every rebalance whose start is known, and before which the group had members."""
+    """Yield the reactions in every rebalance with a known start, if the group had members before."""
     stops: dict[Number, dict[str, int]] = defaultdict(dict)
     for stall in silver["stalls"]:
         stops[stall["incarnation"], stall["generation_id"]][stall["from_member_id"]] = stopped_at(stall)
@@ -196,7 +215,7 @@ def _begun(g: Mapping[str, Any], found: Mapping[str, int]) -> int | None:
     if g["prepared_at"] is not None:
         return int(g["prepared_at"])
     left = [found[m] for m in g["left_member_ids"] or () if m in found]
-    # A member that left says by its last commit when; one that joined says nothing.
+    # The last commit of a member that left shows the start. A member that joined shows nothing.
     return min(left) if left and not g["joined_member_ids"] else None
 
 
@@ -210,31 +229,37 @@ def _noticed(member: Mapping[str, Any], found: Mapping[str, int], g: Mapping[str
 
 
 def _is_librdkafka(silver: Silver) -> bool:
-    """By what librdkafka does not send: reasons for joining (KIP-800) and, of eager members, a generation."""
+    """Return whether the clients seem to be librdkafka.
+
+    librdkafka does not send reasons for joining (KIP-800), and its eager members do not send a generation.
+    """
     generations = silver["generations"]
     if any(g["client_reason"] for g in generations):
         return False
     known = {(g["incarnation"], m) for g in generations for m in g["joined_member_ids"] or ()}
     eager = {number(g) for g in generations if g["rebalance_mode"] == RebalanceMode.EAGER}
-    said = [
+    sent = [
         m["previous_generation_id"]
         for m in silver["generation_members"]
         if number(m) in eager
         and (m["incarnation"], m["member_id"]) in known
         and m["previous_generation_id"] is not None
     ]
-    if said:
-        return all(generation < 0 for generation in said)
+    if sent:
+        return all(generation < 0 for generation in sent)
     return any(g["prepared_at"] is not None and g["trigger_reason"] for g in generations)
 
 
 def _commit_interval(silver: Silver) -> int:
-    """Of members that left: they commit on leaving, and the commit before is half an interval older on average."""
+    """Return the estimated interval of automatic commits in milliseconds.
+
+    Members commit when they leave, and their previous commit is half an interval older on average.
+    """
     spans = {
         s["from_member_id"]: stopped_at(s) - s["stopped_at_earliest"]
         for s in silver["stalls"]
         if s["to_member_id"] != s["from_member_id"] and s["stopped_at_earliest"] is not None
     }
     found = round(2 * median(spans.values())) if spans else 0
-    # No space between two commits is no interval: both were made on leaving.
+    # Two commits at nearly the same time show no interval, because both were made on leaving.
     return min(found, JOIN_EVERY_MS) if found >= SOON_MS else JOIN_EVERY_MS // 2

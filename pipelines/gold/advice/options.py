@@ -1,4 +1,4 @@
-"""Which changes a group's churn gives reason to try, and what each would cost."""
+"""The changes that a group's churn gives reason to evaluate, and the predicted cost of each."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ from pipelines.gold.churn import Churn, Outage
 from schemas.states import AdviceAction, GroupEventKind
 
 SESSIONS_MS = (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000, 300_000)
-"""Session timeouts to choose from; below 6 s brokers refuse by default (group.min.session.timeout.ms)."""
+"""Session timeouts to choose from. Brokers refuse less than 6 s by default (group.min.session.timeout.ms)."""
 
 HEARTBEAT_MS = 1_000
-"""More often would only burden coordinators: the join of the slowest member takes as long by then."""
+"""Shortest heartbeat interval to recommend. A shorter one only adds load to coordinators, because the join of the
+slowest member takes about as long."""
 
 SAME = 1.05
-"""Losses that differ by less are the same."""
+"""Losses that differ by less than this factor count as equal."""
 
 HEADROOM = 1.5
-"""A session timeout should outlast the longest restart by this much, where that costs nothing."""
+"""Factor by which a session timeout should exceed the longest restart, if that costs nothing."""
 
 REFUSED = (
-    "A static instance that stops politely keeps what it has; one that died is refused (UNRELEASED_INSTANCE_ID) until "
-    "its old session has ended."
+    "A static instance that shuts down cleanly keeps its partitions. One that crashed is refused "
+    "(UNRELEASED_INSTANCE_ID) until its old session has expired."
 )
 
 BROKEN = (GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
 GUILTY = 0.6
-"""Share of the failures that makes one instance the one to look at."""
+"""Share of all failures from which one instance is suspected."""
 
 GUILTY_TIMES = 3
 PAUSE_MS = 45_000
-"""Who is back within Kafka's own default session timeout may only have paused."""
+"""An instance that returns within Kafka's default session timeout may only have paused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One action, what it would cost and what it takes. `why` is a sentence of its own."""
+    """One action with its predicted cost, settings and preconditions. `why` is a complete sentence."""
 
     action: AdviceAction
     prediction: Prediction
@@ -53,7 +54,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """What the options are made from; `now` is the policy in force. Kafka Streams brings an assignor of its own."""
+    """The input of the options. `now` is the policy in force. Kafka Streams (`is_streams`) uses its own assignor."""
 
     churn: Churn
     latencies: Latencies
@@ -62,15 +63,17 @@ class Group:
     is_streams: bool = False
 
     def predict(self, policy: Policy, churn: Churn | None = None) -> Prediction:
+        """Return the predicted cost of the churn (default: the group's) under a policy."""
         return predict(churn or self.churn, self.latencies, policy, self.seed)
 
     @property
     def session_ms(self) -> int:
+        """The longest session timeout of the instances, in milliseconds."""
         return max((i.memberships[-1].session_timeout_ms for i in self.churn.instances), default=0)
 
 
 def options(group: Group) -> list[Option]:
-    """Every action that the churn gives reason to evaluate."""
+    """Return every action that the churn gives reason to evaluate."""
     found = (_static, _protocols, _sessions, _heartbeats, _polls, _guilty)
     return list(chain.from_iterable(each(group) for each in found))
 
@@ -92,8 +95,8 @@ def _static(group: Group) -> Iterator[Option]:
     best = min(lasting or good, key=lambda s: abs(s - group.session_ms))
     within = sum(a <= best for a in absences)
     why = (
-        f"With a session timeout of {best:,} ms {within} of {len(absences)} absences would end before anybody else "
-        "notices; what the absent instance had stands still meanwhile, and nothing else does."
+        f"With a session timeout of {best:,} ms, {within} of {len(absences)} absences would end before the other "
+        "members notice. During an absence, only the resources of the absent instance stop."
     )
     action = AdviceAction.STATIC_MEMBERSHIP
     yield _option(group, action, group.predict(policies[best]), settings(action, best), why)
@@ -115,7 +118,7 @@ def _protocols(group: Group) -> Iterator[Option]:
     if not group.now.is_cooperative:
         action = AdviceAction.COOPERATIVE_ASSIGNOR
         policy = replace(group.now, is_cooperative=True)
-        why = "What does not move goes on, but what moves waits for a second rebalance."
+        why = "Partitions that do not move continue, but partitions that move wait for a second rebalance."
         yield _option(group, action, group.predict(policy), settings(action), why)
     for action, is_static in (
         (AdviceAction.CONSUMER_PROTOCOL, False),
@@ -129,12 +132,15 @@ def _protocols(group: Group) -> Iterator[Option]:
 def _why_consumer(group: Group) -> str:
     broker = group.latencies.broker
     heartbeat = (
-        f"{broker.heartbeat_ms:,} ms, as the broker has it"
+        f"{broker.heartbeat_ms:,} ms, the broker's setting"
         if broker.heartbeat_ms
-        else ("5,000 ms, the default, since the broker's setting was not observed")
+        else "5,000 ms, the default, because the broker's setting was not observed"
     )
     session = f"{broker.session_ms:,} ms" if broker.session_ms else "45,000 ms, the default"
-    return f"Only what moves stops, each time up to one heartbeat ({heartbeat}); a death is noticed after {session}."
+    return (
+        f"Only partitions that move stop, each time for up to one heartbeat interval ({heartbeat}). A failure is "
+        f"noticed after {session}."
+    )
 
 
 def _sessions(group: Group) -> Iterator[Option]:
@@ -145,15 +151,17 @@ def _sessions(group: Group) -> Iterator[Option]:
     if lower and len(expired) > 1:
         tried = {s: group.predict(replace(group.now, session_timeout_ms=s)) for s in lower[:2]}
         best = min(tried, key=lambda s: tried[s].lost)
-        why = f"{len(expired)} deaths were noticed after {group.session_ms:,} ms; {best:,} ms notices them sooner."
+        why = (
+            f"{len(expired)} failures were noticed after {group.session_ms:,} ms. With {best:,} ms, it takes less time."
+        )
         action = AdviceAction.LOWER_SESSION_TIMEOUT
         yield _option(group, action, tried[best], settings(action, best), why)
     paused = [o for o in expired if o.back_at is not None and o.back_at - o.stopped_at < PAUSE_MS]
     if len(paused) > 1 and group.session_ms < PAUSE_MS:
         action = AdviceAction.RAISE_SESSION_TIMEOUT
         why = (
-            f"{len(paused)} instances were expelled and back within {PAUSE_MS:,} ms. If they paused and were not "
-            "restarted, a longer session timeout spares the group both rebalances."
+            f"{len(paused)} times an instance was removed and was back within {PAUSE_MS:,} ms. If it only paused, a "
+            "longer session timeout avoids both rebalances."
         )
         yield _option(group, action, _spared(group, paused), settings(action, PAUSE_MS), why)
 
@@ -164,8 +172,9 @@ def _heartbeats(group: Group) -> Iterator[Option]:
         return
     policy, action = replace(group.now, heartbeat_interval_ms=HEARTBEAT_MS), AdviceAction.LOWER_HEARTBEAT_INTERVAL
     why = (
-        f"Members learn of a rebalance with a heartbeat; theirs seem to come every {usual:,} ms. With "
-        f"{HEARTBEAT_MS:,} ms the others wait less, and the coordinator gets {usual / HEARTBEAT_MS:.0f} times as many."
+        f"Members learn of a rebalance with their next heartbeat; heartbeats seem to come every {usual:,} ms. With "
+        f"{HEARTBEAT_MS:,} ms, the other members wait less, and the coordinator gets {usual / HEARTBEAT_MS:.0f} times "
+        "as many heartbeats."
     )
     yield _option(group, action, group.predict(policy), faster_heartbeats(HEARTBEAT_MS), why)
 
@@ -177,8 +186,8 @@ def _polls(group: Group) -> Iterator[Option]:
     longest = max(o.back_at - o.stopped_at for o in slow if o.back_at is not None)
     wanted = -(-longest * 3 // 2 // 60_000) * 60_000
     why = (
-        f"{len(slow)} times an instance did not poll for longer than max.poll.interval.ms and was expelled; the "
-        f"longest was away for {longest:,} ms. What it had then stands still until its poll is done."
+        f"{len(slow)} times an instance did not poll within max.poll.interval.ms and was removed; the longest absence "
+        f"was {longest:,} ms. With a longer interval, only its own partitions wait until it polls again."
     )
     action = AdviceAction.RAISE_MAX_POLL_INTERVAL
     yield _option(group, action, _spared(group, slow), longer_polls(wanted), why)
@@ -191,13 +200,13 @@ def _guilty(group: Group) -> Iterator[Option]:
         if count >= GUILTY_TIMES and count >= GUILTY * len(failed) and len(group.churn.instances) > 1:
             others = tuple(o for o in group.churn.outages if o.instance != instance or o.how not in BROKEN)
             name = group.churn.instances[instance].name
-            why = f"{name} failed {count} of {len(failed)} times; without its failures this is what is left."
+            why = f"{name} caused {count} of {len(failed)} failures. The prediction is the loss without them."
             prediction = group.predict(group.now, replace(group.churn, outages=others))
             yield _option(group, AdviceAction.FIX_MEMBER, prediction, {}, why)
 
 
 def _spared(group: Group, spared: list[Outage]) -> Prediction:
-    """These outages only hold up what the instance has: nobody is expelled and nothing moves."""
+    """Return the prediction if these outages stop only the instance's own resources: no removal and no rebalance."""
     rest = replace(group.churn, outages=tuple(o for o in group.churn.outages if o not in spared))
     found = group.predict(group.now, rest)
     held = sum((o.back_at - o.stopped_at) * o.held for o in spared if o.back_at is not None) / 1000

@@ -1,4 +1,4 @@
-"""Whether a change that the records show did what it was to do: before and after, absence for absence."""
+"""Whether a change in a group's records helped: the cost of absences before and after the change."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, RebalanceM
 from schemas.written import amount
 
 ENOUGH = 3
-"""Absences on either side before a verdict."""
+"""Absences that are needed both before and after the change for a verdict."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """A change of how the group is run, and how it went: `saved` is resource-seconds over the absences since, against
-    what as many cost before; None while there are too few.
+    """A change of a group's settings, and its result.
+
+    `saved` is the cost of as many earlier absences minus the cost of the absences since the change, in
+    resource-seconds. It is None while there are too few absences.
     """
 
     action: AdviceAction
@@ -28,7 +30,7 @@ class Trial:
 
 
 def policies(silver: Silver) -> list[tuple[GenerationRow, Policy]]:
-    """Each generation that had members, with how the group was run in it."""
+    """Return each generation that had members, with the policy under which the group ran in it."""
     members: dict[tuple[int, int], list[GenerationMemberRow]] = {}
     for row in silver["generation_members"]:
         members.setdefault(number(row), []).append(row)
@@ -39,7 +41,7 @@ def policies(silver: Silver) -> list[tuple[GenerationRow, Policy]]:
             continue
         is_cooperative = g["rebalance_mode"] == RebalanceMode.COOPERATIVE
         if g["rebalance_mode"] in (None, RebalanceMode.UNKNOWN) and out and out[-1][0]["assignor"] == g["assignor"]:
-            # One generation alone does not tell what members give up.
+            # A single generation does not show which resources members release.
             is_cooperative = out[-1][1].is_cooperative
         is_static = all(m["group_instance_id"] for m in mine)
         is_consumer_protocol = g["group_protocol"] == GroupProtocol.CONSUMER
@@ -53,7 +55,9 @@ def policies(silver: Silver) -> list[tuple[GenerationRow, Policy]]:
 
 
 def policy_in_force(silver: Silver) -> tuple[Policy, int | None]:
-    """The policy of the newest generation, and since which instant, where another was in force before in the rows."""
+    """Return the policy of the newest generation and its start in milliseconds; None if the rows show no other policy
+    before.
+    """
     known = policies(silver)
     if not known:
         return Policy(), None
@@ -65,12 +69,12 @@ def policy_in_force(silver: Silver) -> tuple[Policy, int | None]:
 
 
 def _only_unknown(known: list[tuple[GenerationRow, Policy]], policy: Policy) -> bool:
-    """Generations whose mode nothing shows, as a group's first, are no policy of their own."""
+    """Return whether a policy occurs only in generations with unknown rebalance mode, such as a group's first one."""
     return all(g["rebalance_mode"] in (None, RebalanceMode.UNKNOWN) for g, p in known if p == policy)
 
 
 def trial(silver: Silver, since_ms: int, after: Churn | None, quiet_ms: int) -> Trial | None:
-    """How the change at `since_ms` went; None where it is none that advice knows."""
+    """Return the result of the change at `since_ms`; None if the change is not one of the known actions."""
     earlier = window(silver, 0, since_ms)
     found = policies(earlier)
     action = _action(found[-1][1], policy_in_force(silver)[0]) if found else None
@@ -85,7 +89,7 @@ def trial(silver: Silver, since_ms: int, after: Churn | None, quiet_ms: int) -> 
 
 
 def _absences(found: Churn) -> int:
-    """Those that ended: the others cost nothing yet."""
+    """Return the number of absences that ended; an absence that has not ended has no cost yet."""
     return sum(o.back_at is not None for o in found.outages)
 
 
@@ -102,11 +106,12 @@ def _action(before: Policy, after: Policy) -> AdviceAction | None:
 def with_outcome(of: Trial, row: AdviceOfGroup, *, rank: int) -> AdviceOfGroup:
     """Return the row of an action that is in force, from a row that recommends nothing."""
     if of.saved is None:
-        text = "It is in force; too few absences since tell whether it helps."
+        text = "This change is in force. There were too few absences since to judge whether it helps."
     else:
         verdict = "saved" if of.saved > 0 else "cost"
         text = (
-            f"It is in force, and {verdict} {amount(abs(of.saved))} resource-seconds against as many earlier absences."
+            "This change is in force. Compared with the same number of earlier absences, it "
+            f"{verdict} {amount(abs(of.saved))} resource-seconds."
         )
     return {
         **row,

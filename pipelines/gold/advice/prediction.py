@@ -1,4 +1,4 @@
-"""What a churn would cost under a policy: many replays, each with latencies drawn from the group's own."""
+"""The predicted cost of a churn under a policy: many replays, with latencies drawn from the group's measured ones."""
 
 from __future__ import annotations
 
@@ -17,26 +17,28 @@ from schemas.states import GroupEventKind
 
 RUNS = 60
 WORK = 60_000
-"""Resources x outages x runs: beyond it fewer runs have to do."""
+"""Resources x outages x runs above which fewer runs are made."""
 
 LARGEST_WORK = 200_000
-"""Resources and instances x outages and arrivals of one replay. Some thousand members that all restart are more: a
-replay takes time proportional to this product, not to the records that a client had to cause.
+"""Largest product of (resources + instances) and (outages + arrivals) of one replay. A replay takes time proportional
+to this product, which clients can make large with few records. Some thousand members that all restart exceed it.
 """
 
 FEWEST_RUNS = 12
 ROUGH_RUNS = 3
 TAIL = 0.05
 RACE_MS = 1_000
-"""Where processes of one instance overlap, either may another time be the first to reach the coordinator."""
+"""If two processes of an instance overlap by less than this, either may reach the coordinator first in a repetition."""
 
 MODEL_ERROR = 0.15
-"""An interval is at least so wide to either side: what is not modelled (threads, networks) is not nothing."""
+"""Least width of an interval to either side, as a share, for effects that are not modeled (threads, networks)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """Resource-seconds. Each end of the interval is passed by one replay in twenty, of either set."""
+    """A predicted loss in resource-seconds, with its interval. In each set of replays, at most one in twenty lies below
+    `low`, and at most one in twenty above `high`.
+    """
 
     lost: float
     low: float
@@ -45,9 +47,11 @@ class Prediction:
 
 
 def predict(churn: Churn, latencies: Latencies, policy: Policy, seed: str) -> Prediction:
-    """Two sets of replays: the estimate takes every absence as long as it was, the interval draws its length from the
-    group's absences of the same kind, since they will not repeat to the second, and its start from within its bounds.
-    Same arguments, same answer.
+    """Return the predicted cost of the churn under a policy, from two sets of replays. The result is deterministic.
+
+    The first set, for the estimate, uses every absence as it was. The second set, for the interval, varies them,
+    because absences will not repeat exactly: each length is drawn from the group's absences of the same kind, and each
+    start from within its bounds.
     """
     runs = _runs(churn)
     exact = [_replay(churn, latencies, policy, _random(seed, run)) for run in range(runs)]
@@ -67,7 +71,7 @@ def predict(churn: Churn, latencies: Latencies, policy: Policy, seed: str) -> Pr
 
 
 def rough(churn: Churn, latencies: Latencies, policy: Policy, seed: str) -> float:
-    """Resource-seconds lost, to choose between policies that differ by a number."""
+    """Return a rough prediction of the loss in resource-seconds, to choose between policies that differ in a number."""
     runs = (_replay(churn, latencies, policy, _random(seed, run)) for run in range(ROUGH_RUNS))
     return fmean(o.lost_ms for o in runs) / 1000
 
@@ -95,7 +99,7 @@ def _replay(churn: Churn, latencies: Latencies, policy: Policy, random: Random) 
 
 
 def _overlaps(outage: Outage) -> bool:
-    """The next process asked to join before the one before had left: it is started without waiting for that."""
+    """Return whether the next process asked to join before the previous one had left."""
     return outage.how == GroupEventKind.LEFT and outage.back_at is not None and outage.back_at < outage.gone_at
 
 

@@ -1,4 +1,4 @@
-"""What every replay shares: the policy, the clock of events, and the account of what nobody processed."""
+"""The parts that all replays share: the policy, the event queue, and the account of stopped resources."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from pipelines.gold.advice.latencies import Latencies
 from pipelines.gold.churn import Churn, Resource
 
 LIVES = 10_000
-"""A member's number is its instance's times this, plus which life it is: members sort as their instances do."""
+"""Factor in a member's number: instance number times this, plus the count of its earlier memberships. So members sort
+like their instances."""
 
 SETTLING_MS = 900_000
-"""A replay goes on for so long after its last event: what a timeout has yet to notice is a cost of that timeout."""
+"""How long a replay continues after its last event, because a pending timeout is part of the cost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """One way to run a group. `session_timeout_ms` None: as each member has it (KIP-848: as the broker has it);
-    `heartbeat_interval_ms` likewise.
+    """One way to run a group.
+
+    `session_timeout_ms` and `heartbeat_interval_ms` are None for each member's own value (KIP-848: the broker's value).
     """
 
     is_consumer_protocol: bool = False
@@ -34,7 +36,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Of one replay: resource-milliseconds lost and rebalances (KIP-848: epochs)."""
+    """Result of one replay: resource-milliseconds lost, and the number of rebalances (KIP-848: epochs)."""
 
     lost_ms: int
     rebalances: int
@@ -42,30 +44,31 @@ class Outcome:
 
 @dataclass(slots=True, kw_only=True)
 class Account:
-    """Resources that nobody processes. Only what somebody takes up again is lost; an empty group is idle instead."""
+    """Account of stopped resources. A stop counts as lost once a member resumes; in an empty group it is idle time."""
 
     down: dict[Resource, int] = field(default_factory=dict)
     lost_ms: int = 0
 
     def stop(self, resources: Iterable[Resource], at: int) -> None:
-        """The earliest stop counts."""
+        """Record that resources stopped at `at`; the earliest stop of a resource counts."""
         for resource in resources:
             self.down[resource] = min(at, self.down.get(resource, at))
 
     def resume(self, resources: Iterable[Resource], at: int) -> None:
+        """Record that members process resources again from `at` on, and add the time since their stop to the loss."""
         for resource in resources:
             since = self.down.pop(resource, None)
             if since is not None:
                 self.lost_ms += max(0, at - since)
 
     def empty(self) -> None:
-        """Nobody is left who could have processed anything."""
+        """Forget all stops, because the group has no members left."""
         self.down.clear()
 
 
 @dataclass(slots=True)
 class Agenda:
-    """What will happen, by time; entries of one instant in the order in which they were made."""
+    """Queue of future events by time; events of the same time in the order in which they were added."""
 
     _entries: list[tuple[int, int, str, int, int]] = field(default_factory=list)
     _made: int = 0
@@ -75,7 +78,7 @@ class Agenda:
         self._made += 1
 
     def until(self, end: int) -> Iterable[tuple[int, str, int, int]]:
-        """(time, what, who, tag), also of what is entered meanwhile."""
+        """Yield (time, what, who, tag) up to `end`, including events that are added meanwhile."""
         while self._entries and self._entries[0][0] <= end:
             when, _, what, who, tag = heapq.heappop(self._entries)
             yield when, what, who, tag
@@ -83,12 +86,12 @@ class Agenda:
 
 M = TypeVar("M")
 Step = Callable[[int, int, int], None]
-"""Given the time, whom it is about, and a number that only the step knows."""
+"""A function of the time, the member or instance concerned, and a tag whose meaning only the step knows."""
 
 
 class Replay(ABC, Generic[M]):
-    """A group's churn under one policy: who is a member and who has what, and what its instances do of themselves.
-    `run` once.
+    """Replay of a group's churn under one policy: members, owners, and the stops and returns of instances. Call `run`
+    only once.
     """
 
     def __init__(self, churn: Churn, latencies: Latencies, policy: Policy, random: Random) -> None:
@@ -110,14 +113,14 @@ class Replay(ABC, Generic[M]):
 
     @abstractmethod
     def _steps(self) -> Mapping[str, Step]:
-        """What happens at each entry of the agenda; `stop` and `back` are entered already."""
+        """Return the function for each kind of event. Events `stop` and `back` are already in the queue."""
 
     @abstractmethod
     def _joining_at(self, at: int) -> M:
-        """A new member."""
+        """Return a new member that joins at `at`."""
 
     def run(self) -> Outcome:
-        """What the churn costs."""
+        """Run the replay and return its loss and number of rebalances."""
         steps = self._steps()
         for at, what, who, tag in self._agenda.until(self._churn.end_ms + SETTLING_MS):
             steps[what](at, who, tag)

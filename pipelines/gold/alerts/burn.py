@@ -27,7 +27,7 @@ PAIRS = (
 )
 WINDOWS = tuple(sorted({ms for pair in PAIRS for ms in (pair.long_ms, pair.short_ms)}))
 KEEPS = 0.5
-"""An open alert holds above this share of its rate, so that a rate that fluctuates around it causes only one alert."""
+"""An open alert holds above this share of the rates, so that a rate that fluctuates causes only one alert."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Loss:
 
 
 def least_loss_ms(availability: float) -> float:
-    """Return the least loss (resource-milliseconds) in the longest window with which any group can reach a threshold.
+    """Return the least loss (resource-milliseconds) with which any group can reach a threshold.
 
     It is the loss of a group with one resource.
     """
