@@ -63,7 +63,7 @@ def test_another_warehouse_in_its_place_is_read_from_the_start(warehouse) -> Non
 
 
 def test_a_second_process_is_refused_until_the_first_has_ended(warehouse) -> None:
-    holding = f"from pathlib import Path; from jobs.processes.process_lock import hold; file = hold(Path({str(warehouse)!r}), 'notify'); "
+    holding = f"from pathlib import Path; from jobs.processes.process_lock import acquire; file = acquire(Path({str(warehouse)!r}), 'notify'); "
     command = [sys.executable, "-c", holding + "print('held', flush=True); input()"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None

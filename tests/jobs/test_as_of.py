@@ -15,8 +15,9 @@ from jobs.tables.create_tables import create
 from jobs.tables.delta_io import table_path
 from jobs.tables.small_table import append
 from schemas.operations import JOB_RUNS
+from tests.whole_rows import whole
 
-RUN = {"job": "poll", "run_id": "1", "told_at": 0, "started_at": 0, "outcome": "running"}
+RUN = whole({"job": "poll", "run_id": "1", "told_at": 0, "started_at": 0, "outcome": "running"}, JOB_RUNS)
 
 
 def add(warehouse) -> None:

@@ -12,9 +12,10 @@ from jobs.tables import engine
 from jobs.tables.engine import connect, show_files
 from pipelines.arrow_types import schema_of, stored
 from schemas.gold import MARKS
+from tests.whole_rows import whole
 
 AT = 1_800_000_000_000
-ROW = {"cluster": "kafka", "marked_at": AT, "kind": "deploy", "text": "v2", "group_id": "orders"}
+ROW = whole({"cluster": "kafka", "marked_at": AT, "kind": "deploy", "text": "v2", "group_id": "orders"}, MARKS)
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from pipelines.gold.groups import INPUTS, Known, gold_of_few
 from pipelines.gold.rows import AnalysisConfig
 from tests.gold.histories import START, EagerGroup
 from tests.waiting import wait_until
+from tests.whole_rows import whole
 
 GROUP = ("kafka", "orders")
 
@@ -28,7 +29,9 @@ GROUP = ("kafka", "orders")
 def question(tmp_path_factory):
     folder = tmp_path_factory.mktemp("silver")
     for table in INPUTS:
-        rows = [{**row, "cluster": GROUP[0], "group_id": GROUP[1]} for row in _group().silver()[table.name]]
+        rows = [
+            whole({**row, "cluster": GROUP[0], "group_id": GROUP[1]}, table) for row in _group().silver()[table.name]
+        ]
         pq.write_table(stored(rows, table), folder / table.name)
     files = {table.name: [str(folder / table.name)] for table in INPUTS}
     return files, {GROUP: 0}, Known(observed={}, until_ms={"kafka": START + 4_000_000}), AnalysisConfig()
@@ -83,9 +86,9 @@ def test_what_fails_there_is_told_here(question, expected) -> None:
 def test_it_ends_with_who_started_it() -> None:
     asks = (
         "from jobs.gold.replaying import Replaying\nfrom pipelines.gold.groups import INPUTS, Known\n"
-        "from pipelines.gold.rows import Terms\nimport time\n"
+        "from pipelines.gold.rows import AnalysisConfig\nimport time\n"
         "one, nothing = Replaying(), {table.name: [] for table in INPUTS}\n"
-        "one.gold(nothing, {}, Known(observed={}, until_ms={}), Terms())\n"
+        "one.gold(nothing, {}, Known(observed={}, until_ms={}), AnalysisConfig())\n"
         "print(one._process.pid, flush=True)\ntime.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", asks], stdout=subprocess.PIPE, text=True) as parent:

@@ -26,6 +26,7 @@ from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS
 from tests.jobs.conftest import differing, silver
 from tests.maintain.conftest import arrow, rows, silver_again
 from tests.source.offset_records import group_key
+from tests.whole_rows import whole
 
 CLUSTER = "kafka"
 
@@ -52,12 +53,16 @@ def told(recorded) -> tuple[Path, str]:
     about = {"cluster": CLUSTER, "started_at": 1}
     stuck = about | {"alert_name": "stuck", "subject": group}
     storm = about | {"alert_name": "storm", "subject": "", "summary": f"{group} and other-group"}
-    small_table.append(recorded, ALERTS, [stuck, storm])
+    small_table.append(recorded, ALERTS, [whole(stuck, ALERTS), whole(storm, ALERTS)])
     hit = [{"group_id": g, "rebalances": 2, "lost_resource_seconds": 1.5} for g in (group, "other-group")]
     both = {"cluster": CLUSTER, "storm_id": "s", "started_at": 1, "group_ids": [group, "other-group"], "by_group": hit}
     write_deltalake(table_path(recorded, STORMS), arrow(STORMS, [both]), mode="append")
     rule = {"table_name": "t", "checked_at": 1, "rule": "r"}
-    small_table.append(recorded, QUALITY_RESULTS, [rule | {"examples": [f"kafka, {group}, 0", "kafka, other, 0"]}])
+    small_table.append(
+        recorded,
+        QUALITY_RESULTS,
+        [whole(rule | {"examples": [f"kafka, {group}, 0", "kafka, other, 0"]}, QUALITY_RESULTS)],
+    )
     place = {"cluster": CLUSTER, "source": "__consumer_offsets", "log_epoch": 0, "source_partition": 0}
     place |= {"reason": "truncated", "detail": "cut short", "raw_value": b"\xff"}
     keys = enumerate((group_key(group), group_key("other")))

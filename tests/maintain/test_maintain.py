@@ -277,8 +277,8 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
     new = {table: NewRows(table=table, few=arrow(table, late[table.name])) for table in INPUTS}
     rebuild_touched(spark, settings, affected_groups(new))
     border = min(row["record_at"] for row in parts[0][COORDINATOR_RECORDS.name])
-    whole = rebuilt([*old, *parts, late])
-    told = {table.name: stored(whole[table.name], table).to_pylist() for table in SILVER}
+    made = rebuilt([*old, *parts, late])
+    told = {table.name: stored(made[table.name], table).to_pylist() for table in SILVER}
     expected = on_one_side(told, border)
     assert all(expected[table.name] for table in (GENERATIONS, GENERATION_MEMBERS, STALLS, REBALANCES, GROUP_EVENTS))
     for again in (False, True):
@@ -288,7 +288,7 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
 
 
 def test_rows_of_operations_are_kept_as_long_as_their_setting_says(spark, warehouse) -> None:
-    result = {"table_name": "t", "rule": "r"}
+    result = whole({"table_name": "t", "rule": "r"}, QUALITY_RESULTS)
     small_table.append(warehouse, QUALITY_RESULTS, [result | {"checked_at": at * DAY_MS} for at in (1, 50, 100)])
     (said, _) = maintained(spark, warehouse, now_ms=101 * DAY_MS, keep_operations_days=60)
     assert "1 rows older than 60 days deleted" in said

@@ -55,7 +55,7 @@ def tried() -> list[dict[str, Any]]:
     for at in range(8):
         group.restarts(at % 4, 100_000 + at * 100_000, 60_000)
     found = advice_rows(group.silver(), BrokerSettings(), SavingThreshold(), QUIET_MS)
-    verified = {"status": "verified", "verified_saving": 912.0}
+    verified = {"status": "verified", "saving_measured": 912.0}
     rows = [
         {"cluster": "churn", "group_id": "checkout"} | row | (verified if row["rank"] == 1 else {}) for row in found
     ]
