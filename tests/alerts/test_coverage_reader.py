@@ -68,7 +68,7 @@ def test_a_second_process_is_refused_until_the_first_has_ended(warehouse) -> Non
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout is not None
         assert first.stdout.readline() == "held\n"
-        with pytest.raises(UserError, match=f"Process {first.pid} does the work of `notify`"):
+        with pytest.raises(UserError, match=f"Process {first.pid} already does the work of `notify`"):
             acquire(warehouse, "notify")
         first.kill()
     acquire(warehouse, "notify").close()
