@@ -32,7 +32,7 @@ TABLES = (COORDINATOR_EVENTS, ADMIN_OBSERVATIONS, QUARANTINE)
 _layout, _zone = lru_cache(layout), lru_cache(zone)
 _known_layout, _known_zone = lru_cache(known_layout), lru_cache(known_zone)
 KEPT_BYTES = 65_536
-"""Count of bytes that `quarantine` keeps of a message larger than the limit for reading."""
+"""Count of bytes that `quarantine` keeps of a key or value that is larger than the limit for a message."""
 
 Kept = list[tuple[str, "Row"]]
 """The rows of one message, each with the name of its table."""

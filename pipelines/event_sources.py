@@ -1,7 +1,8 @@
-"""Trust in the sources of the events topics: a message is accepted only if the settings allow its source to send it.
+"""Permissions of the sources of the events topics: a message is accepted only if the settings allow its source to send
+it.
 
 Kafka controls who writes to a topic (ACLs), so a separate topic for each principal is reliable. A record header does
-not prove who wrote the record. It is only as reliable as the shipper or gateway with the sole permission to write to
+not prove who wrote the record. It is reliable only if a trusted shipper or gateway has the sole permission to write to
 the topic.
 """
 

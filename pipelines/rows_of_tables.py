@@ -37,7 +37,7 @@ def types(tables: Sequence[Table]) -> dict[str, pa.DataType]:
 
 
 def batches(rows: Mapping[str, pa.Array], kinds: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
-    """Yield one batch with all columns for each column of `rows` that has structs."""
+    """Yield one batch for each non-empty array of structs; only the array's column is filled, the others are NULL."""
     schema = pa.schema(list(kinds.items()))
     for name, array in rows.items():
         if len(array):

@@ -55,7 +55,7 @@ def batch_line(topic: str | None, partition: int | None, base: int, last: int | 
 
 
 def place(topic: str | None, partition: int | None, offset: int, timestamp_ms: int | None = None) -> Line:
-    """Return the fields that locate a record. The partition -1 or None means unknown."""
+    """Return the fields that locate a record. For `partition`, both -1 and None mean unknown."""
     partition = None if partition == -1 else partition
     return {"topic": topic, "partition": partition, "offset": offset, "timestamp": iso(timestamp_ms)}
 

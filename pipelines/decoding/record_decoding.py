@@ -61,7 +61,10 @@ def failed(error: Exception) -> Quarantined:
 
 
 def is_offset_commit(key: bytes | None) -> bool:
-    """Return whether a key has type 0 or 1. Most records have; `commit_decoding` decodes them."""
+    """Return whether the key is of an offset commit (type 0 or 1).
+
+    `commit_decoding` decodes these, as most records are.
+    """
     return key is not None and key[:2] in _COMMITS
 
 
