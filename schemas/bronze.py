@@ -11,7 +11,7 @@ COORDINATOR_RECORDS = Table(
     cluster_by=("cluster", "group_id", "record_at"),
     comment="Every record of __consumer_offsets that is not an offset commit, decoded.",
     columns=columns("""
-        cluster          | STRING    | Name the operator gave this Kafka cluster
+        cluster          | STRING    | Name of the Kafka cluster, chosen by the operator
         log_epoch        | INT       | Incarnation of the source topic: +1 each time the topic is recreated or truncated below the read position
         source_partition | INT       | Partition of __consumer_offsets
         source_offset    | BIGINT    | Offset in that partition
@@ -35,7 +35,7 @@ OFFSET_COMMITS = Table(
     cluster_by=("cluster", "group_id", "last_commit_at"),
     comment="Runs of consecutive commits of one (group, topic, partition). Every group record of the same group ends a run, and so does the end of a time bucket.",
     columns=columns("""
-        cluster                      | STRING    | Name the operator gave this Kafka cluster
+        cluster                      | STRING    | Name of the Kafka cluster, chosen by the operator
         log_epoch                    | INT       | Incarnation of the source topic
         source_partition             | INT       | Partition of __consumer_offsets
         first_offset                 | BIGINT    | Log offset of the run's first record
@@ -67,7 +67,7 @@ COORDINATOR_EVENTS = Table(
     cluster_by=("cluster", "group_id", "event_at"),
     comment="Parsed log lines: of group coordinators, of Connect workers, and of controllers and brokers about the replicas of partitions.",
     columns=columns("""
-        cluster             | STRING    | Name the operator gave this Kafka cluster
+        cluster             | STRING    | Name of the Kafka cluster, chosen by the operator
         source_id           | STRING    | File name, or topic-partition from which the line was read
         line_no             | BIGINT    | Line number in that file, from 1; or offset in that partition
         event_at            | TIMESTAMP | Timestamp printed in the line
@@ -111,7 +111,7 @@ ADMIN_OBSERVATIONS = Table(
     cluster_by=("cluster", "kind", "observed_at"),
     comment="Admin API responses that `poll` stored.",
     columns=columns("""
-        cluster     | STRING    | Name the operator gave this Kafka cluster
+        cluster     | STRING    | Name of the Kafka cluster, chosen by the operator
         observed_at | TIMESTAMP | When the response arrived
         source      | STRING    | Client that sent the request
         kind        | STRING    | group_list, group, topic, reassignments, log_dirs, error, ...
@@ -127,7 +127,7 @@ QUARANTINE = Table(
     cluster_by=("cluster", "source", "record_at"),
     comment="Every input that could not be read.",
     columns=columns("""
-        cluster          | STRING    | Name the operator gave this Kafka cluster
+        cluster          | STRING    | Name of the Kafka cluster, chosen by the operator
         source           | STRING    | __consumer_offsets, the events topic, or a file name
         log_epoch        | INT       | Incarnation of the source topic; 0 for files
         source_partition | INT       | Partition; -1 for files
@@ -147,7 +147,7 @@ COVERAGE = Table(
     cluster_by=("cluster", "source"),
     comment="Offset ranges that were read or missed, per source partition.",
     columns=columns("""
-        cluster          | STRING    | Name the operator gave this Kafka cluster
+        cluster          | STRING    | Name of the Kafka cluster, chosen by the operator
         source           | STRING    | __consumer_offsets, the events topic, or a file name
         source_partition | INT       | Partition; -1 for files
         log_epoch        | INT       | Incarnation of the source topic

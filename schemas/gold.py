@@ -11,7 +11,7 @@ GROUP_HEALTH = Table(
     cluster_by=("cluster", "group_id", "hour_at"),
     comment="Health of each group per hour, for hours in which it rebalanced, lost resource-time or saw a member join or leave.",
     columns=columns("""
-        cluster                   | STRING    | Name the operator gave this Kafka cluster
+        cluster                   | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id                  | STRING    | Group
         hour_at                   | TIMESTAMP | Start of the hour
         rebalances                | INT NOT NULL | Rebalances that completed in the hour
@@ -36,7 +36,7 @@ ADVICE = Table(
     cluster_by=("cluster", "group_id", "as_of"),
     comment="What a group would lose under other settings, according to a replay of its own churn, and which change is worth making.",
     columns=columns("""
-        cluster               | STRING    | Name the operator gave this Kafka cluster
+        cluster               | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id              | STRING    | Group
         as_of                 | TIMESTAMP | End of the analyzed window, in record time
         action                | STRING    | schemas.states.AdviceAction
@@ -67,7 +67,7 @@ DIAGNOSES = Table(
     cluster_by=("cluster", "group_id", "as_of"),
     comment="Causes of a group's repeated rebalances, each with its evidence.",
     columns=columns("""
-        cluster               | STRING    | Name the operator gave this Kafka cluster
+        cluster               | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id              | STRING    | Group
         as_of                 | TIMESTAMP | End of the analyzed window, in record time
         cause                 | STRING    | schemas.states.DiagnosisCause
@@ -104,7 +104,7 @@ STORMS = Table(
     cluster_by=("cluster", "started_at"),
     comment="Rebalances that deploys and scaling do not explain, of one group or of several groups at the same time.",
     columns=columns(f"""
-        cluster                   | STRING    | Name the operator gave this Kafka cluster
+        cluster                   | STRING    | Name of the Kafka cluster, chosen by the operator
         storm_id                  | STRING    | Hash of cluster, start and first group
         scope                     | STRING NOT NULL | schemas.states.StormScope
         started_at                | TIMESTAMP NOT NULL | First of the unexplained rebalances
@@ -135,7 +135,7 @@ MARKS = Table(
     cluster_by=("cluster", "marked_at"),
     comment="Deploys, maintenance and incidents announced by people or their CI.",
     columns=columns("""
-        cluster   | STRING    | Name the operator gave this Kafka cluster
+        cluster   | STRING    | Name of the Kafka cluster, chosen by the operator
         marked_at | TIMESTAMP | When it happened, as announced
         kind      | STRING    | schemas.states.MarkKind
         text      | STRING    | Text of the announcement
@@ -151,7 +151,7 @@ ALERTS = Table(
     cluster_by=(),
     comment="Alerts raised by notify: when they were sent, to which receivers, and when they were resolved.",
     columns=columns("""
-        cluster       | STRING    | Name the operator gave this Kafka cluster
+        cluster       | STRING    | Name of the Kafka cluster, chosen by the operator
         alert_name    | STRING    | schemas.states.AlertName
         subject       | STRING    | Group, topic-partition or source that the alert is about; '' = the whole cluster
         started_at    | TIMESTAMP | Time since which the condition holds, in record time

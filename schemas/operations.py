@@ -61,7 +61,7 @@ LIMITS_REACHED = Table(
     comment="Groups in bronze that a limit in the settings keeps out of silver. The newest row of a limit counts.",
     columns=columns("""
         limit_name | STRING    | Name of the setting (schemas.states.Limit)
-        cluster    | STRING    | Name the operator gave this Kafka cluster
+        cluster    | STRING    | Name of the Kafka cluster, chosen by the operator
         reached_at | TIMESTAMP | When the groups were counted
         allowed    | BIGINT NOT NULL | Value of the setting
         groups     | BIGINT NOT NULL | Number of groups that the setting keeps out

@@ -11,7 +11,7 @@ GENERATIONS = Table(
     cluster_by=("cluster", "group_id", "joined_at"),
     comment="One row per completed generation (classic) or group epoch (consumer, streams, share groups).",
     columns=columns(f"""
-        cluster              | STRING    | Name the operator gave this Kafka cluster
+        cluster              | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id             | STRING    | Group
         incarnation          | INT       | Incarnation of the group id: 0, 1, ...; +1 each time the group starts anew, for example after a tombstone
         generation_id        | INT       | Generation, or group epoch
@@ -66,7 +66,7 @@ GENERATION_MEMBERS = Table(
     cluster_by=("cluster", "group_id", "valid_from_at"),
     comment="The members of each generation: what each owned before and what each was assigned.",
     columns=columns(f"""
-        cluster                | STRING    | Name the operator gave this Kafka cluster
+        cluster                | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id               | STRING    | Group
         incarnation            | INT       | Incarnation of the group id
         generation_id          | INT       | Generation, or group epoch
@@ -75,7 +75,7 @@ GENERATION_MEMBERS = Table(
         valid_to_at            | TIMESTAMP | Time until which it was in the generation; NULL while it still is
         group_instance_id      | STRING    | group.instance.id of a static member
         client_id              | STRING    | client.id
-        client_host            | STRING    | Host seen by the coordinator, with its leading slash; masked as the setting client_host says
+        client_host            | STRING    | Host seen by the coordinator, with its leading slash; stored as the setting client_host says
         session_timeout_ms     | INT       | Session timeout
         rebalance_timeout_ms   | INT       | Rebalance timeout (max.poll.interval.ms of a consumer)
         is_leader              | BOOLEAN NOT NULL | Whether the member computed the assignment
@@ -97,9 +97,9 @@ STALLS = Table(
     layer="silver",
     key=("cluster", "group_id", "incarnation", "stopped_by_offset", "name", "index"),
     cluster_by=("cluster", "group_id", "stopped_at_latest"),
-    comment="Stop-the-world windows: each begins when a resource is revoked from its owner, given up by it or lost with it, and ends when a member has the resource again.",
+    comment="Stop-the-world windows: each begins when a resource is revoked from its owner, released by it or lost with it, and ends when a member has the resource again.",
     columns=columns("""
-        cluster                | STRING    | Name the operator gave this Kafka cluster
+        cluster                | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id               | STRING    | Group
         incarnation            | INT       | Incarnation of the group id
         stopped_by_offset      | BIGINT    | Offset of the record in which the owner no longer has the resource
@@ -133,7 +133,7 @@ GROUP_EVENTS = Table(
     cluster_by=("cluster", "group_id", "event_at"),
     comment="Events of a group and its members; the timeline draws a marker for each.",
     columns=columns("""
-        cluster           | STRING    | Name the operator gave this Kafka cluster
+        cluster           | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id          | STRING    | Group
         event_at          | TIMESTAMP | When the event happened
         kind              | STRING    | schemas.states.GroupEventKind
@@ -141,7 +141,7 @@ GROUP_EVENTS = Table(
         incarnation       | INT NOT NULL | Incarnation of the group id
         group_instance_id | STRING    | group.instance.id of that member
         client_id         | STRING    | client.id of that member
-        client_host       | STRING    | Host of that member; masked as the setting client_host says
+        client_host       | STRING    | Host of that member; stored as the setting client_host says
         generation_id     | INT       | Generation or epoch in which it happened
         detail            | STRING    | Further content of the record or log line
         evidence          | STRING NOT NULL | observed, bounded or inferred
@@ -155,7 +155,7 @@ GROUPS = Table(
     cluster_by=("cluster", "group_id"),
     comment="Last known state of each group, including groups that only commit offsets.",
     columns=columns("""
-        cluster                 | STRING    | Name the operator gave this Kafka cluster
+        cluster                 | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id                | STRING    | Group
         incarnation             | INT NOT NULL | Incarnation of the group id
         group_type              | STRING NOT NULL | schemas.states.GroupType: consumer, connect, streams, schema_registry, share or other
@@ -180,7 +180,7 @@ REBALANCES = Table(
     cluster_by=("cluster", "group_id", "started_at_latest"),
     comment="Rebalance episodes. An episode ends when no new rebalance begins within quiet_ms after one completed.",
     columns=columns("""
-        cluster                   | STRING    | Name the operator gave this Kafka cluster
+        cluster                   | STRING    | Name of the Kafka cluster, chosen by the operator
         group_id                  | STRING    | Group
         incarnation               | INT       | Incarnation of the group id
         first_generation_id       | INT       | First generation of the episode
@@ -213,7 +213,7 @@ REASSIGNMENTS = Table(
     cluster_by=("cluster", "started_at", "topic"),
     comment="One row for each change of a partition's replicas, or of their order.",
     columns=columns("""
-        cluster               | STRING    | Name the operator gave this Kafka cluster
+        cluster               | STRING    | Name of the Kafka cluster, chosen by the operator
         topic                 | STRING    | Topic
         partition             | INT       | Partition
         started_at            | TIMESTAMP | Start in the controller's log; without a log line, when the reassignment was first seen
@@ -248,7 +248,7 @@ REASSIGNMENT_SAMPLES = Table(
     cluster_by=("cluster", "observed_at", "topic"),
     comment="Progress of each reassignment at each poll.",
     columns=columns("""
-        cluster          | STRING    | Name the operator gave this Kafka cluster
+        cluster          | STRING    | Name of the Kafka cluster, chosen by the operator
         topic            | STRING    | Topic
         partition        | INT       | Partition
         observed_at      | TIMESTAMP | When the sizes arrived; without sizes, when the list of reassignments arrived
