@@ -19,7 +19,10 @@ LINES_SHOWN, HEIGHT_PX = 16, 260
 
 
 def progress_figure(samples: Iterable[Row], window: Window) -> tuple[go.Figure, int]:
-    """Return a figure of at most `LINES_SHOWN` reassignments, and their total number. `samples` are grouped by each."""
+    """Return a figure of at most `LINES_SHOWN` reassignments, and their total number.
+
+    The `samples` of one reassignment must be consecutive.
+    """
     of_move = [list(rows) for _, rows in groupby(samples, key=_move)]
     shown = of_move[:LINES_SHOWN]
     names = [f"{visible(rows[0]['topic'], 40)}-{rows[0]['partition']}" for rows in shown]

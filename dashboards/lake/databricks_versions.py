@@ -33,7 +33,7 @@ class WarehouseVersion(NamedTuple):
 
 
 class Versions:
-    """The versions of the existing tables. They are read again when older than `fresh_seconds` and used."""
+    """The versions of the existing tables. `get` reads them again if they are older than `fresh_seconds`."""
 
     def __init__(self, connections: Connections, place: str, names: Iterable[str], fresh_seconds: float) -> None:
         self._connections = connections

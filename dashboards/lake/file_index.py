@@ -1,4 +1,4 @@
-"""Which files of a table hold rows of a group, and of what time, so that a query on one group skips the other files.
+"""An index of the groups and times in each file of a table, so that a query on one group can skip other files.
 
 It takes about 24 bytes of memory per file, group and table, read from the file's columns at the first query. A file is
 never skipped if it holds a row of the group whose time overlaps the query's range.

@@ -20,7 +20,7 @@ from schemas.states import AdviceAction, AdviceStatus
 from schemas.written import count
 
 WHOLE = 3
-"""Up to this many groups, the page shows the settings to paste of all proposals; for more it would be too long."""
+"""For up to this many groups, the page has the settings of all proposals. For more groups it would be too long."""
 
 HEAD = (
     "Action", "Lost, predicted", "Interval", "Saving", "Rebalances", "Recommended", "Status",

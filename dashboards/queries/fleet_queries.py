@@ -1,4 +1,4 @@
-"""SQL on many groups at once, for `dashboards.queries.store` and the search. The rules are in the former."""
+"""SQL on many groups at once, for `dashboards.queries.store` and the search. The rules are in that module."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class Rebalance:
 
     @property
     def stopped(self) -> list[Row]:
-        """Return the stalls caused by this rebalance, without static members that rejoined during the generation."""
+        """Return the stalls that this rebalance caused, without stalls of static members that rejoined later."""
         return [s for s in self.stalls.rows if not self._is_later(s)]
 
     @property

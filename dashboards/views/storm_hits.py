@@ -45,7 +45,7 @@ def groups_panel(state: State, row: Row, made: Sequence[Row], view: Window) -> C
 
 
 def causes_panel(row: Row) -> Component | None:
-    """List how the storm's unexplained rebalances spread over causes; None if that is not known, or hidden."""
+    """Return a panel of the storm's unexplained rebalances by cause; None if the causes are unknown or hidden."""
     found = row["causes"]
     if not found:
         return None

@@ -20,7 +20,7 @@ from pipelines.gold.alerts.messages import identity, labels
 from schemas.rows import AlertRow
 
 PATIENCE_S = 2.0
-"""Maximum wait of a round for the outcomes of all receivers; the next evaluation is due after 10 s."""
+"""Maximum wait of an evaluation for the outcomes of all receivers. Evaluations run every 10 s."""
 AT_LAST_S = webhook.BATCH_S + TIMEOUT_S + 1
 """Time after which every receiver has answered or failed, unless its name is still being resolved."""
 Due = Mapping[str, Sequence[AlertRow]]
