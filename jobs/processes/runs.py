@@ -131,7 +131,7 @@ class Runs:
 
     @contextmanager
     def until_terminated(self) -> Iterator[None]:
-        """Record a SIGTERM during the block before the process ends of it."""
+        """Record a SIGTERM during the block before it ends the process."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return

@@ -45,8 +45,8 @@ _known: dict[str, PendingFirstCommits] = {}
 def pending_first_commits(warehouse: Path, groups: pa.Table) -> pa.Table:
     """Return the rows of `stalls` that wait for a first commit, of at least these groups (cluster, group_id).
 
-    Only the last stall of a resource counts. For a classic group, stalls that an older generation than its newest ended
-    may be left out.
+    Only the last stall of a resource counts. For a classic group, stalls may be left out if they were not
+    ended by its newest generation.
     """
     path, stored = table_path(warehouse, STALLS), opened(warehouse, STALLS)
     known, table_id = _known.get(path), str(stored.metadata().id)

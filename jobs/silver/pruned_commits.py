@@ -33,10 +33,10 @@ SELECT {{columns}} FROM (
 
 
 def pruned_commits(runs: pa.Table, records: pa.Table) -> pa.Table:
-    """Return the rows of `offset_commits` that give the same silver: the first and last ones between two records.
+    """Return the rows of `offset_commits` that can affect silver.
 
-    They are chosen per topic partition and group. `records` are all rows of `coordinator_records` of the same groups
-    and time.
+    For each topic partition, these are the first commit and the last ones between two records of the group. `records`
+    are all rows of `coordinator_records` of the same groups and time.
     """
     with connect() as engine:
         engine.register("runs", runs)
