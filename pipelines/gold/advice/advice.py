@@ -133,7 +133,8 @@ def _row(found: Churn, option: Option, cost: str, assumed: Sequence[str], worth:
     saving = now - predicted.lost
     is_worth = now - predicted.high >= max(worth.seconds, worth.ratio * now)
     missing = [c for c in option.preconditions if c.state == "missing"]
-    effect = f"save {amount(saving)}" if saving > 0 else f"cost {amount(-saving)} more"
+    change = f"{amount(abs(saving))} resource-seconds"
+    effect = f"save {change}" if saving > 0 else f"cost {change} more"
     parts = [
         cost,
         (

@@ -152,7 +152,7 @@ def _sessions(group: Group) -> Iterator[Option]:
         tried = {s: group.predict(replace(group.now, session_timeout_ms=s)) for s in lower[:2]}
         best = min(tried, key=lambda s: tried[s].lost)
         why = (
-            f"{len(expired)} failures were noticed after {group.session_ms:,} ms. With {best:,} ms, it takes less time."
+            f"{len(expired)} failures were noticed after {group.session_ms:,} ms; {best:,} ms would notice them sooner."
         )
         action = AdviceAction.LOWER_SESSION_TIMEOUT
         yield _option(group, action, tried[best], settings(action, best), why)

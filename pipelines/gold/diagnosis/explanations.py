@@ -16,7 +16,7 @@ from pipelines.gold.diagnosis.member_explanations import (
 )
 from pipelines.gold.marks_nearby import marks_sentence
 from pipelines.gold.memberships import number
-from pipelines.gold.wording import median_duration, period, times, upper, with_counts
+from pipelines.gold.wording import median_duration, period, times, with_counts
 from schemas.states import DiagnosisCause, GroupType, Trigger
 from schemas.thresholds import CONVERGED, HOUR_MS
 from schemas.written import count, duration
@@ -53,7 +53,7 @@ def _follow_ups(case: Case) -> str:
     )
     often = f"{times(len(case.rows))}, at most {longest} in a row"
     resolved = sum(g["trigger"] == Trigger.SUBSCRIPTION_CHANGED for g in case.rows)
-    pattern = f" {upper(times(resolved))} the reason was that a new member's pattern was resolved." if resolved else ""
+    pattern = f" The reason was {times(resolved)} that a new member's pattern was resolved." if resolved else ""
     return f"Members released resources for other members and rejoined, {often}. {verdict}{pattern}"
 
 
@@ -84,15 +84,14 @@ def _topic_changes(case: Case) -> str:
     if subscribed:
         parts.append(f"Members subscribed to different topics {times(subscribed)}.")
     if handed:
-        parts.append(f"{upper(times(handed))} the set of resources to assign changed.")
+        parts.append(f"The set of resources to assign changed {times(handed)}.")
     return " ".join([*parts, reasons(case)]).strip()
 
 
 def _connect_delay(case: Case) -> str:
     return (
-        f"{upper(times(len(case.rows)))} scheduled.rebalance.max.delay.ms expired, and connectors and tasks that were "
-        "lost with a worker, or unassigned, were assigned. The cost is the wait before that, which a shorter delay "
-        "shortens."
+        f"scheduled.rebalance.max.delay.ms expired {times(len(case.rows))}. Connectors and tasks that were lost with a "
+        "worker, or unassigned, were then assigned. The cost is the wait before that; a shorter delay shortens it."
     )
 
 
@@ -138,7 +137,7 @@ def _unknown(case: Case) -> str:
                 "excluded."
             )
     if again:
-        parts.append(f"{upper(times(again))} the same members rejoined. {reasons(case)}".strip())
+        parts.append(f"The same members rejoined {times(again)}. {reasons(case)}".strip())
     if not parts:
         parts.append(f"The cause is not recorded ({times(len(case.rows))}).")
     parts.append("The coordinator's log (regroup ship-logs), or clients that send a reason, would show the cause.")

@@ -110,8 +110,8 @@ def _one_by_one(gone: Sequence[Departure]) -> str:
         parts.append(f"{often} the next process joined before the session expired: the old one had died.")
     if late and median(late) <= PAUSED_LOOP_MS:
         parts.append(
-            f"It was back {median_duration(late)} after its removal (median): a process that paused (garbage "
-            "collection, CPU, a frozen host), or a new one that starts that fast."
+            f"It was back {median_duration(late)} after its removal (median). It is either a process that paused "
+            "(garbage collection, CPU, a frozen host) or a new one that starts that fast."
         )
     elif late:
         parts.append(
@@ -162,7 +162,7 @@ def scaling(case: Case) -> str:
     starts = sum(g["trigger"] == Trigger.FIRST_MEMBER for g in case.rows)
     stops = sum(bool(g["is_empty"]) for g in case.rows)
     again = f", {len(came) - new:,} returned after more than an hour" if len(came) > new else ""
-    parts = [f"{count(new, 'instance')} joined for the first time{again}; {left:,} left and did not return."]
+    parts = [f"{count(new, 'instance')} joined for the first time{again}; {count(left, 'instance')} left for good."]
     if starts:
         parts.append(f"The group started {times(starts)}.")
     if stops:
@@ -177,7 +177,7 @@ def crash_loop(case: Case) -> str:
     lives = [d.at - d.membership.arrived_at for d in gone[1:]] or [gone[0].membership.held_ms]
     back = [max(0, d.away_ms) for d in gone if d.away_ms is not None]
     left = sum(d.membership.how == GroupEventKind.LEFT for d in gone)
-    ways = f"It left on its own {left} of {len(gone)} times; otherwise its session expired."
+    ways = f"It left on its own {of(left, len(gone))}{'' if left == len(gone) else '; otherwise its session expired'}."
     again = f" and was back {median_duration(back)} later" if back else ""
     return (
         f"{with_counts(d.instance.label for d in gone)} repeatedly left and came back: it lived "

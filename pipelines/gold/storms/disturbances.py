@@ -1,5 +1,5 @@
-"""Disturbances of one group: rebalances that a deploy, scaling or follow-up does not explain, and lost members that
-count as explained only if no other groups lose members at the same time.
+"""Disturbances of one group: rebalances that a deploy, scaling or follow-up does not explain, and lost members, which
+form a storm only if several groups lose members at the same time.
 
 A deploy restarts every instance once, or twice if it is rolled back. So two departures of an instance within an hour
 are explained, or as many as the other instances had, up to four deploys. An expired session counts as a normal
