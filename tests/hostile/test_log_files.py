@@ -13,7 +13,7 @@ from jobs.kafka.log_files import Follower
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
 def test_what_is_no_regular_file_is_refused(tmp_path, make) -> None:
     make(tmp_path / "server.log")
-    with pytest.raises(UserError, match="is no regular file: name the file that the broker writes"):
+    with pytest.raises(UserError, match="is not a regular file: name the file that the broker writes"):
         Follower(tmp_path / "server.log")
 
 
@@ -35,6 +35,6 @@ def test_a_log_that_becomes_a_pipe_is_refused(tmp_path) -> None:
     follower.poll()
     (tmp_path / "server.log").unlink()
     os.mkfifo(tmp_path / "server.log")
-    with pytest.raises(UserError, match="is no regular file"):
+    with pytest.raises(UserError, match="is not a regular file"):
         follower.poll()
     follower.close()

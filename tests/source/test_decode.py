@@ -291,7 +291,7 @@ def test_random_bytes_never_raise(segment, decode) -> None:
 def test_files_that_cannot_be_read_are_one_sentence(tmp_path, sentence) -> None:
     assert "There is no file" in sentence(tmp_path / "absent.log")
     os.mkfifo(tmp_path / "pipe.log")
-    assert "no regular file" in sentence(tmp_path / "pipe.log")
+    assert "not a regular file" in sentence(tmp_path / "pipe.log")
     assert "not a capture folder" in sentence(tmp_path)
     assert "are for topics" in sentence(tmp_path, "--follow")
 
