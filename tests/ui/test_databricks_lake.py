@@ -159,7 +159,7 @@ def fail(error: Exception):
 REFUSED = [
     (exc.ServerOperationError("[INSUFFICIENT_PERMISSIONS] Insufficient privileges: SELECT 'x'"), "does not let the pages read main.regroup"),
     (exc.ServerOperationError("[SCHEMA_NOT_FOUND] The schema `regroup` cannot be found"), "has no schema main.regroup"),
-    (exc.ServerOperationError("[DIVIDE_BY_ZERO] 'x'"), "could not answer"),
+    (exc.ServerOperationError("[DIVIDE_BY_ZERO] 'x'"), "could not run a query"),
     (exc.RequestError("Error during request", {"http-code": 403}), "rejects the credentials (HTTP 403)"),
     (exc.RequestError("Error during request", {"http-code": 404}), "no SQL warehouse at /sql/1.0/warehouses/"),
     (exc.RequestError("Error during request", {"http-code": None}), "does not respond: it may be starting"),
