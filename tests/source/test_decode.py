@@ -156,7 +156,7 @@ def test_what_is_missing_is_one_sentence(written, sentence) -> None:
     assert "has no topic absent" in sentence(*servers, "--topic", "absent")
     assert "has the partitions 0 to 1, but not 2" in sentence(*where(written), "--partition", 2)
     assert "not both" in sentence(*where(written), "--partition", 1, "--group", "g")
-    assert "--since 'noon' is no time" in sentence(*where(written), "--since", "noon")
+    assert "--since 'noon' is not a valid time" in sentence(*where(written), "--since", "noon")
     assert "--max-records must be" in sentence(*where(written), "--max-records", -1)
     assert "Which cluster?" in sentence()
 
