@@ -11,6 +11,8 @@ import pytest
 from bench.fuzz_captures import fuzz_captures
 from bench.fuzz_settings import fuzz_settings
 
+pytestmark = pytest.mark.slow
+
 SEED = int(os.environ.get("REGROUP_SEED", time.time_ns() % 1_000_000))
 
 

@@ -12,6 +12,8 @@ import pytest
 from bench.fuzz import AGREED, beside_kafka, fuzz_lines, fuzz_records
 from bench.mutations import mutated_records
 
+pytestmark = pytest.mark.slow
+
 COUNT = 20_000
 SEED = int(os.environ.get("REGROUP_SEED", time.time_ns() % 1_000_000))
 

@@ -6,6 +6,8 @@ import pytest
 
 from bench.hostile import ATTACKS, measured
 
+pytestmark = pytest.mark.slow
+
 SMALL = {attack.name: 100 / attack.n for attack in ATTACKS} | {"marks": 1.0}
 """Marks stand beside a hundred generations, which are the larger part of few."""
 QUICK = [attack for attack in ATTACKS if attack.name not in ("one client id", "static restarts")]

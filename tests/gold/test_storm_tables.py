@@ -21,6 +21,8 @@ from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS
 from tests.gold.simulated import CLUSTER, DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
 from tests.whole_rows import whole
 
+pytestmark = pytest.mark.slow
+
 
 def stormy() -> list[Any]:
     """A group that polls too slowly for an hour, six that lose their coordinator, ten that are only deployed."""

@@ -15,6 +15,8 @@ from dashboards.lake.lake import LocalLake
 from dashboards.web.requests import LARGEST, REFUSED, UPDATE
 from tests.ui import sample
 
+pytestmark = pytest.mark.slow
+
 
 def test_malformed_bodies_are_refused_in_a_sentence_and_nothing_is_logged(tmp_path) -> None:
     answers, said = post(tmp_path, count=2_000)
