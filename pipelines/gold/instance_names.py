@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Protocol
+
+from pipelines.member_identity import MemberIdentity
 
 POD = re.compile(r"^(?P<deployment>.+?)-[a-z0-9]{6,10}-[bcdfghjklmnpqrstvwxz2456789]{5}(?P<rest>\b.*)$")
 """Names of a Deployment's pods: a hash of the template, then five letters without vowels (apimachinery's `rand`)."""
@@ -21,19 +22,6 @@ MADE_UP = re.compile(r"(?=[a-f]{0,7}\d)[0-9a-f]{8}")
 """Part of a UUID or a hash in a client id that is generated at each start. Matching takes time linear in its length."""
 
 Name = tuple[str, ...]
-
-
-class Named(Protocol):
-    """The attributes from which names are derived."""
-
-    @property
-    def member_id(self) -> str: ...
-    @property
-    def group_instance_id(self) -> str | None: ...
-    @property
-    def client_id(self) -> str: ...
-    @property
-    def client_host(self) -> str: ...
 
 
 def prefix(client_id: str) -> str:
@@ -46,39 +34,39 @@ def prefix(client_id: str) -> str:
     return "".join(kept).rstrip("-_.")
 
 
-def _by_instance_id(one: Named) -> Name | None:
+def _by_instance_id(one: MemberIdentity) -> Name | None:
     return (one.group_instance_id,) if one.group_instance_id else None
 
 
-def _by_member(one: Named) -> Name | None:
+def _by_member(one: MemberIdentity) -> Name | None:
     """Return the member id. A KIP-848 client generates it and keeps it after it was fenced."""
     return (one.member_id,)
 
 
-def _by_client(one: Named) -> Name | None:
+def _by_client(one: MemberIdentity) -> Name | None:
     return one.client_id, one.client_host
 
 
-def _by_client_id(one: Named) -> Name | None:
+def _by_client_id(one: MemberIdentity) -> Name | None:
     return (one.client_id,)
 
 
-def _by_host(one: Named) -> Name | None:
+def _by_host(one: MemberIdentity) -> Name | None:
     """Return prefix and host for a generated client id. A container that restarts in its pod keeps the address."""
     return (prefix(one.client_id), one.client_host) if MADE_UP.search(one.client_id) else None
 
 
-def _by_pod(one: Named) -> Name | None:
+def _by_pod(one: MemberIdentity) -> Name | None:
     match = POD.match(one.client_id)
     return (match["deployment"], match["rest"]) if match else None
 
 
-def names_of(one: Named) -> list[tuple[int, Name]]:
+def names_of(one: MemberIdentity) -> list[tuple[int, Name]]:
     """Return the names of a membership with their ranks, best first."""
     return [(rank, name) for rank, of in enumerate(NAMES) if (name := of(one)) is not None]
 
 
-NAMES: tuple[Callable[[Named], Name | None], ...] = (
+NAMES: tuple[Callable[[MemberIdentity], Name | None], ...] = (
     _by_instance_id,
     _by_member,
     _by_client,

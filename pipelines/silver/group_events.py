@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Protocol
 
+from pipelines.member_identity import MemberIdentity
 from pipelines.silver import registry, streams
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Lives, Member, Replacement
@@ -30,19 +30,6 @@ ANYTIME = {
     EventKind.WRITE_FAILED: GroupEventKind.FAILED_REBALANCE,
 }
 NEVER_SYNCED = "members joined, but the leader's assignment was never stored"
-
-
-class MemberIdentity(Protocol):
-    """The identity of a member, as records of both protocols contain it."""
-
-    @property
-    def member_id(self) -> str: ...
-    @property
-    def group_instance_id(self) -> str | None: ...
-    @property
-    def client_id(self) -> str: ...
-    @property
-    def client_host(self) -> str: ...
 
 
 def event_row(
