@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TypedDict
 
 from pipelines.gold.churn import known_instants, lost_ms
 from pipelines.gold.diagnosis.cases import Case, longest_run
@@ -39,28 +38,28 @@ def diagnosis_rows(silver: Silver, start_ms: int, marks: Sequence[MarkRow] = ())
     window_start_at = max(start_ms, min(g["joined_at"] for g in silver["generations"]))
     costs = {cause: sum(lost[number(g)] for g, _ in mine) / 1000 for cause, mine in cases.items()}
     ranked = sorted(cases, key=lambda cause: (-costs[cause], -len(cases[cause]), cause.value))
-    return [
-        {
-            "as_of": as_of,
-            "cause": cause.value,
-            "rank": rank,
-            "rebalances": len(cases[cause]),
-            "share": len(cases[cause]) / len(completed),
-            "lost_resource_seconds": costs[cause],
-            "window_start_at": window_start_at,
-            **_judged(_case(cause, cases[cause], known, parts, marks)),
-        }
-        for rank, cause in enumerate(ranked, 1)
-    ]
-
-
-class _Judged(TypedDict):
-    is_normal: bool
-    first_at: int
-    last_at: int
-    instances: list[str]
-    evidence: str
-    explanation: str
+    out: list[DiagnosisOfGroup] = []
+    for rank, cause in enumerate(ranked, 1):
+        case = _case(cause, cases[cause], known, parts, marks)
+        named = Counter(case.names)
+        out.append(
+            {
+                "as_of": as_of,
+                "cause": cause.value,
+                "rank": rank,
+                "rebalances": len(case.rows),
+                "share": len(case.rows) / len(completed),
+                "lost_resource_seconds": costs[cause],
+                "is_normal": cause in NORMAL_CAUSES and _converges(case),
+                "first_at": case.rows[0]["joined_at"],
+                "last_at": case.rows[-1]["joined_at"],
+                "instances": sorted(named, key=lambda name: (-named[name], name)),
+                "evidence": _evidence(case).value,
+                "explanation": explanation(case),
+                "window_start_at": window_start_at,
+            }
+        )
+    return out
 
 
 def _case(
@@ -80,19 +79,14 @@ def _case(
     )
 
 
-def _judged(case: Case) -> _Judged:
-    cause, counted = case.cause, Counter(case.names)
+def _converges(case: Case) -> bool:
+    return case.cause != DiagnosisCause.FOLLOW_UPS or longest_run(case) <= CONVERGED
+
+
+def _evidence(case: Case) -> Evidence:
     is_observed = all(found.evidence == Evidence.OBSERVED for found in case.found)
-    is_observed |= cause == DiagnosisCause.DEPLOY and case.is_announced
-    converges = cause != DiagnosisCause.FOLLOW_UPS or longest_run(case) <= CONVERGED
-    return {
-        "is_normal": cause in NORMAL_CAUSES and converges,
-        "first_at": case.rows[0]["joined_at"],
-        "last_at": case.rows[-1]["joined_at"],
-        "instances": sorted(counted, key=lambda name: (-counted[name], name)),
-        "evidence": (Evidence.OBSERVED if is_observed else Evidence.INFERRED).value,
-        "explanation": explanation(case),
-    }
+    is_observed |= case.cause == DiagnosisCause.DEPLOY and case.is_announced
+    return Evidence.OBSERVED if is_observed else Evidence.INFERRED
 
 
 def overtaken(rows: Sequence[GenerationRow]) -> dict[Number, list[Number]]:
