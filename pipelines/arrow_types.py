@@ -8,28 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES
-from schemas.tables import RESOURCES, Table
-
-_DIFFERENCE = pa.struct(
-    [
-        ("attribute", pa.string()),
-        ("value", pa.string()),
-        ("share", pa.float64()),
-        ("baseline", pa.float64()),
-        ("lift", pa.float64()),
-    ]
-)
-_CAUSE = pa.struct([("cause", pa.string()), ("rebalances", pa.int32()), ("groups", pa.int32())])
-_OF_GROUP = pa.struct(
-    [
-        ("group_id", pa.string()),
-        ("rebalances", pa.int32()),
-        ("lost_resource_seconds_min", pa.float64()),
-        ("lost_resource_seconds", pa.float64()),
-        ("lost_resource_seconds_max", pa.float64()),
-    ]
-)
-_RESOURCE = pa.struct([("name", pa.string()), ("index", pa.int32())])
+from schemas.tables import RESOURCES, Table, struct_fields
 
 TYPES: dict[str, pa.DataType] = {
     "STRING": pa.string(),
@@ -42,10 +21,10 @@ TYPES: dict[str, pa.DataType] = {
     "ARRAY<STRING>": pa.list_(pa.string()),
     "ARRAY<INT>": pa.list_(pa.int32()),
     "MAP<STRING,STRING>": pa.map_(pa.string(), pa.string()),
-    RESOURCES: pa.list_(_RESOURCE),
-    DIFFERENCES: pa.list_(_DIFFERENCE),
-    CAUSES: pa.list_(_CAUSE),
-    BY_GROUP: pa.list_(_OF_GROUP),
+}
+TYPES |= {
+    kind: pa.list_(pa.struct([(name, TYPES[field]) for name, field in struct_fields(kind)]))
+    for kind in (RESOURCES, DIFFERENCES, CAUSES, BY_GROUP)
 }
 
 _MILLISECONDS = {TYPES["TIMESTAMP"]: pa.timestamp("ms", tz="UTC")}

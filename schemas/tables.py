@@ -69,6 +69,12 @@ class Table:
         return tuple(c.name for c in self.columns)
 
 
+def struct_fields(kind: str) -> tuple[tuple[str, str], ...]:
+    """Return names and types of the fields of `ARRAY<STRUCT<name: TYPE, ...>>`, whose types are not nested."""
+    fields = kind.removeprefix("ARRAY<STRUCT<").removesuffix(">>").split(", ")
+    return tuple((name, field) for name, field in (each.split(": ") for each in fields))
+
+
 def columns(text: str) -> tuple[Column, ...]:
     """Return the columns in a text with one per line: `name | type | comment` or `name | type NOT NULL | comment`."""
     rows = (map(str.strip, line.split("|", 2)) for line in text.strip().splitlines() if line.strip())

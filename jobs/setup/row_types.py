@@ -8,7 +8,7 @@ from schemas.bronze import BRONZE
 from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, REASSIGNMENT_TABLES, SILVER, STALLS
-from schemas.tables import RESOURCES, Column, Table
+from schemas.tables import RESOURCES, Column, Table, struct_fields
 
 HEAD = '''"""Python types of the tables' rows.
 
@@ -20,41 +20,6 @@ A row is a dict with every column of its table; timestamps are milliseconds sinc
 from __future__ import annotations
 
 from typing import TypedDict
-
-
-class ResourceRow(TypedDict):
-    """A resource: a topic's partition, a subtopology's task, or a connector's task."""
-
-    name: str
-    index: int
-
-
-class DifferenceRow(TypedDict):
-    """An attribute value that members affected by a storm share more often than the others."""
-
-    attribute: str
-    value: str
-    share: float
-    baseline: float
-    lift: float
-
-
-class CauseRow(TypedDict):
-    """The number of rebalances and groups of a storm that have a cause."""
-
-    cause: str
-    rebalances: int
-    groups: int
-
-
-class GroupLossRow(TypedDict):
-    """The loss of one group in a storm."""
-
-    group_id: str
-    rebalances: int
-    lost_resource_seconds_min: float
-    lost_resource_seconds: float
-    lost_resource_seconds_max: float
 '''
 
 TYPES = {
@@ -68,11 +33,20 @@ TYPES = {
     "ARRAY<STRING>": "list[str]",
     "ARRAY<INT>": "list[int]",
     "MAP<STRING,STRING>": "dict[str, str]",
-    RESOURCES: "list[ResourceRow]",
-    DIFFERENCES: "list[DifferenceRow]",
-    CAUSES: "list[CauseRow]",
-    BY_GROUP: "list[GroupLossRow]",
 }
+STRUCTS = (
+    ("ResourceRow", "A resource: a topic's partition, a subtopology's task, or a connector's task.", RESOURCES),
+    (
+        "DifferenceRow",
+        "An attribute value that members affected by a storm share more often than the others.",
+        DIFFERENCES,
+    ),
+    ("CauseRow", "The number of rebalances and groups of a storm that have a cause.", CAUSES),
+    ("GroupLossRow", "The loss of one group in a storm.", BY_GROUP),
+)
+"""Elements of array columns: class, docstring and the column's type."""
+
+TYPES |= {kind: f"list[{name}]" for name, _, kind in STRUCTS}
 GROUP_KEY = ("cluster", "group_id")
 HISTORY = (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS)
 ROWS_BY_TABLE = (
@@ -86,7 +60,11 @@ ROWS_BY_TABLE = (
 def rows_module() -> str:
     """Return the text of `schemas/rows.py`."""
     tables = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
-    classes = [text for table in tables for text in _classes(table)]
+    classes = [
+        _class(name, "TypedDict", comment, [(field, TYPES[of]) for field, of in struct_fields(kind)])
+        for name, comment, kind in STRUCTS
+    ]
+    classes += [text for table in tables for text in _classes(table)]
     classes += [
         _class(name, "TypedDict", comment, [(t.name, f"list[{row_name(t)}{suffix}]") for t in tables])
         for name, comment, tables, suffix in ROWS_BY_TABLE

@@ -9,6 +9,7 @@ import pytest
 
 from jobs.config.settings import Settings
 from jobs.setup import reference
+from jobs.setup.row_types import rows_module
 
 
 @pytest.mark.parametrize(
@@ -21,6 +22,10 @@ from jobs.setup import reference
 )
 def test_a_reference_is_what_the_source_makes_it(name, made) -> None:
     assert made() == (reference.DOCS / name).read_text(encoding="utf-8"), "run: python -m jobs.setup.reference"
+
+
+def test_the_row_types_are_what_the_tables_make_them() -> None:
+    assert rows_module() == reference.ROWS.read_text(encoding="utf-8"), "run: python -m jobs.setup.reference"
 
 
 def test_every_setting_is_told_and_no_other() -> None:
