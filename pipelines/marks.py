@@ -66,7 +66,8 @@ def moment(at: Any) -> datetime:
 def mark_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return rows of `marks` from rows of `admin_observations` (cluster, observed_at, kind, body), in any order.
 
-    A mark that was announced more than once becomes one row. If it was announced for several groups, its group is None.
+    A mark that was announced more than once becomes one row, about all groups that were named. If one announcement
+    named no group, the mark is about the whole cluster.
     """
     announced: dict[tuple[Any, ...], list[Mark]] = defaultdict(list)
     for row in observations:
@@ -79,11 +80,18 @@ def mark_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
             "marked_at": at,
             "kind": str(kind),
             "text": text,
-            "group_id": marks[0].group_id if len({m.group_id for m in marks}) == 1 else None,
+            "group_id": groups[0] if len(groups := _groups(marks)) == 1 else None,
+            "group_ids": groups,
             "marked_by": min((m.marked_by for m in marks if m.marked_by), default=None),
         }
         for (cluster, at, kind, text), marks in sorted(announced.items(), key=lambda item: item[0])
     ]
+
+
+def _groups(marks: Iterable[Mark]) -> list[str]:
+    """Return the groups that equal marks name; an empty list if one of them is about the whole cluster."""
+    named = {m.group_id for m in marks}
+    return sorted(group for group in named if group is not None) if None not in named else []
 
 
 class _RefusedError(ValueError):

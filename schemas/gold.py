@@ -139,7 +139,8 @@ MARKS = Table(
         marked_at | TIMESTAMP | When it happened, as announced
         kind      | STRING    | schemas.states.MarkKind
         text      | STRING    | Text of the announcement
-        group_id  | STRING    | Group that the mark is about; NULL = the whole cluster, or several groups
+        group_id  | STRING    | Group that the mark is about; NULL = the whole cluster, or several groups: see group_ids
+        group_ids | ARRAY<STRING> | Groups that the mark is about, sorted; empty = the whole cluster. NULL = written by Regroup 0.1, which did not record them
         marked_by | STRING    | Who announced it, according to the announcement; NULL if not given
     """),
 )

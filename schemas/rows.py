@@ -536,6 +536,7 @@ class MarkRow(TypedDict):
     kind: str
     text: str
     group_id: str | None
+    group_ids: list[str] | None
     marked_by: str | None
 
 

@@ -53,10 +53,22 @@ MASKED = {
             "differences": f"CASE WHEN {HIT_NOBODY_ELSE} THEN differences ELSE [] END",
         },
     ),
+    "marks": RowFilter(
+        ("cluster", "marked_at", "kind", "text", "group_id", "marked_by"), instead={"group_ids": "seen_ids"}
+    ),
 }  # fmt: skip
 """Masks of tables whose rows may be about any group. A reader sees that a row exists, and the columns listed here,
 which reveal no group. All other columns are hidden. Of a storm that also hit other groups, a reader sees its times, its
 number of groups and its total cost.
+"""
+
+OF_GROUPS = {
+    "storms": "array_length(seen_ids) > 0",
+    "marks": "array_length(seen_ids) > 0 OR array_length(group_ids) = 0",
+}
+"""Tables whose rows list their groups in `group_ids`, and the condition under which a reader sees a row. `seen_ids` is
+the part of that list that the reader may see. A mark with an empty list is about the whole cluster; one that Regroup
+0.1 wrote has no list and is hidden, because it may be about several groups.
 """
 
 VARIABLE = "prefix_"
@@ -71,16 +83,16 @@ def filtered_sql(name: str, columns: Collection[str], prefixes: int) -> str:
     whole = f'"{name} whole"'
     if name in WHOLE:
         return f"SELECT * FROM {whole}"
-    if prefixes and name == "storms":
-        mine = f"(SELECT *, list_filter(group_ids, lambda id: {_begins('id', prefixes)}) AS seen_ids FROM {whole})"
-        return f"SELECT {_masked(MASKED[name], columns)} FROM {mine} WHERE array_length(seen_ids) > 0"
-    if prefixes and name in MASKED:
-        return f"SELECT {_masked(MASKED[name], columns)} FROM {whole}"
-    if not prefixes or "group_id" not in columns:
+    if not prefixes or (name in OF_GROUPS and "group_ids" not in columns):
         return f"SELECT * FROM {whole} WHERE false"
-    # A mark without a group applies to the whole cluster.
-    of_all = " OR group_id IS NULL" if name == "marks" else ""
-    return f"SELECT * FROM {whole} WHERE {_begins('group_id', prefixes)}{of_all}"
+    if name in OF_GROUPS:
+        mine = f"(SELECT *, list_filter(group_ids, lambda id: {_begins('id', prefixes)}) AS seen_ids FROM {whole})"
+        return f"SELECT {_masked(MASKED[name], columns)} FROM {mine} WHERE {OF_GROUPS[name]}"
+    if name in MASKED:
+        return f"SELECT {_masked(MASKED[name], columns)} FROM {whole}"
+    if "group_id" not in columns:
+        return f"SELECT * FROM {whole} WHERE false"
+    return f"SELECT * FROM {whole} WHERE {_begins('group_id', prefixes)}"
 
 
 def variables(prefixes: Sequence[str]) -> dict[str, str]:

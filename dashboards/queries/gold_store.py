@@ -63,10 +63,15 @@ LIMIT $cap
 """
 
 MARKS = """
-SELECT * FROM marks
-WHERE marked_at >= $start AND marked_at < $end AND ($cluster = '' OR cluster = $cluster)
-  AND (group_id IS NULL OR array_length(CAST($groups AS VARCHAR[])) = 0
-       OR list_contains(CAST($groups AS VARCHAR[]), group_id))
+WITH announced AS (
+    SELECT cluster, marked_at, kind, text, marked_by,
+           coalesce(group_ids, CASE WHEN group_id IS NULL THEN [] ELSE [group_id] END) AS group_ids
+    FROM marks
+    WHERE marked_at >= $start AND marked_at < $end AND ($cluster = '' OR cluster = $cluster)
+)
+SELECT * FROM announced
+WHERE array_length(group_ids) = 0 OR array_length(CAST($groups AS VARCHAR[])) = 0
+   OR array_length(list_filter(group_ids, lambda id: list_contains(CAST($groups AS VARCHAR[]), id))) > 0
 ORDER BY marked_at DESC, cluster, kind, text
 LIMIT $cap
 """

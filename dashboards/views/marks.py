@@ -8,9 +8,14 @@ from dashboards.lake.lake import Row
 from dashboards.text import between, visible
 from dashboards.views.theme import FLAGS, Glyph
 from schemas.states import MarkKind
+from schemas.written import count
 
 NEAR_MS = 15 * 60_000
 """A mark further away than this is not mentioned."""
+
+
+NAMED = 3
+"""The highest number of a mark's groups that are shown by name."""
 
 
 def flag_of(mark: Row) -> Glyph:
@@ -24,8 +29,12 @@ def name(mark: Row) -> str:
 
 
 def mark_subject(mark: Row) -> str:
-    """Return the mark's group, or the whole cluster."""
-    return "the whole cluster" if mark["group_id"] is None else visible(mark["group_id"], 80)
+    """Return the mark's groups, at most three of them by name, or the whole cluster."""
+    groups: Sequence[str] = mark["group_ids"]
+    if not len(groups):
+        return "the whole cluster"
+    named = ", ".join(visible(group, 80) for group in groups[:NAMED])
+    return named if len(groups) <= NAMED else f"{named} and {count(len(groups) - NAMED, 'more group')}"
 
 
 def time_since_mark(marks: Sequence[Row], earliest: int, latest: int) -> str:

@@ -33,7 +33,7 @@ from jobs.tables.silver_rows import rows
 from pipelines.gold.advice.advice import SavingThreshold
 from pipelines.gold.frame import gold
 from pipelines.gold.groups import INPUTS, TIMES, Group, Known
-from pipelines.gold.marks_nearby import MARK_MS
+from pipelines.gold.marks_nearby import MARK_MS, groups_of
 from pipelines.gold.rows import AnalysisConfig
 from pipelines.rows_of_tables import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
@@ -162,11 +162,12 @@ def _known(warehouse: Path) -> Known:
 
 
 def _listed(known: Known) -> list[Announced]:
-    """Return every mark as cluster, timestamp, group or None, kind, text."""
+    """Return every mark as cluster, timestamp, group, kind, text: one per group, or None for the whole cluster."""
     return [
-        (m["cluster"], m["marked_at"], m["group_id"], m["kind"], m["text"])
+        (m["cluster"], m["marked_at"], group, m["kind"], m["text"])
         for marks in known.marks.values()
         for m in marks
+        for group in groups_of(m) or (None,)
     ]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from dashboards.lake.lake import milliseconds, moment
 from jobs.gold.storm_causes import voices
 from jobs.tables.engine import connect, show
-from pipelines.gold.marks_nearby import before
+from pipelines.gold.marks_nearby import before, groups_of
 from pipelines.gold.storms.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
 from pipelines.gold.storms.storm_cost import COST, Cost, GroupCost
 from pipelines.gold.storms.storm_rows import StormFacts
@@ -78,8 +78,9 @@ def _among_groups(warehouse: Path, storm: Storm, marks: Sequence[MarkRow]) -> li
             if row[name] is not None:
                 found[row["group_id"]][name].add(str(row[name]))
     for mark in before(storm.started_at, marks):
-        if mark["group_id"] in found:
-            found[mark["group_id"]]["mark"].add(mark["text"])
+        for group in groups_of(mark):
+            if group in found:
+                found[group]["mark"].add(mark["text"])
     hit = [frozen(values) for group, values in found.items() if group in storm.group_ids]
     return differences(hit, [frozen(values) for group, values in found.items() if group not in storm.group_ids])
 

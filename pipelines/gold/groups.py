@@ -9,6 +9,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from pipelines.arrow_types import stored
+from pipelines.gold.marks_nearby import is_about
 from pipelines.gold.memberships import Silver
 from pipelines.gold.rows import AnalysisConfig, Rows, broker, gold_rows
 from schemas.gold import GROUP_TABLES
@@ -65,7 +66,7 @@ def gold_of(
         terms=terms,
         since_ms=since_ms,
         until_ms=known.until_ms.get(cluster, 0),
-        marks=[m for m in known.marks.get(cluster, ()) if m["group_id"] in (None, group_id)],
+        marks=[m for m in known.marks.get(cluster, ()) if is_about(m, (group_id,))],
         tables=tables,
     )
 

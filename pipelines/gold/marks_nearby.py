@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from schemas.rows import MarkRow
 from schemas.states import MarkKind
@@ -13,6 +13,22 @@ MARK_MS = 30 * 60_000
 
 LONGEST = 80
 """Characters of a mark's text in a sentence. Announcements may be of any length."""
+
+
+def groups_of(mark: MarkRow) -> Sequence[str]:
+    """Return the groups that a mark is about; an empty sequence if it is about the whole cluster.
+
+    Rows of Regroup 0.1 have no `group_ids`; a mark for several groups counts as one for the whole cluster there.
+    """
+    if mark["group_ids"] is not None:
+        return mark["group_ids"]
+    return () if mark["group_id"] is None else (mark["group_id"],)
+
+
+def is_about(mark: MarkRow, group_ids: Collection[str]) -> bool:
+    """Return whether a mark is about one of these groups or about their whole cluster."""
+    groups = groups_of(mark)
+    return not groups or any(group in group_ids for group in groups)
 
 
 def before(at: int, marks: Iterable[MarkRow]) -> list[MarkRow]:

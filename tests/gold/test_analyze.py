@@ -42,7 +42,13 @@ def mark_deploy(warehouse: Path) -> str:
     found = DeltaTable(table_path(warehouse, DIAGNOSES)).to_pyarrow_table().to_pylist()
     deploy = next(row for row in found if row["cause"] == "deploy")
     at, group = deploy["first_at"] - timedelta(seconds=1), deploy["group_id"]
-    row = {"cluster": CLUSTER, "marked_at": at, "kind": "deploy", "text": "v2.31", "group_id": group}
+    row = {
+        "cluster": CLUSTER,
+        "marked_at": at,
+        "kind": "deploy",
+        "text": "v2.31",
+        "group_ids": [group, "of another team"],
+    }
     write_deltalake(table_path(warehouse, MARKS), pa.Table.from_pylist([row], schema_of(MARKS)))
     return str(group)
 

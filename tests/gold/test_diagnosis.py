@@ -72,7 +72,7 @@ def later(group: EagerGroup | dict, marks=()) -> dict[str, dict]:
 
 
 def marked(at: int, text: str = "v2.31", kind: str = "deploy") -> dict:
-    return {"marked_at": START + at, "kind": kind, "text": text, "group_id": None}
+    return {"marked_at": START + at, "kind": kind, "text": text, "group_id": None, "group_ids": []}
 
 
 def test_a_poll_that_takes_too_long_is_named_with_its_limit_and_its_period() -> None:

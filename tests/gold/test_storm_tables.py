@@ -121,10 +121,10 @@ def test_an_ordinary_day_with_storms_is_the_same_in_any_batching(tmp_path) -> No
 
 def test_what_was_announced_of_those_hit_alone_tells_them_from_the_rest(kept) -> None:
     hit = [one.group_id for one in kept.groups if one.group_id.startswith("cut")]
-    told = [*((group, "v2.31") for group in hit), ("calm-1", "v9")]
+    told = {"v2.31": hit, "v9": ["calm-1"]}
     marks = [
-        {"marked_at": START + 2 * HOUR - MINUTE - place, "kind": "deploy", "text": text, "group_id": group}
-        for place, (group, text) in enumerate(told)
+        {"marked_at": START + 2 * HOUR - MINUTE, "kind": "deploy", "text": text, "group_ids": groups}
+        for text, groups in told.items()
     ]
     kept.goes_on_until(START + 3 * HOUR)
     kept.update()

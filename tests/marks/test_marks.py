@@ -51,6 +51,7 @@ def test_a_mark_says_when_what_and_for_whom() -> None:
         "kind": "deploy",
         "text": "v2.31",
         "group_id": "billing",
+        "group_ids": ["billing"],
         "marked_by": "ci",
     }
     assert [expected] == mark_rows([row])
@@ -137,7 +138,10 @@ def test_what_was_announced_twice_is_one_row_in_whatever_order() -> None:
     ]
     rows = [row for body in said for row in of(**body)["admin_observations"]]
     expected = mark_rows(rows)
-    assert [("v2", None, "a"), ("v2.31", None, "ci")] == [(r["text"], r["group_id"], r["marked_by"]) for r in expected]
+    found = [(r["text"], r["group_id"], r["group_ids"], r["marked_by"]) for r in expected]
+    assert [("v2", None, ["a", "b"], "a"), ("v2.31", None, [], "ci")] == found
+    of_all = mark_rows([*rows, *of(**SAID | {"text": "v2"})["admin_observations"]])
+    assert [[], []] == [row["group_ids"] for row in of_all], "one that names no group is about the whole cluster"
     for seed in range(5):
         random.Random(seed).shuffle(rows)
         assert expected == mark_rows(rows)

@@ -391,11 +391,11 @@ def moves(now: int) -> Rows:
 
 def announced(now: int) -> Rows:
     """A deploy 3 s before `billing-worker` lost a member, one of another group, and work on the cluster."""
-    said = {"cluster": CLUSTER, "group_id": None, "marked_by": "ci"}
+    said = {"cluster": CLUSTER, "group_id": None, "group_ids": [], "marked_by": "ci"}
     return {
         "marks": [
             said | {"marked_at": now - 28 * 60_000 - 3_000, "kind": "deploy", "text": "v2.31"},
-            said | {"marked_at": now - 20 * 60_000, "kind": "deploy", "text": "v7", "group_id": "search-indexer"},
+            said | {"marked_at": now - 20 * 60_000, "kind": "deploy", "text": "v7", "group_id": "search-indexer", "group_ids": ["search-indexer"]},
             said | {"marked_at": now - 12 * 60_000, "kind": "maintenance", "text": "broker 3 gets new disks", "marked_by": None},
         ]
     }  # fmt: skip

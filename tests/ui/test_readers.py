@@ -53,9 +53,14 @@ def shared(tmp_path_factory, now) -> Path:
     rows = sample.merge({}, *(of_team(now, team) for team in TEAMS), sample.coverage(now), sample.moves(now))
     rows["storms"] = [storm(now, "of-alpha", "alpha"), storm(now, "of-beta", "beta"), storm(now, "of-both", *TEAMS)]
     rows["marks"] = [
-        sample.announced(now)["marks"][0]
-        | {"group_id": team and f"{team}-1", "text": f"{team}-mark", "marked_by": f"{team}-ci"}
-        for team in (*TEAMS, None)
+        sample.announced(now)["marks"][0] | {"group_ids": groups, "text": f"{team}-mark", "marked_by": f"{team}-ci"}
+        for team, groups in [
+            *((team, [f"{team}-1"]) for team in TEAMS),
+            # What was announced for several groups names none in `group_id`.
+            *((team, [f"{team}-1", LONG[team]]) for team in TEAMS),
+            ("both", [f"{team}-1" for team in TEAMS]),
+            ("cluster", []),
+        ]
     ]
     said = {"cluster": sample.CLUSTER, "observed_at": now, "source": "poll", "kind": "error"}
     rows["admin_observations"] = [
@@ -190,6 +195,27 @@ def test_a_reader_may_be_named_by_a_group_that_the_proxy_tells(client, who):
     assert all(f"{team}-client" in told and f"{team}-explanation" in told for team in TEAMS)
 
 
+def test_a_mark_is_seen_by_those_it_is_about_and_names_them_no_other_group(shared, lake):
+    def marks(*prefixes):
+        sql = "SELECT text, group_ids FROM marks ORDER BY text, len(group_ids) LIMIT $cap"
+        return [
+            (row["text"], list(row["group_ids"])) for row in lake(shared).query(sql, ["marks"], 9, {}, prefixes).rows
+        ]
+
+    mine = [("alpha-mark", ["alpha-1"]), ("alpha-mark", ["alpha-1", LONG["alpha"]])]
+    assert [*mine, ("both-mark", ["alpha-1"]), ("cluster-mark", [])] == marks("alpha-")
+    assert [("cluster-mark", [])] == marks("gamma-")
+    assert [] == marks()
+
+
+def test_a_mark_of_an_earlier_regroup_that_may_be_about_any_group_is_hidden(tmp_path, now, lake):
+    earlier = sample.announced(now)["marks"][0] | {"group_ids": None, "group_id": None}
+    sample.write(tmp_path, {"marks": [earlier]})
+    sql = "SELECT text FROM marks LIMIT $cap"
+    assert [] == lake(tmp_path).query(sql, ["marks"], 9, {}, ("alpha-",)).rows
+    assert [{"text": earlier["text"]}] == lake(tmp_path).query(sql, ["marks"], 9, {}, None).rows
+
+
 def test_of_a_storm_that_hit_others_too_nothing_but_its_size_is_told(shared, lake):
     def storms(*prefixes):
         sql = "SELECT storm_id, group_ids, groups, explanation, len(differences) AS differing FROM storms ORDER BY 1 LIMIT $cap"
@@ -225,7 +251,7 @@ def test_every_other_column_of_a_storm_that_hit_others_too_is_hidden(shared, lak
 
 def test_a_column_that_nobody_has_thought_of_yet_is_hidden():
     for name, mask in MASKED.items():
-        sql = filtered_sql(name, [*mask.shown, "new_column"], 1)
+        sql = filtered_sql(name, [*mask.shown, *mask.instead, "new_column"], 1)
         assert f"CASE WHEN {mask.whole_if} THEN new_column END AS new_column" in sql
         assert " new_column," not in sql.replace(" AS new_column", "")
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.marks_nearby import before
+from pipelines.gold.marks_nearby import before, groups_of, is_about
 from pipelines.gold.storms.differences import Difference
 from pipelines.gold.storms.storm_causes import Voice, spread, suspected
 from pipelines.gold.storms.storm_cost import Cost
@@ -69,7 +69,7 @@ def is_described(storm: Storm, row: StormRow, marks: Sequence[MarkRow]) -> bool:
         and row["detected_at"] == storm.detected_at
         and set(row["group_ids"]) == storm.group_ids
         # Marks about unaffected groups count too, because the affected are compared with those groups.
-        and not any(m["group_id"] for m in before(storm.started_at, marks))
+        and not any(groups_of(m) for m in before(storm.started_at, marks))
         and all(repr(m["text"]) in row["explanation"] for m in suspects(storm, marks)[:SHOWN])
     )
 
@@ -157,4 +157,4 @@ def _most_often(storm: Storm) -> str:
 
 def suspects(storm: Storm, marks: Sequence[MarkRow]) -> list[MarkRow]:
     """Return the marks of the cluster, or of an affected group, shortly before the storm; the nearest first."""
-    return before(storm.started_at, [m for m in marks if m["group_id"] in (None, *storm.group_ids)])
+    return before(storm.started_at, [m for m in marks if is_about(m, storm.group_ids)])
