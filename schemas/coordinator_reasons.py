@@ -1,8 +1,8 @@
 """The reasons for a rebalance that coordinators and clients log, and the trigger for each.
 
 Sources of server reasons: `GroupCoordinator.scala` 2.7-3.9, `GroupMetadataManager.java` since 3.6. Sources of client
-reasons (KIP-800): `AbstractCoordinator`, `ConsumerCoordinator`, `StreamThread`. `schemas.coordinator_log` explains the
-notation.
+reasons (KIP-800): `AbstractCoordinator`, `ConsumerCoordinator`, `StreamThread`; other libraries are named where their
+reasons stand. `schemas.coordinator_log` explains the notation.
 """
 
 from __future__ import annotations
@@ -76,6 +76,14 @@ REJOIN_REASONS: tuple[tuple[str, Trigger], ...] = (
     ("rebalance enforced by user", Trigger.ENFORCED),
     ("Active tasks corrupted", Trigger.ENFORCED),
     ("Shutdown requested", Trigger.ENFORCED),
+    # franz-go 1.22 (`consumer_group.go`)
+    ("after revoking what we lost from a rebalance", Trigger.COOPERATIVE_FOLLOWUP),
+    ("rejoining because we are the leader and noticed some topics have new partitions", Trigger.METADATA_CHANGED),
+    ("leader detected that partitions on topics another member is consuming have changed", Trigger.METADATA_CHANGED),
+    ("instance group leader restarted and was reassigned old plan", Trigger.SUBSCRIPTION_CHANGED),
+    # sarama 1.50 (`consumer_group.go`), if its configured version is at least 3.1
+    ("partitions were added to a subscribed topic", Trigger.METADATA_CHANGED),
+    ("a ConsumeClaim handler has exited", Trigger.ENFORCED),
 )
 """Beginning of the client's reason when a known member rejoins, and the trigger for it."""
 

@@ -158,12 +158,12 @@ class MemberDeparture(NamedTuple):
     def was_poll_timeout(self, done: CommitActivity) -> bool:
         """Return whether the member left after a poll timeout.
 
-        Either the line contains the reason, or the member was silent for its whole poll interval before it left.
-        librdkafka never gives the reason.
+        Either the line contains the reason, or it contains none and the member was silent for its whole poll interval
+        before it left. librdkafka never gives a reason.
         """
         if self.is_poll_timeout:
             return True
-        if self.line is None or self.line.kind != EventKind.LEFT or done.last is None:
+        if self.line is None or self.line.kind != EventKind.LEFT or self.line["client_reason"] or done.last is None:
             return False
         silent = self.line.until - (done.stopped or done.last)
         return silent >= self.member.rebalance_timeout_ms - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS

@@ -65,7 +65,8 @@ def _first_left(g: Generation, log: GenerationLog, named: list[str]) -> MemberDe
 
 
 def _rejoined(g: Generation, began: int) -> Trigger | None:
-    """Return why the same members rejoined: after revocations, with another subscription, or as scheduled.
+    """Return why the same members rejoined: after revocations, with another subscription, because of partitions that
+    the previous generation did not know, or as scheduled.
 
     `began` is a time by which the rebalance had begun.
     """
@@ -79,7 +80,16 @@ def _rejoined(g: Generation, began: int) -> Trigger | None:
         return Trigger.COOPERATIVE_FOLLOWUP
     if previous.mode == RebalanceMode.INCREMENTAL:
         return _workers_rejoined(g, previous, began)
-    return _streams_rejoined(previous, began)
+    scheduled = _streams_rejoined(previous, began)
+    return Trigger.METADATA_CHANGED if scheduled is None and _has_new_partitions(g, previous) else scheduled
+
+
+def _has_new_partitions(g: Generation, previous: Generation) -> bool:
+    """Return whether a generation of consumers assigns partitions that nobody had or gave up before."""
+    if g.protocol_type != "consumer" or not previous.owners:
+        return False
+    known = previous.owners.keys() | {r for m in previous.members.values() for r in m.owned or ()}
+    return bool(g.owners.keys() - known)
 
 
 def _workers_rejoined(g: Generation, previous: Generation, began: int) -> Trigger | None:
