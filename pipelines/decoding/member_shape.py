@@ -26,8 +26,8 @@ class MemberShape:
     - `rack`: None if null or absent, "" if sent empty; absent before version 3
     - `user_data_layout`, `user_data_size`: layout and size in bytes; the size is None for null user data
     - `user_data_generation`: generation in the user data; None if there is none or it is not certain
-    - `assignment_version`, `assignment_layout`, `assignment_size`: the same of the assignment, which the leader's library
-      wrote; None if the leader omitted the member
+    - `assignment_version`, `assignment_layout`, `assignment_size`: the same of the assignment, which the library of the
+      leader wrote; None if the leader omitted the member
 
     Bodies that an earlier Regroup stored have no layouts and sizes: these are None, and so is `user_data_generation`.
     """
