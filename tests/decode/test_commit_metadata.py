@@ -116,4 +116,4 @@ def test_commits_of_the_lab_are_of_java_librdkafka_and_streams(folder) -> None:
     records = list(zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True))
     if not any(is_offset_commit(key) and value for key, value in records):
         return
-    assert {mark.libraries for mark in marks(records)} <= {WITH_EPOCH, frozenset({"kafka-streams"}), WITHOUT_EPOCH}
+    assert {mark.libraries for mark in marks(records)} <= {WITH_EPOCH, frozenset({"kafka-streams"})}
