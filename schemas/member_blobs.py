@@ -1,10 +1,13 @@
 """Layouts of a classic member's subscription and assignment bytes, by the group's protocol type.
 
 Sources: `ConsumerProtocolSubscription.json` and `…Assignment.json`; Connect's `ConnectProtocol` and
-`IncrementalCooperativeConnectProtocol`; `StickyAssignor` and `CooperativeStickyAssignor`; Kafka Streams'
-`SubscriptionInfoData.json` and `AssignmentInfo`; Schema Registry's `SchemaRegistryIdentity` and
+`IncrementalCooperativeConnectProtocol`; `StickyAssignor` and `CooperativeStickyAssignor`, and what librdkafka, sarama,
+franz-go, kafka-go and kafka-python write under the same names (librdkafka `rdkafka_sticky_assignor.c`, sarama
+`balance_strategy.go`, franz-go `group_balancer.go`, kafka-go `groupbalancer.go`, kafka-python `coordinator/assignors`);
+Kafka Streams' `SubscriptionInfoData.json` and `AssignmentInfo`; Schema Registry's `SchemaRegistryIdentity` and
 `SchemaRegistryProtocol`. None of these formats is flexible (KIP-482). A new version only appends fields, so an unknown
-newer version is read like the newest known one.
+newer version is read like the newest known one; this does not hold for the user data of sticky assignors, which has no
+version.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from schemas.records import Type, maybe, struct
+from schemas.states import UserDataLayout
 
 
 class BlobField(NamedTuple):
@@ -28,7 +32,7 @@ TOPIC_PARTITIONS = [struct(("topic", "string"), ("partitions", ["int32"]))]
 SUBSCRIPTION = (
     BlobField("topics", ["string"]),
     BlobField("userData", maybe("bytes")),
-    # Some clients wrote version 1 without this field.
+    # kafka-go writes version 1 without this field, as some older clients did.
     BlobField("ownedPartitions", TOPIC_PARTITIONS, since=1),
     BlobField("generationId", "int32", since=2),
     BlobField("rackId", maybe("string"), since=3),
@@ -72,9 +76,33 @@ STICKY_USER_DATA = (
     BlobField("previousAssignment", TOPIC_PARTITIONS),
     BlobField("generation", "int32", since=1),
 )
-"""No version precedes these fields. If the bytes end before `generation`, it is version 0, otherwise version 1."""
+"""`StickyAssignor`. No version precedes these fields, and the bytes may end before `generation`: franz-go omits a
+generation of -1."""
+
+STICKY_INT16_VERSION = 1
+"""kafka-python 3 writes this int16 before the fields of `STICKY_USER_DATA`, which are then both present."""
 
 COOPERATIVE_STICKY_USER_DATA = (BlobField("generation", "int32"),)
+"""`CooperativeStickyAssignor`, and sarama's assignor of the same name."""
+
+SUBSCRIPTION_LAYOUTS: dict[str | None, tuple[UserDataLayout, ...]] = {
+    "stream": (UserDataLayout.STREAMS,),
+    "sticky": (UserDataLayout.STICKY, UserDataLayout.STICKY_INT16),
+    "cooperative-sticky": (UserDataLayout.STICKY, UserDataLayout.JAVA_GENERATION),
+    "rack-affinity": (UserDataLayout.RACK,),
+}
+"""Documented layouts of a subscription's user data, by the name of the assignor."""
+
+ASSIGNMENT_LAYOUTS: dict[str | None, tuple[UserDataLayout, ...]] = {
+    "stream": (UserDataLayout.STREAMS,),
+    "sticky": (UserDataLayout.STICKY,),
+    "cooperative-sticky": (UserDataLayout.STICKY,),
+}
+"""Documented layouts of an assignment's user data: the leader repeats the member's blob (sarama under `sticky`,
+librdkafka under `cooperative-sticky`)."""
+
+NO_GENERATION = -1
+"""The generation of a member that was in none."""
 
 STREAMS_NEWEST = 11
 """Newest known version of Streams' user data. The version is an int32 before both the subscription and the

@@ -245,6 +245,9 @@ class GenerationMemberOfGroup(TypedDict):
     is_leader: bool
     previous_generation_id: int | None
     subscribed_topics: list[str]
+    subscription_version: int | None
+    subscription_rack: str | None
+    user_data_layout: str | None
     owned: list[ResourceRow] | None
     assigned: list[ResourceRow] | None
     standby: list[ResourceRow] | None

@@ -81,7 +81,10 @@ GENERATION_MEMBERS = Table(
         is_leader              | BOOLEAN NOT NULL | Whether the member computed the assignment
         previous_generation_id | INT       | Generation that the member reports to have come from; -1 for a new member; NULL if it reports none
         subscribed_topics      | ARRAY<STRING> NOT NULL | Topics subscribed to
-        owned                  | {RESOURCES} | Resources owned when the rebalance began
+        subscription_version   | INT       | Classic consumer: version of its subscription (ConsumerProtocolSubscription)
+        subscription_rack      | STRING    | Classic consumer: rack in its subscription; '' if sent empty (librdkafka), NULL if null (Java, franz-go) or before version 3
+        user_data_layout       | STRING    | Classic consumer: schemas.states.UserDataLayout of its subscription; NULL in records that an earlier Regroup decoded
+        owned                  | {RESOURCES} | Resources owned when the rebalance began; NULL if a classic member's subscription has no such field (before version 1; kafka-go)
         assigned               | {RESOURCES} | Resources running once the rebalance completed
         standby                | {RESOURCES} | Streams: standby tasks; for a classic group, warm-up tasks too, because its records do not distinguish them
         warmup                 | {RESOURCES} | Streams: warm-up tasks; NULL if standby contains them

@@ -71,6 +71,25 @@ class GroupProtocol(Vocabulary):
     SHARE = "share", "KIP-932: partitions are shared, so no member waits for another to release one"
 
 
+class UserDataLayout(Vocabulary):
+    """The layout in which the assignor's user data of a subscription or an assignment was read."""
+
+    EMPTY = "empty", "null or no bytes"
+    JAVA_GENERATION = "java_generation", "an int32 generation: cooperative-sticky of Java and sarama"
+    STICKY = (
+        "sticky",
+        "previous assignment, then an int32 generation or none: sticky; cooperative-sticky of librdkafka and franz-go",
+    )
+    STICKY_INT16 = "sticky_int16", "an int16 version 1 before the sticky layout: sticky of kafka-python 3"
+    RACK = "rack", "the availability zone as text: rack-affinity of kafka-go"
+    STREAMS = "streams", "the tasks of Kafka Streams"
+    AMBIGUOUS = (
+        "ambiguous",
+        "several layouts fit, so no generation is taken: four zero bytes are generation 0 or no previous assignment",
+    )
+    UNKNOWN = "unknown", "no layout is documented for the assignor, or none takes all bytes"
+
+
 class GroupState(Vocabulary):
     """The last state of a group according to records and log lines. `Unknown` is never drawn as healthy.
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from pipelines.decoding.member_shape import MemberShape, member_shape
 from pipelines.silver.connect import Worker, resources, worker
 from pipelines.silver.history import Position, Record, Resource
 from pipelines.silver.missing_partitions import MISSING
@@ -24,7 +25,7 @@ class Member(NamedTuple):
 
     `worker`, `tasks` and `elected` are set only for Connect workers, Streams members and schema registries.
     `not_costed` is the reason why the member's resources are not known; `entries` is the count of resources in a too
-    large assignment.
+    large assignment. `shape` is set only for consumers.
     """
 
     member_id: str
@@ -42,6 +43,7 @@ class Member(NamedTuple):
     elected: Elected | None = None
     not_costed: NotCosted | None = None
     entries: int = 0
+    shape: MemberShape | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,6 +256,7 @@ def _member(fields: dict[str, Any]) -> Member:
         elected=elected(assignment),
         not_costed=_not_costed(subscription, assignment),
         entries=assignment.get("entries", 0),
+        shape=member_shape(subscription, assignment),
     )
 
 

@@ -22,11 +22,22 @@ Record = tuple[bytes, bytes | None]
 @cache
 def golden() -> list[Record]:
     """Records that real brokers wrote."""
-    with gzip.open(GOLDEN / "records.jsonl.gz", "rt") as lines:
-        stated = [json.loads(line) for line in lines]
-    return [
-        (bytes.fromhex(each["key"]), None if each["value"] is None else bytes.fromhex(each["value"])) for each in stated
-    ]
+    return [_record(each) for each in _lines("records.jsonl.gz")]
+
+
+@cache
+def clients(capture: str | None = None) -> list[Record]:
+    """Group and commit records of other people's clients, of one capture or of all."""
+    return [_record(each) for each in _lines("clients.jsonl.gz") if capture in (None, each["capture"])]
+
+
+def _lines(name: str) -> list[dict[str, Any]]:
+    with gzip.open(GOLDEN / name, "rt") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def _record(line: dict[str, Any]) -> Record:
+    return bytes.fromhex(line["key"]), None if line["value"] is None else bytes.fromhex(line["value"])
 
 
 @cache

@@ -43,6 +43,7 @@ def blob(fields: tuple[facts.BlobField, ...], values: dict, version: int, *, sta
 @pytest.mark.parametrize("version", range(4))
 def test_a_subscription_has_what_its_version_has(version):
     expected = {"version": version, "topics": ["orders", "returns"], "userData": None}
+    expected |= {"userDataLayout": "empty", "userDataSize": None}
     later = {"ownedPartitions": {"orders": [0, 3], "returns": []}, "generationId": 41, "rackId": "eu-1a"}
     expected |= {name: value if at <= version else None for at, (name, value) in enumerate(later.items(), 1)}
     assert expected == decode_subscription(blob(facts.SUBSCRIPTION, SUBSCRIPTION, version), "consumer", "range")
@@ -68,6 +69,8 @@ def test_an_assignment_has_one_layout_in_all_versions(version):
         "version": version,
         "partitions": {"orders": [0, 3], "returns": []},
         "userData": {"opaque": True, "size": 2, "sha256": "a12871fee210fb86"},
+        "userDataLayout": "unknown",
+        "userDataSize": 2,
     } == decode_assignment(raw, "consumer", "own-assignor")
 
 

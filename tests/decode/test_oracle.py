@@ -8,13 +8,13 @@ from random import Random
 import pyarrow.parquet as pq
 
 from tests.decode.oracle.oracle import differences
-from tests.decode.samples import damaged, golden, written_ones
+from tests.decode.samples import clients, damaged, golden, written_ones
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 
 
 def test_real_records_read_as_kafka_reads_them():
-    records = list(golden())
+    records = [*golden(), *clients()]
     for file in sorted(CAPTURES.glob("*/offsets.parquet")):
         table = pq.read_table(file, columns=["key", "value"])
         records += zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True)

@@ -94,9 +94,11 @@ def _blob(where: str, ours: dict[str, Any], kafka: dict[str, Any]) -> Iterator[s
             folded.setdefault(entry["topic"], []).extend(entry["partitions"])
         kafka[name] = folded
     user_data = _raw(kafka.pop("userData") or "")
-    if bool(user_data) != (ours["userData"] is not None):
+    if bool(user_data) != (ours["userData"] is not None) or len(user_data) != (ours["userDataSize"] or 0):
         yield f"user data of {where}"
-    found = {name: value for name, value in ours.items() if name != "userData" and value is not None}
+    # How the user data reads is no part of these classes.
+    apart = {"userData", "userDataLayout", "userDataSize"}
+    found = {name: value for name, value in ours.items() if name not in apart and value is not None}
     if {name: value for name, value in kafka.items() if value is not None} != found:
         yield f"{where}: Kafka {kafka}, we {found}"
 
