@@ -240,6 +240,9 @@ class GenerationMemberOfGroup(TypedDict):
     group_instance_id: str | None
     client_id: str | None
     client_host: str | None
+    client_library: str | None
+    client_library_sign: str | None
+    client_library_evidence: str | None
     session_timeout_ms: int | None
     rebalance_timeout_ms: int | None
     is_leader: bool

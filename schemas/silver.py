@@ -76,6 +76,9 @@ GENERATION_MEMBERS = Table(
         group_instance_id      | STRING    | group.instance.id of a static member
         client_id              | STRING    | client.id
         client_host            | STRING    | Host seen by the coordinator, with its leading slash; stored as the setting client_host says
+        client_library         | STRING    | schemas.states.ClientLibrary; NULL in rows of Regroup 0.1
+        client_library_sign    | STRING    | schemas.states.LibrarySign: what the library was recognized by; NULL if it is unknown
+        client_library_evidence | STRING   | observed or inferred; NULL if the library is unknown
         session_timeout_ms     | INT       | Session timeout
         rebalance_timeout_ms   | INT       | Rebalance timeout (max.poll.interval.ms of a consumer)
         is_leader              | BOOLEAN NOT NULL | Whether the member computed the assignment

@@ -71,6 +71,40 @@ class GroupProtocol(Vocabulary):
     SHARE = "share", "KIP-932: partitions are shared, so no member waits for another to release one"
 
 
+class ClientLibrary(Vocabulary):
+    """The client library of a member. `schemas.client_libraries` has the facts about each."""
+
+    JAVA = "java", "Kafka's Java client, also in Spring Kafka"
+    STREAMS = "streams", "Kafka Streams"
+    CONNECT = "connect", "a Kafka Connect worker, or the consumer of a sink task"
+    SCHEMA_REGISTRY = "schema_registry", "a Schema Registry"
+    LIBRDKAFKA = (
+        "librdkafka",
+        "librdkafka and its bindings: confluent-kafka for Python, Go and .NET, node-rdkafka, Karafka",
+    )
+    CONFLUENT_KAFKA_JAVASCRIPT = "confluent-kafka-javascript", "confluent-kafka-javascript in its KafkaJS mode"
+    SARAMA = "sarama", "sarama (Go)"
+    FRANZ_GO = "franz-go", "franz-go (Go)"
+    KAFKA_GO = "kafka-go", "segmentio/kafka-go (Go)"
+    KAFKAJS = "kafkajs", "kafkajs (Node.js)"
+    AIOKAFKA = "aiokafka", "aiokafka (Python)"
+    KAFKA_PYTHON = "kafka-python", "kafka-python"
+    RUBY_KAFKA = "ruby-kafka", "ruby-kafka"
+    BROD = "brod", "brod (Erlang)"
+    UNKNOWN = "unknown", "nothing tells, or the signs contradict each other"
+
+
+class LibrarySign(Vocabulary):
+    """What a member's client library was recognised by."""
+
+    PROTOCOL = "protocol", "the group's protocol type or assignor, which only this library has"
+    REASON = "reason", "the reason that the member gave for joining or leaving (KIP-800), in this library's words"
+    CLIENT_ID = "client_id", "the library's default client.id; an application may choose any"
+    SUBSCRIPTION = "subscription", "version, fields and user data of the subscription, and the timeouts"
+    MEMBER_ID = "member_id", "the form of a member id that the client made (KIP-848)"
+    GROUP = "group", "the other members of the generation, which all show this library"
+
+
 class UserDataLayout(Vocabulary):
     """The layout in which the assignor's user data of a subscription or an assignment was read."""
 

@@ -7,11 +7,12 @@ phase that ended without members.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from pipelines.decoding.member_shape import MemberShape, member_shape
+from pipelines.silver.client_library import UNKNOWN, ClassicMember, Recognized, of_record, with_group
 from pipelines.silver.connect import Worker, resources, worker
 from pipelines.silver.history import Position, Record, Resource
 from pipelines.silver.missing_partitions import MISSING
@@ -25,7 +26,7 @@ class Member(NamedTuple):
 
     `worker`, `tasks` and `elected` are set only for Connect workers, Streams members and schema registries.
     `not_costed` is the reason why the member's resources are not known; `entries` is the count of resources in a too
-    large assignment. `shape` is set only for consumers.
+    large assignment. `shape` is set only for consumers. `library` is the client library as far as the record shows it.
     """
 
     member_id: str
@@ -44,6 +45,7 @@ class Member(NamedTuple):
     not_costed: NotCosted | None = None
     entries: int = 0
     shape: MemberShape | None = None
+    library: Recognized = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,6 +220,8 @@ def _generation(record: Record, incarnation: int, previous: Generation | None, c
     value = record.value
     assert value is not None
     fields = value.get("currentStateTimestamp", -1)
+    members = {m["memberId"]: _member(m) for m in value["members"]}
+    libraries = _libraries(members, value["protocolType"], value["protocol"])
     return Generation(
         record=record,
         incarnation=incarnation,
@@ -227,7 +231,7 @@ def _generation(record: Record, incarnation: int, previous: Generation | None, c
         leader=value["leader"],
         # Value versions 0 and 1 have no currentStateTimestamp. The record's own timestamp is the best substitute.
         joined_at=fields if fields > 0 else (record.at or 0),
-        members={m["memberId"]: _member(m) for m in value["members"]},
+        members={m: member._replace(library=libraries[m]) for m, member in members.items()},
         previous=previous,
         created=created if previous is None else None,
     )
@@ -257,6 +261,24 @@ def _member(fields: dict[str, Any]) -> Member:
         not_costed=_not_costed(subscription, assignment),
         entries=assignment.get("entries", 0),
         shape=member_shape(subscription, assignment),
+    )
+
+
+def _libraries(members: Mapping[str, Member], protocol_type: str, assignor: str | None) -> dict[str, Recognized]:
+    return with_group(
+        {
+            m: of_record(
+                ClassicMember(
+                    protocol_type,
+                    assignor,
+                    member.client_id,
+                    member.session_timeout_ms,
+                    member.rebalance_timeout_ms,
+                    member.shape,
+                )
+            )
+            for m, member in members.items()
+        }
     )
 
 

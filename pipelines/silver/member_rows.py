@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipelines.silver.client_library import Recognized, with_reasons
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generation_rows import prepared
 from pipelines.silver.generations import Generation, Member
@@ -25,12 +26,23 @@ def member_rows(
         assigned[change.member.member_id] = assigned[change.old]
         members.append((change.member, assigned[change.old]))
     _, begun, _ = prepared(g, log)
+    reasons = _reasons(log)
     rows = []
     for member, given in members:
         in_join = member.member_id in g.members
         came = _rejoined(member.member_id, g, log, done, begun) if in_join else (None, None)
-        rows.append(_member_row(g, member, given, (starts[member.member_id], ends[member.member_id]), came))
+        library = with_reasons(member.library, reasons.get(member.member_id, ()))
+        rows.append(_member_row(g, member, given, (starts[member.member_id], ends[member.member_id]), came, library))
     return rows
+
+
+def _reasons(log: GenerationLog) -> dict[str, list[str]]:
+    """Return by member id the reasons for joining and leaving that members stated in this generation's lines."""
+    out: dict[str, list[str]] = {}
+    for line in (log.preparing, log.first_preparing, *log.departures, *log.arrived.values()):
+        if line is not None and line["member_id"] and line["client_reason"]:
+            out.setdefault(line["member_id"], []).append(line["client_reason"])
+    return out
 
 
 def _member_row(
@@ -39,6 +51,7 @@ def _member_row(
     given: frozenset[Resource],
     valid: tuple[int, int | None],
     rejoined: tuple[int, int] | tuple[None, None],
+    library: Recognized,
 ) -> GenerationMemberOfGroup:
     return {
         "incarnation": g.incarnation,
@@ -49,6 +62,9 @@ def _member_row(
         "group_instance_id": member.group_instance_id,
         "client_id": member.client_id,
         "client_host": member.client_host,
+        "client_library": library.library,
+        "client_library_sign": library.sign,
+        "client_library_evidence": library.evidence,
         "session_timeout_ms": member.session_timeout_ms,
         "rebalance_timeout_ms": member.rebalance_timeout_ms,
         "is_leader": member.member_id == g.leader,

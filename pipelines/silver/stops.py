@@ -18,10 +18,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from pipelines.silver.backlog import has_backlog
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Member, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
 from pipelines.silver.workers import WorkerLog
+from schemas.client_libraries import FACTS
 from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, RebalanceMode, StallCause
 
@@ -61,7 +63,8 @@ class CommitActivity(NamedTuple):
 
     `last` and `before` are the last two rounds of commits. `explained` is the time at which the member, at its previous
     rate, had made the progress of its last commit. These are None if the member did not commit. `repeated_at` is a last
-    round without progress, which the other fields ignore: a client makes one on close, after its callbacks.
+    round without progress, which the other fields ignore: a client makes one on close, after its callbacks. `backlog`
+    is set for a member that departed: whether records waited for the next owner (`backlog.has_backlog`).
     """
 
     since: int
@@ -69,6 +72,7 @@ class CommitActivity(NamedTuple):
     before: int | None = None
     explained: int | None = None
     repeated_at: int | None = None
+    backlog: bool | None = None
 
     @property
     def working_at(self) -> int:
@@ -158,12 +162,16 @@ class MemberDeparture(NamedTuple):
     def was_poll_timeout(self, done: CommitActivity) -> bool:
         """Return whether the member left after a poll timeout.
 
-        Either the line contains the reason, or it contains none and the member was silent for its whole poll interval
-        before it left. librdkafka never gives a reason.
+        Either the line contains the reason, or it contains none, the member was silent for its whole poll interval
+        before it left, and records may have waited meanwhile. librdkafka never gives a reason. Members of libraries
+        without a poll timeout do not leave because of one.
         """
         if self.is_poll_timeout:
             return True
         if self.line is None or self.line.kind != EventKind.LEFT or self.line["client_reason"] or done.last is None:
+            return False
+        facts = FACTS.get(self.member.library.library)
+        if done.backlog is False or (facts is not None and facts.watchdog != "leave"):
             return False
         silent = self.line.until - (done.stopped or done.last)
         return silent >= self.member.rebalance_timeout_ms - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
@@ -212,7 +220,7 @@ def generation_contexts(
     """Return the context of each generation; `logs` are their log lines, in the same order."""
     contexts = []
     for g, log, following in zip(generations, logs, [*generations[1:], None], strict=False):
-        done = work_by_member(g.previous, commits, g.position)
+        done = _with_backlog(work_by_member(g.previous, commits, g.position), g, following, commits)
         started = {m: workers.logged_at(m, g, EventKind.WORKER_STARTED) for m in g.members}
         stops = GenerationStops(
             members=_member_stops(g, log, done, following, workers),
@@ -222,6 +230,27 @@ def generation_contexts(
         known = {member_id: at for member_id, at in started.items() if at is not None}
         contexts.append(GenerationContext(g, log, done, stops, known))
     return contexts
+
+
+def _with_backlog(
+    done: dict[str, CommitActivity], g: Generation, following: Generation | None, commits: CommitHistory
+) -> dict[str, CommitActivity]:
+    """Return the activity with `backlog` for the members that are not in this generation."""
+    previous = g.previous
+    if previous is None:
+        return done
+    newest = max((a.repeated_at or a.last or 0 for m, a in done.items() if m in g.members), default=None)
+    out = dict(done)
+    for m in done.keys() - g.members.keys():
+        found, last = (
+            has_backlog(previous.final_members[m].assigned, previous.position, g, following, commits),
+            done[m].last,
+        )
+        if found is None and newest is not None and last is not None and newest <= last + _usual_silence(done[m]):
+            # The others went silent as well, so the whole group had nothing to read.
+            found = False
+        out[m] = done[m]._replace(backlog=found)
+    return out
 
 
 def _member_stops(
@@ -283,6 +312,9 @@ def _stayed(member_id: str, done: CommitActivity, log: GenerationLog, g: Generat
     It gave up everything after it learned of the rebalance and before it rejoined.
     """
     start = log.first_preparing
+    if start is None and done.last is not None and g.joined_at - done.last > _usual_silence(done):
+        # An idle member stopped when it noticed the rebalance, on average in the middle of the join phase.
+        return Stop.within(done.working_at, g.joined_at, g.joined_at - _join_phase(g) // 2, Evidence.INFERRED)
     if start is None:
         estimate = (done.working_at + g.joined_at) // 2 if done.stopped is None else done.stopped
         return Stop.within(done.working_at, g.joined_at, estimate, _grade(done))
@@ -310,9 +342,27 @@ def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Sto
     until = g.joined_at if line is None else line.until
     if last is None:
         return Stop.within(done.since, until, until, Evidence.INFERRED)
+    if _was_idle(gone, done, until - last):
+        facts = FACTS.get(gone.member.library.library)
+        closing = facts.close_ms if facts is not None else 0
+        estimate = line.at - closing if line is not None else g.joined_at - _join_phase(g)
+        return Stop.within(done.working_at, until, estimate, Evidence.INFERRED)
     if line is None and until - last >= gone.member.session_timeout_ms:
         return Stop.within(done.working_at, until, last + _interval(done) // 2, Evidence.INFERRED)
     return Stop.within(done.working_at, until, done.stopped or last, _grade(done))
+
+
+def _was_idle(gone: MemberDeparture, done: CommitActivity, silent: int) -> bool:
+    """Return whether a member was silent for `silent` milliseconds because it had nothing to commit, not stopped.
+
+    A member that left closed in order, and its last commit is as old as its last record. Without a line, it may also
+    have died, unless nobody found records that it had left.
+    """
+    if silent <= _usual_silence(done) or done.backlog:
+        return False
+    if gone.line is None:
+        return done.backlog is False
+    return gone.line.kind == EventKind.LEFT
 
 
 def _expired(member: Member, line: Event, done: CommitActivity) -> Stop:
@@ -348,6 +398,19 @@ def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Sto
 
 def _interval(done: CommitActivity) -> int:
     return 0 if done.last is None or done.before is None else done.last - done.before
+
+
+def _join_phase(g: Generation) -> int:
+    """Return the expected milliseconds of a join phase whose start no line shows: until the last of the members that
+    stay notices it with its heartbeat.
+    """
+    staying = len(g.members.keys() & g.previous.final_members.keys()) if g.previous is not None else 0
+    return HEARTBEAT_MS * staying // (staying + 1)
+
+
+def _usual_silence(done: CommitActivity) -> int:
+    """Return the milliseconds without a commit that are usual while a member works."""
+    return max(2 * _interval(done), HEARTBEAT_MS)
 
 
 def _grade(done: CommitActivity) -> Evidence:

@@ -69,7 +69,10 @@ CLIENT = [
     ("rebalance enforced by user", T.ENFORCED),
     ("after revoking what we lost from a rebalance", T.COOPERATIVE_FOLLOWUP),
     ("rejoining because we are the leader and noticed some topics have new partitions", T.METADATA_CHANGED),
-    ("leader detected that partitions on topics another member is consuming have changed, rejoining to trigger rebalance", T.METADATA_CHANGED),
+    (
+        "leader detected that partitions on topics another member is consuming have changed, rejoining to trigger rebalance",
+        T.METADATA_CHANGED,
+    ),
     ("partitions were added to a subscribed topic", T.METADATA_CHANGED),
     ("a ConsumeClaim handler has exited", T.ENFORCED),
     ("triggered followup rebalance scheduled for 600000", T.PROBING),

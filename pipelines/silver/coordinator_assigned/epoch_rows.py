@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from pipelines.silver.client_library import Recognized, consumer_library, with_group
 from pipelines.silver.coordinator_assigned.epochs import (
     FIRST_EPOCHS,
     NOTHING,
@@ -128,12 +129,18 @@ def _slowest(epoch: Epoch) -> tuple[str | None, int | None]:
     return reached[0][1], reached[0][0] - max(reached[1][0], epoch.synced_at or 0)
 
 
-def member_rows(epoch: Epoch, until: int | None) -> list[GenerationMemberOfGroup]:
+def member_rows(epoch: Epoch, protocol: GroupProtocol, until: int | None) -> list[GenerationMemberOfGroup]:
     """Return rows of `generation_members`."""
-    return [_member_row(epoch, seat, until) for _, seat in sorted(epoch.seats.items())]
+    libraries = with_group(
+        {
+            m: consumer_library(m, seat.client_id, protocol, seat.assignor, seat.rebalance_timeout_ms)
+            for m, seat in epoch.seats.items()
+        }
+    )
+    return [_member_row(epoch, seat, until, libraries[m]) for m, seat in sorted(epoch.seats.items())]
 
 
-def _member_row(epoch: Epoch, seat: EpochMember, until: int | None) -> GenerationMemberOfGroup:
+def _member_row(epoch: Epoch, seat: EpochMember, until: int | None, library: Recognized) -> GenerationMemberOfGroup:
     member_id = seat.member_id
     stood = epoch.owned.get(member_id)
     given = (epoch.target or {}).get(member_id, TargetAssignment()) if epoch.target is not None else None
@@ -148,6 +155,9 @@ def _member_row(epoch: Epoch, seat: EpochMember, until: int | None) -> Generatio
         "group_instance_id": seat.group_instance_id,
         "client_id": seat.client_id,
         "client_host": seat.client_host,
+        "client_library": library.library,
+        "client_library_sign": library.sign,
+        "client_library_evidence": library.evidence,
         "session_timeout_ms": seat.session_timeout_ms,
         "rebalance_timeout_ms": seat.rebalance_timeout_ms,
         "is_leader": False,

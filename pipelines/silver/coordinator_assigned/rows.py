@@ -67,7 +67,7 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
         until = after.joined_at if after is not None and after.incarnation == epoch.incarnation else ends_at
         row = epoch_row(epoch, phase.protocol, epoch_cause(epoch, exits), lines, change)
         timeline.out["generations"].append(row)
-        timeline.out["generation_members"] += member_rows(epoch, until)
+        timeline.out["generation_members"] += member_rows(epoch, phase.protocol, until)
     timeline.out["groups"] = _group(timeline, phase, course)
     _hand_on(timeline, course)
 
