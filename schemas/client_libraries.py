@@ -122,6 +122,6 @@ FACTS: dict[Library, LibraryFacts] = {
     Library.RUBY_KAFKA: LibraryFacts(None, None, None, 30_000, 10_000, 60_000, "session", repeats_commits=False),
     Library.BROD: LibraryFacts(None, "4.6", None, 30_000, 5_000, 30_000, "none", repeats_commits=False),
 }
-"""Libraries of which something is known. Streams is cooperative by itself, with a protocol of its own (KIP-1071). kafkajs
-waits for the fetch under way when it is closed, at most its maxWaitTimeInMs of 5,000.
+"""Libraries of which something is known. Streams is cooperative by itself, with a protocol of its own (KIP-1071). A
+kafkajs consumer that is closed waits for the fetch under way, at most its maxWaitTimeInMs of 5,000.
 """

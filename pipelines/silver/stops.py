@@ -340,8 +340,9 @@ def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Sto
     if line is not None and line.kind == EventKind.SESSION_EXPIRED:
         return _expired(gone.member, line, done)
     until = g.joined_at if line is None else line.until
+    earliest = _working_at(gone.member, done, g, until)
     if last is None:
-        return Stop.within(done.since, until, until, Evidence.INFERRED)
+        return Stop.within(earliest, until, until, Evidence.INFERRED)
     if _was_idle(gone, done, until - last):
         facts = FACTS.get(gone.member.library.library)
         closing = facts.close_ms if facts is not None else 0
@@ -349,7 +350,20 @@ def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Sto
         return Stop.within(done.working_at, until, estimate, Evidence.INFERRED)
     if line is None and until - last >= gone.member.session_timeout_ms:
         return Stop.within(done.working_at, until, last + _interval(done) // 2, Evidence.INFERRED)
-    return Stop.within(done.working_at, until, done.stopped or last, _grade(done))
+    return Stop.within(earliest, until, done.stopped or last, _grade(done))
+
+
+def _working_at(member: Member, done: CommitActivity, g: Generation, until: int) -> int:
+    """Return a time at which a departed member certainly worked.
+
+    A consumer that is closed while it joins leaves when it has joined. So a cooperative member that leaves right after
+    a rebalance may have stopped what it kept at any time of the join phase.
+    """
+    previous = g.previous
+    is_kept = previous is not None and previous.is_piecemeal and bool(member.owned)
+    if previous is None or not is_kept or done.before is not None or until - done.since > HEARTBEAT_MS:
+        return done.working_at
+    return min(done.since, previous.joined_at - member.rebalance_timeout_ms)
 
 
 def _was_idle(gone: MemberDeparture, done: CommitActivity, silent: int) -> bool:
