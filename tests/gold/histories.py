@@ -110,6 +110,7 @@ class EagerGroup:
                     "group_instance_id": None,
                     "client_id": member.split("|")[0],
                     "client_host": "/10.0.0.1",
+                    "client_library": "java" if self.java else "librdkafka",
                 }
                 | {"session_timeout_ms": self.session_ms, "rebalance_timeout_ms": 300_000, "subscribed_topics": [TOPIC]}
                 | {

@@ -1,20 +1,19 @@
 """Configuration to paste for each action, by client library and place, and the preconditions of each action.
 
-Sources: KIP-345 (static membership; Connect has none), KIP-429 (cooperative), KIP-848 (consumer protocol), and the
-configuration references of the clients.
+Sources: KIP-345 (static membership; Connect has none), KIP-429 (cooperative), KIP-848 (consumer protocol), and
+`schemas.client_settings`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pipelines.gold.advice.latencies import Latencies
+from pipelines.gold.advice.latencies import LIBRDKAFKA, Latencies
 from pipelines.gold.churn import Churn
-from schemas.states import AdviceAction
-
-COOPERATIVE = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
-RANGE = "org.apache.kafka.clients.consumer.RangeAssignor"
+from schemas.client_libraries import FACTS, LibraryFacts
+from schemas.client_settings import SPELLINGS, Setting, Spelling
+from schemas.states import AdviceAction, ClientLibrary
 
 POD_NAME = """\
 # Use a StatefulSet: its pods keep their names. Pods of a Deployment do not, so each restart would be a new instance.
@@ -24,46 +23,52 @@ env:
       fieldRef:
         fieldPath: metadata.name"""
 
-
-def _clients(options: Mapping[str, str], *, streams: bool = True) -> dict[str, str]:
-    lines = "\n".join(f"{key}={value}" for key, value in options.items())
-    out = {
-        "java": lines,
-        "librdkafka": lines,
-        "spring": "\n".join(f"spring.kafka.consumer.properties.{key}={value}" for key, value in options.items()),
-    }
-    if streams:
-        out["streams"] = "\n".join(f"consumer.{key}={value}" for key, value in options.items())
-    return out
+BROKER = """\
+# brokers 4.0 or newer; they set heartbeats and sessions
+group.consumer.heartbeat.interval.ms=5000
+group.consumer.session.timeout.ms=45000"""
 
 
-def settings(action: AdviceAction, session_timeout_ms: int | None = None) -> dict[str, str]:
-    """Return snippets by client library and place. `session_timeout_ms` is set if the action includes a timeout."""
-    timeout = {} if session_timeout_ms is None else {"session.timeout.ms": str(session_timeout_ms)}
-    if action == AdviceAction.STATIC_MEMBERSHIP:
-        found = _clients({"group.instance.id": "${GROUP_INSTANCE_ID}", **timeout})
-        return found | {"kubernetes": POD_NAME, "connect": "# Kafka Connect has no static membership."}
-    if action == AdviceAction.COOPERATIVE_ASSIGNOR:
-        return _cooperative()
-    if action in (AdviceAction.CONSUMER_PROTOCOL, AdviceAction.CONSUMER_PROTOCOL_STATIC):
-        return _consumer_protocol(is_static=action == AdviceAction.CONSUMER_PROTOCOL_STATIC)
-    if action in (AdviceAction.RAISE_SESSION_TIMEOUT, AdviceAction.LOWER_SESSION_TIMEOUT):
-        heartbeat = (
-            {} if session_timeout_ms is None else {"heartbeat.interval.ms": str(min(3_000, session_timeout_ms // 3))}
-        )
-        return _clients(timeout | heartbeat)
-    return {}
+def settings(
+    action: AdviceAction, libraries: frozenset[ClientLibrary], session_timeout_ms: int | None = None
+) -> dict[str, str]:
+    """Return snippets by client library and place, for the group's libraries; for all if they are not known.
+
+    `session_timeout_ms` is set if the action includes a timeout.
+    """
+    wanted: dict[Setting, int | None] = {}
+    match action:
+        case AdviceAction.STATIC_MEMBERSHIP:
+            wanted = {"static": None}
+        case AdviceAction.COOPERATIVE_ASSIGNOR:
+            wanted = {"cooperative": None}
+        case AdviceAction.CONSUMER_PROTOCOL:
+            wanted = {"consumer_protocol": None}
+        case AdviceAction.CONSUMER_PROTOCOL_STATIC:
+            wanted = {"consumer_protocol": None, "static": None}
+        case AdviceAction.RAISE_SESSION_TIMEOUT | AdviceAction.LOWER_SESSION_TIMEOUT if session_timeout_ms is not None:
+            wanted = {"heartbeat": min(3_000, session_timeout_ms // 3)}
+    if session_timeout_ms is not None:
+        wanted = {**wanted, "session": session_timeout_ms}
+    found = _snippets(wanted, libraries)
+    if not found:
+        return {}
+    pods = {"kubernetes": POD_NAME} if "static" in wanted else {}
+    return found | pods | ({"broker": BROKER} if "consumer_protocol" in wanted else {})
 
 
-def faster_heartbeats(heartbeat_interval_ms: int) -> dict[str, str]:
+def faster_heartbeats(heartbeat_interval_ms: int, libraries: frozenset[ClientLibrary]) -> dict[str, str]:
     """Return snippets for a shorter heartbeat interval."""
-    return _clients({"heartbeat.interval.ms": str(heartbeat_interval_ms)})
+    return _snippets({"heartbeat": heartbeat_interval_ms}, libraries)
 
 
-def longer_polls(max_poll_interval_ms: int) -> dict[str, str]:
+def longer_polls(max_poll_interval_ms: int, libraries: frozenset[ClientLibrary]) -> dict[str, str]:
     """Return snippets for a longer poll interval."""
-    found = _clients({"max.poll.interval.ms": str(max_poll_interval_ms)})
-    return found | {"java": found["java"] + "\n# or fewer records per poll:\nmax.poll.records=100"}
+    found = _snippets({"poll_interval": max_poll_interval_ms}, libraries)
+    return {
+        place: text + "\n# or fewer records per poll:\nmax.poll.records=100" if place == "java" else text
+        for place, text in found.items()
+    }
 
 
 def connect_delay(delay_ms: int) -> dict[str, str]:
@@ -71,29 +76,22 @@ def connect_delay(delay_ms: int) -> dict[str, str]:
     return {"connect": f"scheduled.rebalance.max.delay.ms={delay_ms}"}
 
 
-def _cooperative() -> dict[str, str]:
-    key = "partition.assignment.strategy"
-    first, then = f"{key}={COOPERATIVE},{RANGE}", f"{key}={COOPERATIVE}"
-    rolling = f"# 1. restart every member, one by one, with:\n{first}\n# 2. then again, one by one, with:\n{then}"
-    spring = "spring.kafka.consumer.properties."
+def _snippets(wanted: Mapping[Setting, int | None], libraries: frozenset[ClientLibrary]) -> dict[str, str]:
+    """Return the snippets of the places that have all wanted settings."""
     return {
-        "java": rolling,
-        "spring": rolling.replace(key, spring + key),
-        "librdkafka": f"# cannot mix with eager members: stop all, change this, start\n{key}=cooperative-sticky",
-        "streams": "# Kafka Streams has been cooperative since 2.4; nothing to set.",
-        "connect": "# Kafka Connect has been incremental since 2.3; nothing to set.",
+        place: _spelled(spelling, wanted)
+        for place, (library, spelling) in SPELLINGS.items()
+        if (not libraries or library in libraries) and wanted.keys() <= spelling.parts.keys()
     }
 
 
-def _consumer_protocol(*, is_static: bool) -> dict[str, str]:
-    options = {"group.protocol": "consumer"} | ({"group.instance.id": "${GROUP_INSTANCE_ID}"} if is_static else {})
-    remove = "# and remove partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms"
-    found = {name: f"{text}\n{remove}" for name, text in _clients(options, streams=False).items()}
-    found["broker"] = (
-        "# brokers 4.0 or newer; they set heartbeats and sessions\ngroup.consumer.heartbeat.interval.ms=5000\n"
-        "group.consumer.session.timeout.ms=45000"
-    )
-    return found | ({"kubernetes": POD_NAME} if is_static else {})
+def _spelled(spelling: Spelling, wanted: Mapping[Setting, int | None]) -> str:
+    parts = [
+        spelling.parts[setting].format(ms=ms, seconds=f"{(ms or 0) / 1000:g}")
+        for setting, ms in sorted(wanted.items(), key=lambda item: list(spelling.parts).index(item[0]))
+    ]
+    notes = [note for setting in wanted if (note := spelling.notes.get(setting))]
+    return "\n".join([*notes, spelling.whole.format(parts=spelling.separator.join(parts))])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +105,19 @@ class Condition:
         return f"{self.state}: {self.text}"
 
 
+NEEDS: dict[AdviceAction, tuple[str, Callable[[LibraryFacts], str | None]]] = {
+    AdviceAction.STATIC_MEMBERSHIP: ("static membership", lambda facts: facts.static_membership),
+    AdviceAction.COOPERATIVE_ASSIGNOR: ("cooperative assignment", lambda facts: facts.cooperative),
+    AdviceAction.CONSUMER_PROTOCOL: ("the consumer protocol", lambda facts: facts.consumer_protocol),
+    AdviceAction.CONSUMER_PROTOCOL_STATIC: ("the consumer protocol", lambda facts: facts.consumer_protocol),
+    AdviceAction.RAISE_MAX_POLL_INTERVAL: (
+        "a poll timeout",
+        lambda facts: "any" if facts.watchdog == "leave" else None,
+    ),
+}
+"""What an action needs of a client library: its name, and the first version that offers it."""
+
+
 def preconditions(action: AdviceAction, churn: Churn, latencies: Latencies) -> list[Condition]:
     """Return the preconditions of an action. Records show for some of them whether they are met."""
     out = []
@@ -114,16 +125,14 @@ def preconditions(action: AdviceAction, churn: Churn, latencies: Latencies) -> l
         out += _nameable(churn)
         text = "members do not explicitly remove themselves from the group when they stop"
         out.append(Condition(state="unknown", text=text))
-    if action == AdviceAction.COOPERATIVE_ASSIGNOR and latencies.is_librdkafka:
-        out.append(
-            Condition(
-                state="unknown",
-                text="the whole group can be stopped once, because librdkafka cannot mix eager and cooperative members "
-                "(librdkafka is inferred: these clients send no reasons)",
-            )
+    if action == AdviceAction.COOPERATIVE_ASSIGNOR:
+        stops = latencies.libraries & {*LIBRDKAFKA, ClientLibrary.KAFKA_PYTHON}
+        text = (
+            f"the whole group can be stopped once, because {min(stops)} cannot mix eager and cooperative members"
+            if stops
+            else "every member can be restarted twice, one by one"
         )
-    if action == AdviceAction.COOPERATIVE_ASSIGNOR and not latencies.is_librdkafka:
-        out.append(Condition(state="unknown", text="every member can be restarted twice, one by one"))
+        out.append(Condition(state="unknown", text=text))
     if action == AdviceAction.LOWER_HEARTBEAT_INTERVAL:
         text = "heartbeat.interval.ms has the observed value (inferred: no record contains it)"
         out.append(Condition(state="unknown", text=text))
@@ -131,9 +140,30 @@ def preconditions(action: AdviceAction, churn: Churn, latencies: Latencies) -> l
         seen = latencies.broker.heartbeat_ms is not None
         text = "brokers are 4.0 or newer, with the consumer protocol enabled"
         out.append(Condition(state="met" if seen else "unknown", text=text))
-        client = "librdkafka 2.12 or newer" if latencies.is_librdkafka else "Java clients 4.0 or newer"
-        out.append(Condition(state="unknown", text=f"every member uses {client} and no custom assignor"))
-    return out
+        out.append(Condition(state="unknown", text="no member uses a custom assignor"))
+    return [*_offered(action, latencies.libraries), *out]
+
+
+def _offered(action: AdviceAction, libraries: frozenset[ClientLibrary]) -> Iterator[Condition]:
+    """Yield the condition that each client library of the group offers what the action needs.
+
+    For unknown libraries, the condition lists the libraries that offer it.
+    """
+    if action not in NEEDS:
+        return
+    name, version_of = NEEDS[action]
+    lacking = sorted(each for each in libraries if each in FACTS and version_of(FACTS[each]) is None)
+    if lacking:
+        yield Condition(state="missing", text=f"{name}, which {' and '.join(lacking)} does not offer")
+        return
+    known = sorted(libraries & FACTS.keys()) or sorted(FACTS)
+    versions = [f"{each} {_version(found)}" for each in known if (found := version_of(FACTS[each])) is not None]
+    text = f"every member uses {' or '.join(versions)}" if libraries else f"a client with {name}: {', '.join(versions)}"
+    yield Condition(state="unknown", text=text)
+
+
+def _version(first: str) -> str:
+    return "(any version)" if first == "any" else f"{first} or newer"
 
 
 def _nameable(churn: Churn) -> list[Condition]:

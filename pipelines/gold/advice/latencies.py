@@ -17,7 +17,7 @@ from pipelines.gold.churn import Churn, Outage, stopped_at
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
 from schemas.rows import GenerationMemberRow, GenerationRow
-from schemas.states import GroupEventKind, GroupProtocol, RebalanceMode, Trigger
+from schemas.states import ClientLibrary, GroupEventKind, GroupProtocol, RebalanceMode, Trigger
 
 HEARTBEAT_MS = 3_000
 """Default of heartbeat.interval.ms in Java and librdkafka."""
@@ -41,6 +41,8 @@ SOON_MS = 100
 
 SLOW_MS = 250
 """If releasing partitions takes at least this long, it is a slow callback and not only a commit."""
+
+LIBRDKAFKA = frozenset({ClientLibrary.LIBRDKAFKA, ClientLibrary.CONFLUENT_KAFKA_JAVASCRIPT})
 
 JOIN_EVERY_MS = 1_000
 """librdkafka joins at most once a second (`rkcg_join_intvl`), unless it has just released partitions."""
@@ -81,16 +83,21 @@ class Latencies:
     """Latencies of a group in milliseconds.
 
     `reactions` is empty if nothing was measured. `heartbeats` are possible values of heartbeat.interval.ms with their
-    weights.
+    weights. `libraries` are the recognized client libraries; empty if none is.
     """
 
     reactions: tuple[Reactions, ...]
     heartbeats: tuple[tuple[int, float], ...]
     sync_ms: tuple[int, ...]
-    is_librdkafka: bool
+    libraries: frozenset[ClientLibrary]
     commit_ms: int
     broker: BrokerSettings
     assumed: tuple[str, ...]
+
+    @property
+    def is_librdkafka(self) -> bool:
+        """Whether the members are librdkafka's."""
+        return bool(self.libraries) and self.libraries <= LIBRDKAFKA
 
     def heartbeat(self, random: Random) -> int:
         """Return a random heartbeat interval, according to the weights."""
@@ -146,7 +153,6 @@ def latencies(silver: Silver, broker: BrokerSettings) -> Latencies:
     reactions = tuple(_reactions(silver))
     delays = [max(r.noticed_ms) for r in reactions]
     longest = max((m["session_timeout_ms"] or 0 for m in silver["generation_members"]), default=0) or None
-    is_librdkafka = _is_librdkafka(silver)
     assumed = []
     if not reactions:
         assumed.append(
@@ -157,7 +163,7 @@ def latencies(silver: Silver, broker: BrokerSettings) -> Latencies:
         reactions=reactions,
         heartbeats=_heartbeats(delays, longest),
         sync_ms=tuple(g["sync_ms"] for g in generations if g["sync_ms"] is not None) or (SYNC_MS,),
-        is_librdkafka=is_librdkafka,
+        libraries=_libraries(silver),
         commit_ms=_commit_interval(silver),
         broker=broker,
         assumed=tuple(assumed),
@@ -228,26 +234,11 @@ def _noticed(member: Mapping[str, Any], found: Mapping[str, int], g: Mapping[str
     return int(earliest + latest) // 2
 
 
-def _is_librdkafka(silver: Silver) -> bool:
-    """Return whether the clients seem to be librdkafka.
-
-    librdkafka does not send reasons for joining (KIP-800), and its eager members do not send a generation.
-    """
-    generations = silver["generations"]
-    if any(g["client_reason"] for g in generations):
-        return False
-    known = {(g["incarnation"], m) for g in generations for m in g["joined_member_ids"] or ()}
-    eager = {number(g) for g in generations if g["rebalance_mode"] == RebalanceMode.EAGER}
-    sent = [
-        m["previous_generation_id"]
-        for m in silver["generation_members"]
-        if number(m) in eager
-        and (m["incarnation"], m["member_id"]) in known
-        and m["previous_generation_id"] is not None
-    ]
-    if sent:
-        return all(generation < 0 for generation in sent)
-    return any(g["prepared_at"] is not None and g["trigger_reason"] for g in generations)
+def _libraries(silver: Silver) -> frozenset[ClientLibrary]:
+    """Return the recognized client libraries of the newest generation that has members."""
+    newest = max((number(m) for m in silver["generation_members"]), default=None)
+    names = {m["client_library"] for m in silver["generation_members"] if number(m) == newest}
+    return frozenset(ClientLibrary(name) for name in names if name not in (None, ClientLibrary.UNKNOWN))
 
 
 def _commit_interval(silver: Silver) -> int:

@@ -99,7 +99,7 @@ def _static(group: Group) -> Iterator[Option]:
         "members notice. During an absence, only the resources of the absent instance stop."
     )
     action = AdviceAction.STATIC_MEMBERSHIP
-    yield _option(group, action, group.predict(policies[best]), settings(action, best), why)
+    yield _option(group, action, group.predict(policies[best]), settings(action, group.latencies.libraries, best), why)
 
 
 def _candidates(group: Group) -> list[int]:
@@ -113,20 +113,20 @@ def _protocols(group: Group) -> Iterator[Option]:
         if not group.now.is_static:
             policy, action = replace(group.now, is_static=True), AdviceAction.CONSUMER_PROTOCOL_STATIC
             why = f"{_why_consumer(group)} {REFUSED}"
-            yield _option(group, action, group.predict(policy), settings(action), why)
+            yield _option(group, action, group.predict(policy), settings(action, group.latencies.libraries), why)
         return
     if not group.now.is_cooperative:
         action = AdviceAction.COOPERATIVE_ASSIGNOR
         policy = replace(group.now, is_cooperative=True)
         why = "Partitions that do not move continue, but partitions that move wait for a second rebalance."
-        yield _option(group, action, group.predict(policy), settings(action), why)
+        yield _option(group, action, group.predict(policy), settings(action, group.latencies.libraries), why)
     for action, is_static in (
         (AdviceAction.CONSUMER_PROTOCOL, False),
         (AdviceAction.CONSUMER_PROTOCOL_STATIC, True),
     ):
         policy = Policy(is_consumer_protocol=True, is_static=is_static)
         why = _why_consumer(group) + (f" {REFUSED}" if is_static else "")
-        yield _option(group, action, group.predict(policy), settings(action), why)
+        yield _option(group, action, group.predict(policy), settings(action, group.latencies.libraries), why)
 
 
 def _why_consumer(group: Group) -> str:
@@ -155,7 +155,7 @@ def _sessions(group: Group) -> Iterator[Option]:
             f"{len(expired)} failures were noticed after {group.session_ms:,} ms; {best:,} ms would notice them sooner."
         )
         action = AdviceAction.LOWER_SESSION_TIMEOUT
-        yield _option(group, action, tried[best], settings(action, best), why)
+        yield _option(group, action, tried[best], settings(action, group.latencies.libraries, best), why)
     paused = [o for o in expired if o.back_at is not None and o.back_at - o.stopped_at < PAUSE_MS]
     if len(paused) > 1 and group.session_ms < PAUSE_MS:
         action = AdviceAction.RAISE_SESSION_TIMEOUT
@@ -163,7 +163,7 @@ def _sessions(group: Group) -> Iterator[Option]:
             f"{len(paused)} times an instance was removed and was back within {PAUSE_MS:,} ms. If it only paused, a "
             "longer session timeout avoids both rebalances."
         )
-        yield _option(group, action, _spared(group, paused), settings(action, PAUSE_MS), why)
+        yield _option(group, action, _spared(group, paused), settings(action, group.latencies.libraries, PAUSE_MS), why)
 
 
 def _heartbeats(group: Group) -> Iterator[Option]:
@@ -176,7 +176,7 @@ def _heartbeats(group: Group) -> Iterator[Option]:
         f"{HEARTBEAT_MS:,} ms, the other members wait less, and the coordinator gets {usual / HEARTBEAT_MS:.0f} times "
         "as many heartbeats."
     )
-    yield _option(group, action, group.predict(policy), faster_heartbeats(HEARTBEAT_MS), why)
+    yield _option(group, action, group.predict(policy), faster_heartbeats(HEARTBEAT_MS, group.latencies.libraries), why)
 
 
 def _polls(group: Group) -> Iterator[Option]:
@@ -190,7 +190,7 @@ def _polls(group: Group) -> Iterator[Option]:
         f"was {longest:,} ms. With a longer interval, only its own partitions wait until it polls again."
     )
     action = AdviceAction.RAISE_MAX_POLL_INTERVAL
-    yield _option(group, action, _spared(group, slow), longer_polls(wanted), why)
+    yield _option(group, action, _spared(group, slow), longer_polls(wanted, group.latencies.libraries), why)
 
 
 def _guilty(group: Group) -> Iterator[Option]:

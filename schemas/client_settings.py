@@ -1,0 +1,257 @@
+"""How each client library spells the settings that advice changes. Sources as in `schemas.client_libraries`, and the
+configuration references of the libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+from schemas.states import ClientLibrary as Library
+
+Setting = Literal["static", "cooperative", "consumer_protocol", "session", "heartbeat", "poll_interval"]
+
+COOPERATIVE_JAVA = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
+RANGE_JAVA = "org.apache.kafka.clients.consumer.RangeAssignor"
+
+
+class Spelling(NamedTuple):
+    """The settings of one library as code or configuration to paste.
+
+    `parts` has one text per setting, with `{ms}` or `{seconds}` for its value; the parts are joined by `separator` and
+    put into `whole` for `{parts}`. `notes` are lines above the snippet. A setting that the library lacks is absent.
+    """
+
+    parts: Mapping[Setting, str]
+    whole: str = "{parts}"
+    separator: str = "\n"
+    notes: Mapping[Setting, str] = {}
+
+
+def _properties(prefix: str, cooperative: str | None) -> dict[Setting, str]:
+    parts: dict[Setting, str] = {
+        "static": prefix + "group.instance.id=${{GROUP_INSTANCE_ID}}",
+        "consumer_protocol": prefix + "group.protocol=consumer",
+        "session": prefix + "session.timeout.ms={ms}",
+        "heartbeat": prefix + "heartbeat.interval.ms={ms}",
+        "poll_interval": prefix + "max.poll.interval.ms={ms}",
+    }
+    return parts if cooperative is None else parts | {"cooperative": cooperative}
+
+
+def _rolling(prefix: str) -> str:
+    key = f"{prefix}partition.assignment.strategy"
+    return (
+        f"# 1. restart every member, one by one, with:\n{key}={COOPERATIVE_JAVA},{RANGE_JAVA}\n"
+        f"# 2. then again, one by one, with:\n{key}={COOPERATIVE_JAVA}"
+    )
+
+
+SPRING = "spring.kafka.consumer.properties."
+NO_CLIENT_TIMEOUTS = "# and remove partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms"
+STOP_ALL = "cannot mix with eager members: stop all, change this, start"
+
+SPELLINGS: dict[str, tuple[Library, Spelling]] = {
+    "java": (Library.JAVA, Spelling(_properties("", _rolling("")), notes={"consumer_protocol": NO_CLIENT_TIMEOUTS})),
+    "spring": (
+        Library.JAVA,
+        Spelling(_properties(SPRING, _rolling(SPRING)), notes={"consumer_protocol": NO_CLIENT_TIMEOUTS}),
+    ),
+    "streams": (
+        Library.STREAMS,
+        Spelling(
+            {
+                setting: text
+                for setting, text in _properties("main.consumer.", None).items()
+                if setting != "consumer_protocol"
+            }
+        ),
+    ),
+    "connect": (
+        Library.CONNECT,
+        Spelling(
+            {
+                setting: text
+                for setting, text in _properties("consumer.override.", None).items()
+                if setting in ("session", "heartbeat", "poll_interval")
+            },
+            notes={
+                "session": "# of a sink connector; the worker allows it with connector.client.config.override.policy"
+            },
+        ),
+    ),
+    "librdkafka": (
+        Library.LIBRDKAFKA,
+        Spelling(
+            _properties("", "partition.assignment.strategy=cooperative-sticky"),
+            notes={"cooperative": f"# {STOP_ALL}", "consumer_protocol": NO_CLIENT_TIMEOUTS},
+        ),
+    ),
+    "confluent-kafka-python": (
+        Library.LIBRDKAFKA,
+        Spelling(
+            {
+                "static": '"group.instance.id": os.environ["GROUP_INSTANCE_ID"]',
+                "cooperative": '"partition.assignment.strategy": "cooperative-sticky"',
+                "consumer_protocol": '"group.protocol": "consumer"',
+                "session": '"session.timeout.ms": {ms}',
+                "heartbeat": '"heartbeat.interval.ms": {ms}',
+                "poll_interval": '"max.poll.interval.ms": {ms}',
+            },
+            whole="Consumer({{..., {parts}}})",
+            separator=", ",
+            notes={"cooperative": f"# {STOP_ALL}"},
+        ),
+    ),
+    "confluent-kafka-go": (
+        Library.LIBRDKAFKA,
+        Spelling(
+            {
+                "static": '"group.instance.id": os.Getenv("GROUP_INSTANCE_ID")',
+                "cooperative": '"partition.assignment.strategy": "cooperative-sticky"',
+                "consumer_protocol": '"group.protocol": "consumer"',
+                "session": '"session.timeout.ms": {ms}',
+                "heartbeat": '"heartbeat.interval.ms": {ms}',
+                "poll_interval": '"max.poll.interval.ms": {ms}',
+            },
+            whole="&kafka.ConfigMap{{ /* … */ {parts}}}",
+            separator=", ",
+            notes={"cooperative": f"// {STOP_ALL}"},
+        ),
+    ),
+    "confluent-kafka-dotnet": (
+        Library.LIBRDKAFKA,
+        Spelling(
+            {
+                "static": 'GroupInstanceId = Environment.GetEnvironmentVariable("GROUP_INSTANCE_ID")',
+                "cooperative": "PartitionAssignmentStrategy = PartitionAssignmentStrategy.CooperativeSticky",
+                "consumer_protocol": "GroupProtocol = GroupProtocol.Consumer",
+                "session": "SessionTimeoutMs = {ms}",
+                "heartbeat": "HeartbeatIntervalMs = {ms}",
+                "poll_interval": "MaxPollIntervalMs = {ms}",
+            },
+            whole="new ConsumerConfig {{ /* … */ {parts} }}",
+            separator=", ",
+            notes={"cooperative": f"// {STOP_ALL}"},
+        ),
+    ),
+    "confluent-kafka-javascript": (
+        Library.CONFLUENT_KAFKA_JAVASCRIPT,
+        Spelling(
+            {
+                "static": "'group.instance.id': process.env.GROUP_INSTANCE_ID",
+                "cooperative": "'partition.assignment.strategy': 'cooperative-sticky'",
+                "consumer_protocol": "'group.protocol': 'consumer'",
+                "session": "'session.timeout.ms': {ms}",
+                "heartbeat": "'heartbeat.interval.ms': {ms}",
+                "poll_interval": "'max.poll.interval.ms': {ms}",
+            },
+            whole="kafka.consumer({{ kafkaJS: {{ groupId }}, {parts} }})",
+            separator=", ",
+            notes={
+                "cooperative": f"// {STOP_ALL}",
+                "consumer_protocol": "// and remove sessionTimeout, heartbeatInterval and partitionAssigners",
+            },
+        ),
+    ),
+    "sarama": (
+        Library.SARAMA,
+        Spelling(
+            {
+                "static": 'cfg.Consumer.Group.InstanceId = os.Getenv("GROUP_INSTANCE_ID")',
+                "cooperative": (
+                    "cfg.Consumer.Group.Rebalance.GroupStrategies = "
+                    "[]sarama.BalanceStrategy{{sarama.NewBalanceStrategyCooperativeSticky()}}"
+                ),
+                "session": "cfg.Consumer.Group.Session.Timeout = {ms} * time.Millisecond",
+                "heartbeat": "cfg.Consumer.Group.Heartbeat.Interval = {ms} * time.Millisecond",
+            },
+            notes={
+                "static": "// cfg.Version must be at least 2.3, otherwise the id is ignored",
+                "cooperative": "// restart every member with this strategy before the present one, then with it alone",
+            },
+        ),
+    ),
+    "franz-go": (
+        Library.FRANZ_GO,
+        Spelling(
+            {
+                "static": 'kgo.InstanceID(os.Getenv("GROUP_INSTANCE_ID"))',
+                "cooperative": "kgo.Balancers(kgo.CooperativeStickyBalancer())",
+                "consumer_protocol": "kgo.ServerSideBalancer()",
+                "session": "kgo.SessionTimeout({ms} * time.Millisecond)",
+                "heartbeat": "kgo.HeartbeatInterval({ms} * time.Millisecond)",
+            },
+            whole="kgo.NewClient(/* … */ {parts})",
+            separator=", ",
+        ),
+    ),
+    "kafka-go": (
+        Library.KAFKA_GO,
+        Spelling(
+            {
+                "session": "SessionTimeout: {ms} * time.Millisecond",
+                "heartbeat": "HeartbeatInterval: {ms} * time.Millisecond",
+            },
+            whole="kafka.ReaderConfig{{ /* … */ {parts} }}",
+            separator=", ",
+        ),
+    ),
+    "kafkajs": (
+        Library.KAFKAJS,
+        Spelling(
+            {"session": "sessionTimeout: {ms}", "heartbeat": "heartbeatInterval: {ms}"},
+            whole="kafka.consumer({{ groupId, {parts} }})",
+            separator=", ",
+        ),
+    ),
+    "aiokafka": (
+        Library.AIOKAFKA,
+        Spelling(
+            {
+                "static": 'group_instance_id=os.environ["GROUP_INSTANCE_ID"]',
+                "session": "session_timeout_ms={ms}",
+                "heartbeat": "heartbeat_interval_ms={ms}",
+                "poll_interval": "max_poll_interval_ms={ms}",
+            },
+            whole="AIOKafkaConsumer(..., {parts})",
+            separator=", ",
+        ),
+    ),
+    "kafka-python": (
+        Library.KAFKA_PYTHON,
+        Spelling(
+            {
+                "static": 'group_instance_id=os.environ["GROUP_INSTANCE_ID"]',
+                "cooperative": "partition_assignment_strategy=(CooperativeStickyAssignor,)",
+                "session": "session_timeout_ms={ms}",
+                "heartbeat": "heartbeat_interval_ms={ms}",
+                "poll_interval": "max_poll_interval_ms={ms}",
+            },
+            whole="KafkaConsumer(..., {parts})",
+            separator=", ",
+            notes={"cooperative": f"# {STOP_ALL}"},
+        ),
+    ),
+    "ruby-kafka": (
+        Library.RUBY_KAFKA,
+        Spelling(
+            {"session": "session_timeout: {seconds}", "heartbeat": "heartbeat_interval: {seconds}"},
+            whole="kafka.consumer(group_id: group_id, {parts})",
+            separator=", ",
+        ),
+    ),
+    "brod": (
+        Library.BROD,
+        Spelling(
+            {
+                "static": '{{group_instance_id, list_to_binary(os:getenv("GROUP_INSTANCE_ID"))}}',
+                "session": "{{session_timeout_seconds, {seconds}}}",
+                "heartbeat": "{{heartbeat_rate_seconds, {seconds}}}",
+            },
+            whole="GroupConfig = [{parts}]",
+            separator=", ",
+        ),
+    ),
+}
+"""By place (a library, or a language or framework on top of it): the library and how it spells the settings."""
