@@ -40,7 +40,7 @@ def _generation_rows(fleet: Groups, made: Generations) -> Columns:
     rows, is_stated = np.arange(len(made.group)), made.grade == 0
     mode, members = fleet.mode[made.group], fleet.members[made.group]
     bounced, prepared = member_ids(fleet, made, rows, made.bounced), made.joined_at - made.took
-    stated = pa.array(is_stated)
+    declared = pa.array(is_stated)
     one = pa.array(np.arange(len(rows) + 1), pa.int32())
     return key_of(fleet, made) | {
         "joined_at": made.joined_at,
@@ -65,7 +65,7 @@ def _generation_rows(fleet: Groups, made: Generations) -> Columns:
         "rebalance_ms_min": np.where(is_stated, made.took + 30, 30),
         "rebalance_ms_max": np.where(is_stated, made.took + 30, made.took + 2_030),
         "trigger": TRIGGERS[made.trigger],
-        "trigger_evidence": pc.if_else(stated, "observed", "inferred"),
+        "trigger_evidence": pc.if_else(declared, "observed", "inferred"),
         "trigger_member_id": bounced,
         "trigger_reason": "removing member on LeaveGroup",
         "slowest_member_id": bounced,

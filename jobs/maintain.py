@@ -64,8 +64,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             "first, or name another with --warehouse."
         )
     spark = session("regroup maintain", cores=settings.cores, driver_memory=settings.driver_memory)
-    with WorkerProcess(merged_file) as beside:
-        maintenance = Maintenance(spark=spark, settings=settings, say=say, beside=beside)
+    with WorkerProcess(merged_file) as worker:
+        maintenance = Maintenance(spark=spark, settings=settings, say=say, worker=worker)
         while True:
             with acquire(settings.warehouse, "maintain"):
                 maintenance.round()
@@ -90,7 +90,7 @@ class Maintenance:
     spark: SparkSession
     settings: Settings
     say: Say
-    beside: WorkerProcess
+    worker: WorkerProcess
     building: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def round(self, now_ms: int | None = None) -> None:
@@ -144,7 +144,7 @@ class Maintenance:
     def _put_together(self, table: Table) -> Made:
         # Bronze needs no lock, because batches only append to it.
         building = nullcontext() if table.layer == "bronze" else self.building
-        return compact(self.settings.warehouse, table, self.beside, building)
+        return compact(self.settings.warehouse, table, self.worker, building)
 
     def _optimized(self, path: str) -> Made:
         """Compact with Spark's OPTIMIZE. Delta clusters tables that have clustering columns, and otherwise fills files
@@ -165,12 +165,12 @@ class Maintenance:
         removed = vacuum(self.settings.warehouse, table, days)
         return [f"{removed.files:,} old files of {removed.size / 1e6:,.1f} MB removed"] if removed.files else []
 
-    def _try(self, table: Table, what: str, act: Callable[[], T]) -> T | None:
+    def _try(self, table: Table, action: str, act: Callable[[], T]) -> T | None:
         try:
             return act()
         except CONFLICTS as error:
             lost = str(error).split("\n", 1)[0][:200]
-            self.say(f"{table.name}: {what} is left for the next run, because other jobs wrote to the table: {lost}")
+            self.say(f"{table.name}: {action} is left for the next run, because other jobs wrote to the table: {lost}")
         return None
 
 

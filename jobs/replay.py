@@ -145,9 +145,9 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
 def bronze_of(batch: CaptureRecords, cluster: str, meta: dict[str, Any], limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Return the batch as bronze rows by table name."""
     rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0, limits=limits))
-    place, reader = zone(meta.get("log_time_zone") or "UTC"), layout(meta.get("log_pattern") or "default")
+    time_zone, reader = zone(meta.get("log_time_zone") or "UTC"), layout(meta.get("log_pattern") or "default")
     lines = (PlacedLine(e.file, e.number, e.text, e.broker_id, e.is_oversized) for e in batch.lines)
-    events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=place)
+    events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=time_zone)
     rows[COORDINATOR_EVENTS.name] = events
     seen, unreadable = _observations(cluster, batch.observations)
     rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable]

@@ -130,11 +130,11 @@ def _details(row: Row) -> Component:
             html.Summary(f"How: {name(row['action'])}"),
             html.P(visible(row["explanation"], 2_000), className="quiet"),
             html.Ul([html.Li(visible(text, 300)) for text in row["preconditions"] or ()]),
-            *(_paste(place, text) for place, text in dict(row["settings"] or ()).items()),
+            *(_paste(setting, text) for setting, text in dict(row["settings"] or ()).items()),
         ]
     )
 
 
-def _paste(place: str, text: str) -> Component:
-    copy = html.Button("Copy", className="button copy", type="button", **aria(f"Copy the settings for {place}"))
-    return html.Div([html.P([place, copy], className="quiet"), html.Pre(html.Code(text))], className="paste")
+def _paste(setting: str, text: str) -> Component:
+    copy = html.Button("Copy", className="button copy", type="button", **aria(f"Copy the settings for {setting}"))
+    return html.Div([html.P([setting, copy], className="quiet"), html.Pre(html.Code(text))], className="paste")

@@ -294,14 +294,14 @@ def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:
     look = look_of(g["state"])
     is_known = (look != "unknown" and observed_until >= view.start) or g["rebalances"] > 0
     since = g["open_rebalance_since_at"]
-    lasting = "" if since is None else f" for {duration(max(0, observed_until - since))}"
+    since_text = "" if since is None else f" for {duration(max(0, observed_until - since))}"
     changed = max((t for t in (g["state_since_at"], g["last_rebalance_at"]) if t is not None), default=None)
     return {
         "key": f"{g['cluster']}\n{g['group_id']}",
         "group": visible(g["group_id"], 120),
         "href": _link(state, g),
         "cluster": visible(g["cluster"], 60),
-        "state": LOOKS[look].word + lasting,
+        "state": LOOKS[look].word + since_text,
         "look": look,
         "kafka_state": visible(g["state"], 40),
         "rebalances": g["rebalances"] if is_known else None,

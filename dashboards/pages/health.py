@@ -141,7 +141,7 @@ def _absent(health: HealthStore, sources: list[Row]) -> list[str]:
     """Return notices on optional sources that are not read, and on what is therefore unknown."""
     named = {row["source"] for row in sources}
     read = {"log": bool(named - {"__consumer_offsets", "poll"}), "poll": "poll" in named}
-    return [text for kind, text in OPTIONAL.items() if not read[kind] and not health.has_told(kind)]
+    return [text for kind, text in OPTIONAL.items() if not read[kind] and not health.has_read(kind)]
 
 
 def _gaps(rows: list[Row], total: int) -> Component:

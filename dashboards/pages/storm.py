@@ -32,7 +32,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     end = row["ended_at"] if row["ended_at"] is not None else until
     view = Window(row["started_at"] - NEAR_MS, end + NEAR_MS, is_live=False)
     groups = list(row["group_ids"] or ())
-    made = store.shaken(row["cluster"], groups, view)
+    made = store.disturbed(row["cluster"], groups, view)
     marks = store.marks(view, row["cluster"], groups)
     return [
         _head(state, row, view),

@@ -58,15 +58,15 @@ def _sentence(rows: Sequence[Row]) -> list[Any]:
 
 
 def _clause(row: Row, *, is_first: bool) -> str:
-    who = "" if row["is_normal"] or not row["instances"] else f": {_who(row['instances'])}"
+    instances = "" if row["is_normal"] or not row["instances"] else f": {_names(row['instances'])}"
     normal = ", which is normal" if row["is_normal"] else ""
     if row["cause"] == DiagnosisCause.UNKNOWN:
-        return f"why {row['rebalances']:,} happened is not known{who}"
+        return f"why {row['rebalances']:,} happened is not known{instances}"
     verb = (" comes" if row["rebalances"] == 1 else " come") if is_first else ""
-    return f"{row['rebalances']:,}{verb} from {sentences.cause(row['cause'])}{who}{normal}"
+    return f"{row['rebalances']:,}{verb} from {sentences.cause(row['cause'])}{instances}{normal}"
 
 
-def _who(names: Sequence[str]) -> str:
+def _names(names: Sequence[str]) -> str:
     shown = ", ".join(visible(name, 60) for name in names[:NAMED_INSTANCES])
     more = len(names) - NAMED_INSTANCES
     return f"{shown} and {count(more, 'other')}" if more > 0 else shown
@@ -79,7 +79,7 @@ def _cells(row: Row) -> list[Cell]:
         int(row["rebalances"]),
         f"{row['share']:.0%}",
         amount(row["lost_resource_seconds"]),
-        _who(row["instances"] or ()) or "nobody in particular",
+        _names(row["instances"] or ()) or "nobody in particular",
         spread,
         evidence_mark(row["evidence"]),
     ]

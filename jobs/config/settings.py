@@ -328,10 +328,10 @@ def cluster_name(name: str) -> str:
     return name
 
 
-def _option(what: str, value: Any) -> str:
+def _option(subject: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return text(what, str(value) if isinstance(value, int | float) else value, LONGEST_OPTION)
+    return text(subject, str(value) if isinstance(value, int | float) else value, LONGEST_OPTION)
 
 
 def _tables(key: str, declared: dict[str, Any]) -> list[Any]:

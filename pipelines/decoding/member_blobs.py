@@ -183,7 +183,7 @@ def _registry(names: Sequence[str]) -> Callable[[bytes, str | None], Blob]:
         if raw.count(b"{") + raw.count(b"[") > MOST_BRACKETS:
             raise WireError(QuarantineReason.INVALID_VALUE, "more brackets than a schema registry writes")
         try:
-            found = {name: stated for name, stated in json.loads(raw).items() if name in names}
+            found = {name: declared for name, declared in json.loads(raw).items() if name in names}
             # A table can store neither half of a surrogate pair nor a number outside JSON.
             json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
         except (ValueError, AttributeError):
@@ -224,11 +224,11 @@ def _streams_subscription(raw: bytes) -> Blob:
 def _streams_assignment(raw: bytes) -> Blob:
     out, position = _streams(raw, _STREAMS_ASSIGNMENT)
     sizes = {"errorCode": 4, "nextRebalanceMs": 8}
-    stated = [field for field in _STREAMS_ASSIGNMENT_END if field[2] <= out["version"]]
-    end = len(raw) - sum(sizes[name] for name, *_ in stated)
+    declared = [field for field in _STREAMS_ASSIGNMENT_END if field[2] <= out["version"]]
+    end = len(raw) - sum(sizes[name] for name, *_ in declared)
     if end < position:
         raise WireError(QuarantineReason.TRUNCATED, f"{len(raw) - position} bytes left for the end of an assignment")
-    for name, read, *_ in stated:
+    for name, read, *_ in declared:
         out[name], end = read(raw, end)
     return out
 

@@ -30,7 +30,7 @@ METRIC = re.compile(r"\bregroup_\w+")
 @pytest.fixture
 def names(tmp_path) -> dict[str, tuple[str, ...]]:
     """Every metric of the exposition with its labels."""
-    delivery = Delivery(settings=Settings(), say=print, taken=Counter(), failed=Counter())
+    delivery = Delivery(settings=Settings(), say=print, accepted=Counter(), failed=Counter())
     found = metrics(LocalLake(tmp_path), [], [], delivery, now_ms=0, groups=1)
     return {metric.name: metric.labels for metric in found}
 
