@@ -108,7 +108,7 @@ def main() -> None:
             f"{group}: batches ended {', '.join(ends)} s after the record; told {seen.get(group, at) - at:.1f} s after"
         )
     delays = sorted(seen[group] - at for group, at in detected.items() if group in seen)
-    print(f"storms in the table: {len(detected)} of {groups}; told: {len(delays)}")
+    print(f"storms in the table: {len(detected)} of {groups}; received: {len(delays)}")
     print("delays, s: " + ", ".join(f"{delay:.1f}" for delay in delays))
     if len(delays) > 1:
         print(f"median {statistics.median(delays):.1f}, longest {delays[-1]:.1f}")

@@ -39,6 +39,7 @@ from schemas.bronze import BRONZE
 from schemas.gold import ADVICE, GROUP_HEALTH
 from schemas.silver import GENERATIONS, SILVER
 from schemas.tables import Table
+from schemas.written import signed
 
 LATE = timedelta(minutes=15)
 CAUGHT_UP = timedelta(seconds=20)
@@ -266,7 +267,8 @@ def main() -> None:
     half = memory[len(memory) // 2 :]
     if len(half) > 2:
         slope = statistics.linear_regression(range(len(half)), half).slope * 60
-        print(f"memory {half[-1]:,.0f} MB at the end, at most {max(memory):,.0f}; second half {slope:+,.0f} MB an hour")
+        most = f"at most {max(memory):,.0f} MB"
+        print(f"memory {half[-1]:,.0f} MB at the end, {most}; second half {signed(slope)} MB an hour")
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pipelines.gold.storms.disturbances import Disturbance, disturbances
 from pipelines.gold.storms.incremental import StormScan
 from pipelines.gold.storms.storms import Storm
 from schemas.rows import GenerationRow, GroupEventRow
+from schemas.written import count
 
 NEAR_MS = 5 * MINUTE
 
@@ -148,7 +149,8 @@ def main() -> None:
         print(f"missed: {label.kind} of {len(label.groups)} groups, {sorted(label.groups)[:3]}")
     for storm in figures.false:
         names = ", ".join(sorted({s.started_by for s in storm.disturbances})[:5])
-        print(f"false: {storm.scope.value} of {sorted(storm.group_ids)[:5]}, {len(storm.disturbances)} shakes, {names}")
+        size = count(len(storm.disturbances), "disturbance")
+        print(f"false: {storm.scope.value} of {sorted(storm.group_ids)[:5]}, {size}, {names}")
 
 
 if __name__ == "__main__":

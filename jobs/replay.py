@@ -37,6 +37,7 @@ from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, QUARA
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import QuarantineReason
+from schemas.written import count
 
 MOST_BATCHES = 10_000
 SOURCES = ("offsets", "log", "admin")
@@ -75,7 +76,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)
     create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     for number, batch in enumerate(batches, 1):
-        say(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines")
+        size = f"{count(len(batch.records), 'record')}, {count(len(batch.lines), 'line')}"
+        say(f"batch {number:,} of {len(batches):,}: {size}")
         replay(spark, settings, cluster, capture.meta, batch)
     record_settings(spark, settings, cluster, capture.meta)
     analyze(spark, settings)

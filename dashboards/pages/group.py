@@ -220,7 +220,7 @@ def _tables(
                 ("From (UTC)", "To (UTC)", "State", "Evidence", "Generation", "Proof"),
                 [
                     (_edge(s.earliest, s.start), instant(s.end), LOOKS[s.kind].word, s.evidence,
-                     ABSENT if s.generation is None else s.generation, s.proof or ABSENT)
+                     ABSENT if s.generation is None else str(s.generation), s.proof or ABSENT)
                     for s in strip
                 ],
             ),

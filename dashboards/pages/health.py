@@ -154,7 +154,7 @@ def _gaps(rows: list[Row], total: int) -> Component:
             [
                 visible(row["cluster"], 40),
                 visible(row["source"], 60),
-                ABSENT if row["source_partition"] < 0 else int(row["source_partition"]),
+                ABSENT if row["source_partition"] < 0 else str(row["source_partition"]),
                 # The spans of polls are times, not offsets.
                 instant(row["from_offset"])[:19] if row["source"] == "poll" else f"{row['from_offset']:,}",
                 instant(row["to_offset"])[:19] if row["source"] == "poll" else f"{row['to_offset']:,}",

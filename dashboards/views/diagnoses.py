@@ -9,7 +9,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboards.lake.lake import Row
-from dashboards.text import amount, instant, visible
+from dashboards.text import amount, instant, span, visible
 from dashboards.views import sentences
 from dashboards.views.components import Cell, evidence_mark, table
 from dashboards.zone import zone
@@ -73,7 +73,7 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _cells(row: Row) -> list[Cell]:
-    spread = f"{instant(row['first_at'])[:19]} to {instant(row['last_at'])[:19]}"
+    spread = span(instant(row["first_at"])[:19], instant(row["last_at"])[:19])
     return [
         sentences.cause(row["cause"]) + (" (normal)" if row["is_normal"] else ""),
         int(row["rebalances"]),

@@ -291,7 +291,7 @@ def test_rows_of_operations_are_kept_as_long_as_their_setting_says(spark, wareho
     result = whole({"table_name": "t", "rule": "r"}, QUALITY_RESULTS)
     small_table.append(warehouse, QUALITY_RESULTS, [result | {"checked_at": at * DAY_MS} for at in (1, 50, 100)])
     (said, _) = maintained(spark, warehouse, now_ms=101 * DAY_MS, keep_operations_days=60)
-    assert "1 rows older than 60 days deleted" in said
+    assert "1 row older than 60 days deleted" in said
     assert [50, 100] == sorted(r["checked_at"].timestamp() * 1000 // DAY_MS for r in rows(warehouse, QUALITY_RESULTS))
 
 

@@ -12,7 +12,7 @@ from pipelines.gold.diagnosis.departures import Departure, lasts_a_poll
 from pipelines.gold.wording import median_duration, period, times, upper, with_counts
 from schemas.states import Evidence, GroupEventKind, Trigger
 from schemas.thresholds import PAUSED_LOOP_MS, SHORT_SESSION_MS, TOGETHER_MS
-from schemas.written import count, duration
+from schemas.written import count, duration, span
 
 
 def poll_timeout(case: Case) -> str:
@@ -210,7 +210,7 @@ def every(gone: Sequence[Departure]) -> str:
 
 def either(limits: Sequence[int]) -> str:
     """Return sorted durations (milliseconds) as one duration or as a range."""
-    return duration(limits[0]) if limits[0] == limits[-1] else f"{duration(limits[0])} to {duration(limits[-1])}"
+    return span(duration(limits[0]), duration(limits[-1]))
 
 
 def of(count: int, total: int) -> str:

@@ -116,11 +116,11 @@ def _happened(storm: Storm) -> str:
         return (
             f"{len(storm.group_ids)} groups were disturbed, with {count} rebalances within {minutes} min. At least "
             f"{storm.needed} of the groups were disturbed within {storm.window_ms // 1000} s, which is not chance at "
-            f"the usual {storm.expected_per_day:.1f} groups a day."
+            f"the usual {amount(storm.expected_per_day)} groups a day."
         )
     return (
         f"{count} rebalances within {minutes} min are not explained by a deploy, scaling or follow-up. At the group's "
-        f"usual rate of {storm.expected_per_day:.1f} a day, {storm.needed} within {storm.window_ms // MINUTE_MS} min "
+        f"usual rate of {amount(storm.expected_per_day)} a day, {storm.needed} within {storm.window_ms // MINUTE_MS} min "
         "count as a storm."
     )
 
