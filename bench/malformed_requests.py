@@ -39,7 +39,7 @@ PIECES = (
 KEYS = (*["request"] * 12, "q", "from", "to", "tz", "cluster", "group", "gid", "next", "sort", "page", "at", "\u0000")
 HEADERS = ("Accept-Encoding", "Range", "If-None-Match", "If-Modified-Since", "Cookie", "Authorization", "Content-Type",
            "X-Forwarded-User", "Accept", "If-Range", "Transfer-Encoding", "X-HTTP-Method-Override")  # fmt: skip
-TOLD = ("gzip", "br;q=x", "zstd, *;q=0", "bytes=0-", "bytes=9-1,,-", '"x', 'W/"', "regroup=\xff", "Basic =",
+VALUES = ("gzip", "br;q=x", "zstd, *;q=0", "bytes=0-", "bytes=9-1,,-", '"x', 'W/"', "regroup=\xff", "Basic =",
         "\xff" * 99, "Thu, 99 Foo", "application/json; charset=\xff", "x" * 9_000, "")  # fmt: skip
 ROWS: tuple[Any, ...] = (
     {"startRow": 0, "endRow": 100, "sortModel": [{"colId": "lost", "sort": "asc"}], "filterModel": {
@@ -55,7 +55,7 @@ def requests(random: Random, count: int) -> Iterator[tuple[str, str, list[tuple[
             at = random.randrange(1, len(path) + 1)
             path = path[:at] + random.choice(PIECES) + path[at + random.randrange(3) :]
         query = "&".join(f"{quote(random.choice(KEYS))}={_value(random)}" for _ in range(random.randrange(4)))
-        headers = [(random.choice(HEADERS), random.choice(TOLD)) for _ in range(random.randrange(3))]
+        headers = [(random.choice(HEADERS), random.choice(VALUES)) for _ in range(random.randrange(3))]
         method = random.choice((*["GET"] * 12, "HEAD", "POST", "PUT", "OPTIONS", "DELETE", "TRACE", "PROPFIND"))
         yield method, f"{path}?{query}", headers, random.randbytes(random.randrange(64))
 

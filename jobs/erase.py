@@ -92,10 +92,10 @@ class Name:
 
     def source(self, spark: SparkSession) -> DataFrame:
         """Return one row with the name, the placeholder and the patterns, for use in conditions."""
-        told = {"cluster": self.cluster, "text": self.text, "mark": self.mark, "pattern": self._pattern()}
+        name_columns = {"cluster": self.cluster, "text": self.text, "mark": self.mark, "pattern": self._pattern()}
         raw = {f"raw_{i}_{side}": of for i, pair in enumerate(self.raw()) for side, of in zip(SIDES, pair, strict=True)}
-        columns = [*(f"name_{key} string" for key in told), *(f"{key} binary" for key in raw)]
-        return spark.createDataFrame([(*told.values(), *raw.values())], ", ".join(columns))
+        columns = [*(f"name_{key} string" for key in name_columns), *(f"{key} binary" for key in raw)]
+        return spark.createDataFrame([(*name_columns.values(), *raw.values())], ", ".join(columns))
 
     def forms(self) -> set[str]:
         """Return the spellings of the name in text: plain, and escaped in JSON."""
@@ -188,16 +188,16 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
     if not _may_contain(warehouse, table, name):
         return False
     path, source = table_path(warehouse, table), name.source(spark)
-    is_about, told = _is_about(table, name), _erased_columns(table, name)
-    is_named = reduce(or_, [is_about, *(contains for contains, _ in told.values())])
+    is_about, erased = _is_about(table, name), _erased_columns(table, name)
+    is_named = reduce(or_, [is_about, *(contains for contains, _ in erased.values())])
     if "cluster" in table.names:
         is_named &= F.col("old.cluster") == F.col("name_cluster")
 
     def merge() -> None:
         target = DeltaTable.forPath(spark, path).alias("old")
         merge = target.merge(source, is_named).whenMatchedDelete(is_about)
-        if told:
-            merge = merge.whenMatchedUpdate(set={f"`{column}`": value for column, (_, value) in told.items()})
+        if erased:
+            merge = merge.whenMatchedUpdate(set={f"`{column}`": value for column, (_, value) in erased.items()})
         merge.execute()
 
     before = deltalake.DeltaTable(path).version()

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from dashboards.lake.databricks_warehouse import Warehouse
@@ -145,7 +146,7 @@ def _tables() -> Iterator[str]:
     for layer, (tables, about) in LAYERS.items():
         yield from ("", f"## {layer}", "", about)
         for table in tables:
-            yield from ("", f"### {table.name}", "", table.comment, "")
+            yield from ("", f"### {table.name}", "", *wrap(table.comment, 120), "")
             yield from ("| column | type | key | description |", "|---|---|---|---|")
             for column in table.columns:
                 key = "yes" if column.name in table.key else ""

@@ -107,7 +107,7 @@ def test_neither_scripts_nor_other_sites_get_into_a_still_part(fleet, props) -> 
 
 def test_rows_that_were_sent_as_bare_cells_become_a_tables_elements(fleet) -> None:
     link = {"type": "Link", "namespace": "dash_core_components", "props": {"children": "b", "href": "/group"}}
-    table = node("Table", [node("Thead"), node("Tbody", **{"data-rows": [["a", 7], [link, None]]})])
+    table = node("Table", [node("Thead"), node("Tbody", **{"data-rows": [["a", -7000], [link, None]]})])
     html = fleet.evaluate(
         """table => {
             const place = document.createElement("div");
@@ -116,7 +116,7 @@ def test_rows_that_were_sent_as_bare_cells_become_a_tables_elements(fleet) -> No
         }""",
         table,
     )
-    rows = '<tr><td>a</td><td class="number">7</td></tr><tr><td><a href="/group">b</a></td><td></td></tr>'
+    rows = '<tr><td>a</td><td class="number" data-value="-7000">\N{MINUS SIGN}7,000</td></tr><tr><td><a href="/group">b</a></td><td></td></tr>'
     assert f"<table><thead></thead><tbody>{rows}</tbody></table>" == html.replace(' class=""', "")
 
 

@@ -14,7 +14,7 @@ from pipelines.gold.storms.storms import Storm
 from schemas.rows import CauseRow, DifferenceRow, MarkRow, StormRow
 from schemas.states import Evidence, StormScope
 from schemas.thresholds import MINUTE_MS
-from schemas.written import count
+from schemas.written import amount, count
 
 SHOWN = 3
 NORMAL = "; normal"
@@ -114,14 +114,14 @@ def _happened(storm: Storm) -> str:
     count, minutes = len(storm.disturbances), max(1, round((storm.last_at - storm.started_at) / MINUTE_MS))
     if storm.scope == StormScope.FLEET:
         return (
-            f"{len(storm.group_ids)} groups were disturbed, with {count} rebalances within {minutes} min. At least "
+            f"{len(storm.group_ids)} groups were disturbed, with {count:,} rebalances within {minutes} min. At least "
             f"{storm.needed} of the groups were disturbed within {storm.window_ms // 1000} s, which is not chance at "
             f"the usual {amount(storm.expected_per_day)} groups a day."
         )
     return (
-        f"{count} rebalances within {minutes} min are not explained by a deploy, scaling or follow-up. At the group's "
-        f"usual rate of {amount(storm.expected_per_day)} a day, {storm.needed} within {storm.window_ms // MINUTE_MS} min "
-        "count as a storm."
+        f"{count:,} rebalances within {minutes} min are not explained by a deploy, scaling or follow-up. At the "
+        f"group's usual rate of {amount(storm.expected_per_day)} a day, {storm.needed} within "
+        f"{storm.window_ms // MINUTE_MS} min count as a storm."
     )
 
 
