@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from jobs.config.settings import Cluster, Settings
+    from jobs.config.clusters import Cluster
+    from jobs.config.settings import Settings
     from jobs.kafka.kafka_client import TopicEnds
     from pipelines.bronze_batch import Records
     from pipelines.event_sources import EventSource

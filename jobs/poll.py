@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from jobs.config.settings import Cluster, Settings
+    from jobs.config.clusters import Cluster
+    from jobs.config.settings import Settings
     from jobs.kafka.admin_poll import Observation
     from schemas.tables import Table
 

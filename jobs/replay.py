@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 from jobs.analyze import analyze
 from jobs.build import rebuild_new
 from jobs.captures.recording import Capture, Line
+from jobs.config.clusters import DEFAULT_CLUSTER, cluster_name
 from jobs.config.errors import UserError
-from jobs.config.settings import DEFAULT_CLUSTER, Settings, cluster_name
+from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.spark.spark import session
 from jobs.tables.append import append

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from jobs.config.settings import Cluster, Settings
+    from jobs.config.clusters import Cluster
+    from jobs.config.settings import Settings
 
 POLL_SECONDS = 0.5
 

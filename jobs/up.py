@@ -18,8 +18,9 @@ from pyspark.sql import SparkSession
 
 from jobs import ingest, poll
 from jobs.build import affected_groups, rebuild_affected, rebuild_new
+from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError, one_line
-from jobs.config.settings import Cluster, Settings
+from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.gold.analysis_thread import QUICK, SLOW, AnalysisThread, Building
 from jobs.gold.storm_thread import StormThread

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from jobs.config.settings import LogFile
+    from jobs.config.clusters import LogFile
 
 LINES_PER_TRIGGER = 200_000
 LINES_AT_ONCE = 10_000

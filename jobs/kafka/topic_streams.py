@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from jobs.config.settings import Cluster
+    from jobs.config.clusters import Cluster
     from pipelines.bronze_batch import Records
     from pipelines.coverage import Span
     from pipelines.limits import Limits

@@ -15,9 +15,10 @@ from textwrap import wrap
 from typing import Any
 
 from dashboards.lake.databricks_warehouse import Warehouse
+from jobs.config.clusters import Cluster, LogFile
 from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.settings import TABLES as SECTIONS
-from jobs.config.settings import Cluster, LogFile, Settings
+from jobs.config.settings import Settings
 from jobs.setup.row_types import rows_module
 from pipelines.event_sources import EventSource
 from schemas.bronze import BRONZE
