@@ -84,7 +84,7 @@ def storms(warehouse: Path, *rows: dict[str, Any]) -> None:
     write(warehouse, STORMS, list(rows))
 
 
-def is_told(alertmanager: Alertmanager, storm_id: str) -> bool:
+def is_received(alertmanager: Alertmanager, storm_id: str) -> bool:
     return storm_id in str(alertmanager.alerts())
 
 
@@ -102,7 +102,7 @@ def latency(settings: Settings, alertmanager: Alertmanager, times: int) -> None:
         storms(settings.warehouse, *rows)
         began = time.monotonic()
         notifying.wake()
-        wait_until(partial(is_told, alertmanager, f"storm-{n}"), 60)
+        wait_until(partial(is_received, alertmanager, f"storm-{n}"), 60)
         took.append(time.monotonic() - began)
     stopped.set()
     took.sort()
@@ -154,10 +154,10 @@ def kills(folder: Path, alertmanager: Alertmanager, received: HttpReceiver, time
         storms(warehouse, *([storm(f"killed-{n}", now())] if n < times else []))
         killed(POINTS[n % 2], folder / "halted", *options)
         assert notify("notify", "--once", *options).wait(120) == 0
-    heard = Counter((post["labels"]["group"], post["status"]) for post in received.bodies("/hook"))
-    missed = 2 * times - len(heard)
-    again = sum(count == 2 for count in heard.values())
-    more = sum(count > 2 for count in heard.values())
+    received_by = Counter((post["labels"]["group"], post["status"]) for post in received.bodies("/hook"))
+    missed = 2 * times - len(received_by)
+    again = sum(count == 2 for count in received_by.values())
+    more = sum(count > 2 for count in received_by.values())
     print(f"{times + 1} kills, {2 * times} states: {missed} missed, {again} told twice, {more} more often", flush=True)
 
 

@@ -23,7 +23,8 @@ from confluent_kafka import Consumer, TopicPartition
 
 from bench.load import OVERRIDES, TOPIC, Load, write
 from jobs import build, ingest
-from jobs.config.settings import Cluster, Settings
+from jobs.config.clusters import Cluster
+from jobs.config.settings import Settings
 from jobs.kafka.kafka_client import admin, reader_options, topic_ends
 from jobs.lab.broker import Broker
 from jobs.setup.jars import cache_dir, resolve

@@ -40,8 +40,8 @@ def history(members: int, days: int) -> Iterator[Body]:
     """
     epoch, present = 1, list[str]()
     for day in range(days + 1):
-        for turn in range(members):
-            at = BEGIN_MS + day * DAY_MS + 2 * turn * APART_MS
+        for round_no in range(members):
+            at = BEGIN_MS + day * DAY_MS + 2 * round_no * APART_MS
             if day:
                 gone = present.pop(0)
                 epoch += 1
@@ -49,14 +49,14 @@ def history(members: int, days: int) -> Iterator[Body]:
                     yield at, kind, gone, None
                 yield at, "Metadata", None, {"epoch": epoch, "metadataHash": 1}
                 yield at, "TargetAssignmentMetadata", None, {"assignmentEpoch": epoch}
-                yield from reached(at, epoch, present, turn + 1, members)
-            epoch, name, given, at = epoch + 1, f"member-{day}-{turn:05d}", partitions(turn), at + APART_MS
-            yield at, "MemberMetadata", name, seat(name)
+                yield from reached(at, epoch, present, round_no + 1, members)
+            epoch, name, assigned, at = epoch + 1, f"member-{day}-{round_no:05d}", partitions(round_no), at + APART_MS
+            yield at, "MemberMetadata", name, member(name)
             yield at, "Metadata", None, {"epoch": epoch, "metadataHash": 1}
-            yield at, "TargetAssignmentMember", name, {"topicPartitions": given}
+            yield at, "TargetAssignmentMember", name, {"topicPartitions": assigned}
             yield at, "TargetAssignmentMetadata", None, {"assignmentEpoch": epoch}
-            yield at, "CurrentMemberAssignment", name, current(epoch, given)
-            yield from reached(at, epoch, present, turn - len(present), members)
+            yield at, "CurrentMemberAssignment", name, current(epoch, assigned)
+            yield from reached(at, epoch, present, round_no - len(present), members)
             present.append(name)
 
 
@@ -71,7 +71,7 @@ def partitions(number: int) -> list[dict[str, Any]]:
     return [{"topicId": TOPIC_ID, "partitions": list(range(first, first + PARTITIONS))}]
 
 
-def seat(name: str) -> dict[str, Any]:
+def member(name: str) -> dict[str, Any]:
     return {
         "instanceId": None,
         "clientId": name,
@@ -81,9 +81,9 @@ def seat(name: str) -> dict[str, Any]:
     }
 
 
-def current(epoch: int, given: list[dict[str, Any]]) -> dict[str, Any]:
+def current(epoch: int, assigned: list[dict[str, Any]]) -> dict[str, Any]:
     return {
-        "memberEpoch": epoch, "previousMemberEpoch": epoch - 1, "state": 0, "assignedPartitions": given,
+        "memberEpoch": epoch, "previousMemberEpoch": epoch - 1, "state": 0, "assignedPartitions": assigned,
         "partitionsPendingRevocation": [],
     }  # fmt: skip
 
@@ -108,10 +108,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--members", type=int, default=100)
     parser.add_argument("--days", type=int, nargs="*", default=[1, 4, 16])
-    given = parser.parse_args()
+    assigned = parser.parse_args()
     making = Making(quiet_ms=Settings().quiet_ms, hosts=ClientHosts(), topic_names={})
-    for days in given.days:
-        known = {name: pa.table({}) for name in INPUTS} | {"record": records(given.members, days)}
+    for days in assigned.days:
+        known = {name: pa.table({}) for name in INPUTS} | {"record": records(assigned.members, days)}
         what = f"silver of {days:,} days, {known['record'].num_rows:,} records"
         whole = measured(what, partial(making.rows, known, pa.table({})))
         print("  " + ", ".join(f"{table.name} {rows.num_rows:,}" for table, rows in whole.items()))

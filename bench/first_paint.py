@@ -37,14 +37,14 @@ def paint(host: str, addresses: Mapping[str, str], times: int) -> Painted | None
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         for name, address in addresses.items():
-            for turn in range(times + 1):
+            for round_no in range(times + 1):
                 context = browser.new_context(viewport={"width": 1440, "height": 900})
                 page = context.new_page()
-                if turn == 0:
+                if round_no == 0:
                     page.on("response", weigh)
                 page.goto(host + address)
                 found = page.wait_for_function(FIGURE, polling="raf").json_value()
-                if turn == 0:
+                if round_no == 0:
                     page.wait_for_load_state("networkidle")
                 else:
                     took.setdefault(name, []).append(found)

@@ -37,10 +37,10 @@ def silver_of(rng: np.random.Generator, fleet: Groups, made: Generations) -> lis
 
 
 def _generation_rows(fleet: Groups, made: Generations) -> Columns:
-    rows, is_stated = np.arange(len(made.group)), made.grade == 0
+    rows, is_logged = np.arange(len(made.group)), made.grade == 0
     mode, members = fleet.mode[made.group], fleet.members[made.group]
     bounced, prepared = member_ids(fleet, made, rows, made.bounced), made.joined_at - made.took
-    stated = pa.array(is_stated)
+    declared = pa.array(is_logged)
     one = pa.array(np.arange(len(rows) + 1), pa.int32())
     return key_of(fleet, made) | {
         "joined_at": made.joined_at,
@@ -54,18 +54,18 @@ def _generation_rows(fleet: Groups, made: Generations) -> Columns:
         "coordinator_id": made.group % 6 + 1,
         "member_count": members,
         "static_member_count": 0,
-        "prepared_at": pa.array(np.where(is_stated, prepared, 0), mask=~is_stated),
-        "prepared_at_earliest": np.where(is_stated, prepared, prepared - 2_000),
-        "prepared_at_latest": np.where(is_stated, prepared, made.joined_at),
+        "prepared_at": pa.array(np.where(is_logged, prepared, 0), mask=~is_logged),
+        "prepared_at_earliest": np.where(is_logged, prepared, prepared - 2_000),
+        "prepared_at_latest": np.where(is_logged, prepared, made.joined_at),
         "synced_at": made.joined_at + 30,
         "completed_at": made.joined_at + 30,
-        "join_ms": pa.array(np.where(is_stated, made.took, 0), mask=~is_stated),
+        "join_ms": pa.array(np.where(is_logged, made.took, 0), mask=~is_logged),
         "sync_ms": 30,
-        "rebalance_ms": pa.array(np.where(is_stated, made.took + 30, 0), mask=~is_stated),
-        "rebalance_ms_min": np.where(is_stated, made.took + 30, 30),
-        "rebalance_ms_max": np.where(is_stated, made.took + 30, made.took + 2_030),
+        "rebalance_ms": pa.array(np.where(is_logged, made.took + 30, 0), mask=~is_logged),
+        "rebalance_ms_min": np.where(is_logged, made.took + 30, 30),
+        "rebalance_ms_max": np.where(is_logged, made.took + 30, made.took + 2_030),
         "trigger": TRIGGERS[made.trigger],
-        "trigger_evidence": pc.if_else(stated, "observed", "inferred"),
+        "trigger_evidence": pc.if_else(declared, "observed", "inferred"),
         "trigger_member_id": bounced,
         "trigger_reason": "removing member on LeaveGroup",
         "slowest_member_id": bounced,

@@ -42,9 +42,9 @@ def fuzz_lines(count: int, random: Random) -> Findings:
 
 def _of_records(records: Records) -> Counter[str]:
     rows = bronze(records, cluster="c")
-    told = Counter(f"quarantined: {reason}" for reason in rows[QUARANTINE.name].field("reason").to_pylist())
+    reasons = Counter(f"quarantined: {reason}" for reason in rows[QUARANTINE.name].field("reason").to_pylist())
     commits = sum(rows[OFFSET_COMMITS.name].field("commits").to_pylist())
-    return told + Counter({"decoded": commits + len(rows[COORDINATOR_RECORDS.name])})
+    return reasons + Counter({"decoded": commits + len(rows[COORDINATOR_RECORDS.name])})
 
 
 _READING = TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
@@ -53,12 +53,12 @@ _READING = TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
 def _of_messages(records: Records) -> Counter[str]:
     span = Span(partition=0, log_epoch=0, from_offset=0, to_offset=len(records.key))
     rows = _READING(records, {0: span})
-    told = Counter(f"quarantined: {reason}" for reason in rows[QUARANTINE.name].field("reason").to_pylist())
+    reasons = Counter(f"quarantined: {reason}" for reason in rows[QUARANTINE.name].field("reason").to_pylist())
     # A message may contain several lines.
     events = rows[COORDINATOR_EVENTS.name].field("line_no").to_pylist()
     refused = set(rows[QUARANTINE.name].field("source_offset").to_pylist())
     others = len(records.key) - len(refused | set(events)) - span.skipped
-    return told + Counter({"decoded": len(set(events) - refused) + others, "ignored": span.skipped})
+    return reasons + Counter({"decoded": len(set(events) - refused) + others, "ignored": span.skipped})
 
 
 def _run(count: int, inputs: Iterator[tuple[Any, Any]], read: Callable[[Records], Counter[str]]) -> Findings:
@@ -95,7 +95,7 @@ def _columns(some: Sequence[tuple[Any, bytes]]) -> Records:
     return Records.of(records, log_epoch=0)
 
 
-def beside_kafka(records: Sequence[Record]) -> tuple[Counter[str], list[str]]:
+def compared_with_kafka(records: Sequence[Record]) -> tuple[Counter[str], list[str]]:
     """Return the number of records by the verdicts of Kafka 4.3.1's coordinator and ours, and all differing results."""
     verdicts: Counter[str] = Counter()
     differences = []
@@ -106,9 +106,9 @@ def beside_kafka(records: Sequence[Record]) -> tuple[Counter[str], list[str]]:
             verdicts["both refuse" if takes == "refuses" else f"Kafka {takes}, we say {ours.reason}"] += 1
         elif takes != "reads":
             verdicts[f"we read {ours.record_kind} v{ours.value_version}, Kafka {takes}"] += 1
-        elif said := list(compared(ours, kafka)):
+        elif differing := list(compared(ours, kafka)):
             verdicts[DIFFERENT] += 1
-            differences.append(f"{said} in {key.hex()} {value.hex() if value is not None else '-'}")
+            differences.append(f"{differing} in {key.hex()} {value.hex() if value is not None else '-'}")
         else:
             verdicts[AGREED] += 1
     return verdicts, differences
@@ -128,7 +128,7 @@ def main() -> int:
         found = fuzz(asked.records, Random(asked.seed))
         is_good &= found.is_good
         report(name, found, together=AT_ONCE)
-    verdicts, differences = beside_kafka(list(islice(mutated_records(Random(asked.seed + 1)), asked.compare)))
+    verdicts, differences = compared_with_kafka(list(islice(mutated_records(Random(asked.seed + 1)), asked.compare)))
     table(f"{asked.compare:,} records compared with Kafka's decoder", verdicts)
     print(*differences[:20], sep="\n")
     return 0 if is_good and not differences else 1

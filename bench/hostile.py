@@ -294,9 +294,9 @@ def _layers(records: list[tuple[int, bytes, bytes]], messages: list[bytes]) -> M
     total = _of_arrays(made) + _of_arrays(read)
     total += Made(sum(t.num_rows for t in tables.values()), sum(t.nbytes for t in tables.values()))
     observed = milliseconds(_table(read[ADMIN_OBSERVATIONS.name])).to_pylist()
-    announced = mark_rows(observed)
-    rows = [_sized(announced)]
-    announced_ms = milliseconds(stored(announced, MARKS)).to_pylist()
+    marks = mark_rows(observed)
+    rows = [_sized(marks)]
+    announced_ms = milliseconds(stored(marks, MARKS)).to_pylist()
     silver = {
         table.name: [row for row in milliseconds(tables[table]).to_pylist() if row["group_id"] == GROUP]
         for table in (GENERATIONS, GENERATION_MEMBERS, STALLS, GROUP_EVENTS)
@@ -306,15 +306,15 @@ def _layers(records: list[tuple[int, bytes, bytes]], messages: list[bytes]) -> M
     return sum(rows, total)
 
 
-def _gold(silver: GroupHistory, announced: list[MarkRow]) -> Iterable[Sequence[Mapping[str, Any]]]:
+def _gold(silver: GroupHistory, marks: list[MarkRow]) -> Iterable[Sequence[Mapping[str, Any]]]:
     until = max(g["joined_at"] for g in silver["generations"])
     yield from gold_rows(
-        "c", GROUP, silver, broker=BrokerSettings(), terms=AnalysisConfig(), since_ms=0, until_ms=until, marks=announced
+        "c", GROUP, silver, broker=BrokerSettings(), config=AnalysisConfig(), since_ms=0, until_ms=until, marks=marks
     ).values()
-    shaken = disturbances(GROUP, silver["generations"], silver["group_events"])
-    looked = StormScan(cluster="c", stored=[], since_ms=0, first_seen_at={GROUP: BEGIN_MS})
-    looked.shake_together(shaken)
-    looked.storms({GROUP: shaken})
+    found = disturbances(GROUP, silver["generations"], silver["group_events"])
+    scan = StormScan(cluster="c", stored=[], since_ms=0, first_seen_at={GROUP: BEGIN_MS})
+    scan.find_cluster_storms(found)
+    scan.storms({GROUP: found})
 
 
 def _events(messages: list[bytes]) -> dict[str, pa.StructArray]:

@@ -95,18 +95,20 @@ def main() -> None:
         stack.callback(up.terminate)
         seen = first_seen(alertmanager, time.time() + WARM_S + groups * APART_S + AFTER_S)
         storms = DeltaTable(table_path(warehouse, STORMS)).to_pyarrow_table().to_pylist()
-        said = (folder / "up.log").read_text()
-    told = {row["group_ids"][0] if row["groups"] == 1 else "(fleet)": row["detected_at"].timestamp() for row in storms}
-    batches = [began + float(at) for at in BATCH.findall(said)]
+        log_text = (folder / "up.log").read_text()
+    detected = {
+        row["group_ids"][0] if row["groups"] == 1 else "(fleet)": row["detected_at"].timestamp() for row in storms
+    }
+    batches = [began + float(at) for at in BATCH.findall(log_text)]
     lasted = [b - a for a, b in pairwise(batches[len(batches) // 2 :])]
     print(f"batches: {len(batches)}; in the second half one every {statistics.mean(lasted):.1f} s")
-    for group, at in sorted(told.items(), key=lambda item: item[1]):
+    for group, at in sorted(detected.items(), key=lambda item: item[1]):
         ends = [f"{end - at:.1f}" for end in batches if at < end < seen.get(group, at)]
         print(
             f"{group}: batches ended {', '.join(ends)} s after the record; told {seen.get(group, at) - at:.1f} s after"
         )
-    delays = sorted(seen[group] - at for group, at in told.items() if group in seen)
-    print(f"storms in the table: {len(told)} of {groups}; told: {len(delays)}")
+    delays = sorted(seen[group] - at for group, at in detected.items() if group in seen)
+    print(f"storms in the table: {len(detected)} of {groups}; received: {len(delays)}")
     print("delays, s: " + ", ".join(f"{delay:.1f}" for delay in delays))
     if len(delays) > 1:
         print(f"median {statistics.median(delays):.1f}, longest {delays[-1]:.1f}")

@@ -41,10 +41,10 @@ class Load:
     records_per_s: int = 2_000
     rounds_per_generation: int = 20
 
-    def announced(self, turn: int, group: int) -> int | None:
+    def announced(self, round_no: int, group: int) -> int | None:
         """Return the generation that the group with this number starts in this round; None if it starts none."""
-        shifted = turn + group % self.rounds_per_generation
-        begins = not turn or not shifted % self.rounds_per_generation
+        shifted = round_no + group % self.rounds_per_generation
+        begins = not round_no or not shifted % self.rounds_per_generation
         return shifted // self.rounds_per_generation + 1 if begins else None
 
 
@@ -114,13 +114,13 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
     homes = {number: partition_of(name, load.partitions) for number, name in names.items()}
     per_round = PARTITIONS_PER_GROUP * load.groups
     rounds = -(-load.records // per_round)
-    for turn in range(rounds):
+    for round_no in range(rounds):
         for number in groups:
-            at_ms = start_ms + (turn * load.groups + number) * PARTITIONS_PER_GROUP * 1000 // load.records_per_s
-            if generation := load.announced(turn, number):
+            at_ms = start_ms + (round_no * load.groups + number) * PARTITIONS_PER_GROUP * 1000 // load.records_per_s
+            if generation := load.announced(round_no, number):
                 yield homes[number], at_ms, _key(2, names[number]), group_metadata(names[number], generation, at_ms)
             for partition, key in enumerate(commit_keys[number]):
-                yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, turn * 100 + partition, 7, 1, at_ms, 0)
+                yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, round_no * 100 + partition, 7, 1, at_ms, 0)
 
 
 def group_metadata(

@@ -34,23 +34,23 @@ STRANGE: tuple[Any, ...] = (
 
 
 @dataclass(slots=True)
-class Answers:
+class Responses:
     """The statuses, the slowest response, and the responses with more than a sentence."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     slowest_s: float = 0.0
-    told_too_much: list[str] = field(default_factory=list)
+    leaks: list[str] = field(default_factory=list)
 
 
-class Heard(logging.Handler):
+class LogCollector(logging.Handler):
     """Keeps all log records."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.said: list[str] = []
+        self.reason: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(self.format(record))
+        self.reason.append(self.format(record))
 
 
 def bodies(app: Any, random: Random, count: int) -> Any:
@@ -73,25 +73,25 @@ def bodies(app: Any, random: Random, count: int) -> Any:
         yield data
 
 
-def post(folder: Path, *, count: int, seed: int = 1) -> tuple[Answers, list[str]]:
+def post(folder: Path, *, count: int, seed: int = 1) -> tuple[Responses, list[str]]:
     """Send `count` bodies to pages over a small warehouse; return the responses and the log."""
     sample.write(folder, sample.everyday(int(time.time() * 1000)))
     app = create_app(LocalLake(folder))
     client = app.server.test_client()
     client.get("/_dash-dependencies")
-    heard, answers = Heard(), Answers()
-    logging.getLogger().addHandler(heard)
+    collector, responses = LogCollector(), Responses()
+    logging.getLogger().addHandler(collector)
     try:
         for data in bodies(app, Random(seed), count):
             began = time.perf_counter()
             answer = client.post(UPDATE, data=data, content_type="application/json")
-            answers.slowest_s = max(answers.slowest_s, time.perf_counter() - began)
-            answers.statuses[answer.status_code] += 1
+            responses.slowest_s = max(responses.slowest_s, time.perf_counter() - began)
+            responses.statuses[answer.status_code] += 1
             if answer.status_code >= 400 and (len(answer.data) > 300 or b"Traceback" in answer.data):
-                answers.told_too_much.append(data[:200].decode("utf-8", "replace"))
+                responses.leaks.append(data[:200].decode("utf-8", "replace"))
     finally:
-        logging.getLogger().removeHandler(heard)
-    return answers, heard.said
+        logging.getLogger().removeHandler(collector)
+    return responses, collector.reason
 
 
 def asked_of(output: str, callback: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,12 +136,12 @@ def main() -> None:
     parser.add_argument("--bodies", type=int, default=100_000)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        answers, said = post(Path(folder), count=parser.parse_args().bodies)
-    for status, count in sorted(answers.statuses.items()):
+        responses, messages = post(Path(folder), count=parser.parse_args().bodies)
+    for status, count in sorted(responses.statuses.items()):
         print(f"{count:8,} answered {status}")
-    print(f"slowest {answers.slowest_s:.2f} s, all {time.perf_counter() - began:.0f} s, {len(said)} lines logged")
-    print(f"answers with more than a sentence: {len(answers.told_too_much)}")
-    for text in (*answers.told_too_much[:5], *said[:5]):
+    print(f"slowest {responses.slowest_s:.2f} s, all {time.perf_counter() - began:.0f} s, {len(messages)} lines logged")
+    print(f"answers with more than a sentence: {len(responses.leaks)}")
+    for text in (*responses.leaks[:5], *messages[:5]):
         print(text[-1500:])
 
 

@@ -37,7 +37,7 @@ METHODS = (*["GET"] * 6, "HEAD", "POST", "PUT", "TRACE", "", "get", "GET ", "\x0
 
 
 @dataclass(slots=True)
-class Answers:
+class Responses:
     """The counts of the responses. `wrong` are responses that break these rules."""
 
     statuses: Counter[str] = field(default_factory=Counter)
@@ -60,25 +60,25 @@ def requests(random: Random, count: int) -> Iterator[dict[str, Any]]:
         yield environ
 
 
-def send(count: int, seed: int) -> Answers:
-    found, server = Answers(), MetricsServer(0)
+def send(count: int, seed: int) -> Responses:
+    found, server = Responses(), MetricsServer(0)
     server.text = SECRET
     try:
         for environ in requests(Random(seed), count):
-            said: list[str] = []
+            sent: list[str] = []
             began = time.perf_counter()
             try:
-                body = b"".join(server._answer(environ, lambda status, _, said=said: said.append(status)))  # noqa: SLF001
+                body = b"".join(server._answer(environ, lambda status, _, sent=sent: sent.append(status)))  # noqa: SLF001
             except Exception as error:  # noqa: BLE001 - the run looks for exceptions
                 found.wrong.append(f"{error!r:.200} for {environ!r:.300}")
                 continue
             found.slowest_s = max(found.slowest_s, time.perf_counter() - began)
-            found.statuses[said[0]] += 1
+            found.statuses[sent[0]] += 1
             host = environ.get("HTTP_HOST", "").strip().lower()
-            if said[0][:3] not in ("200", "403", "404", "405") or (
+            if sent[0][:3] not in ("200", "403", "404", "405") or (
                 SECRET.encode() in body and not any(name.strip("[]") in host for name in OWN)
             ):
-                found.wrong.append(f"{said[0]} for {environ!r:.300}")
+                found.wrong.append(f"{sent[0]} for {environ!r:.300}")
     finally:
         server.stop()
     return found

@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 from urllib.parse import quote
 
-from bench.malformed import STRANGE, Answers, Heard
+from bench.malformed import STRANGE, LogCollector, Responses
 from dashboards.app import create_app
 from dashboards.lake.lake import LocalLake
 from tests.ui import sample
@@ -39,7 +39,7 @@ PIECES = (
 KEYS = (*["request"] * 12, "q", "from", "to", "tz", "cluster", "group", "gid", "next", "sort", "page", "at", "\u0000")
 HEADERS = ("Accept-Encoding", "Range", "If-None-Match", "If-Modified-Since", "Cookie", "Authorization", "Content-Type",
            "X-Forwarded-User", "Accept", "If-Range", "Transfer-Encoding", "X-HTTP-Method-Override")  # fmt: skip
-TOLD = ("gzip", "br;q=x", "zstd, *;q=0", "bytes=0-", "bytes=9-1,,-", '"x', 'W/"', "regroup=\xff", "Basic =",
+VALUES = ("gzip", "br;q=x", "zstd, *;q=0", "bytes=0-", "bytes=9-1,,-", '"x', 'W/"', "regroup=\xff", "Basic =",
         "\xff" * 99, "Thu, 99 Foo", "application/json; charset=\xff", "x" * 9_000, "")  # fmt: skip
 ROWS: tuple[Any, ...] = (
     {"startRow": 0, "endRow": 100, "sortModel": [{"colId": "lost", "sort": "asc"}], "filterModel": {
@@ -55,7 +55,7 @@ def requests(random: Random, count: int) -> Iterator[tuple[str, str, list[tuple[
             at = random.randrange(1, len(path) + 1)
             path = path[:at] + random.choice(PIECES) + path[at + random.randrange(3) :]
         query = "&".join(f"{quote(random.choice(KEYS))}={_value(random)}" for _ in range(random.randrange(4)))
-        headers = [(random.choice(HEADERS), random.choice(TOLD)) for _ in range(random.randrange(3))]
+        headers = [(random.choice(HEADERS), random.choice(VALUES)) for _ in range(random.randrange(3))]
         method = random.choice((*["GET"] * 12, "HEAD", "POST", "PUT", "OPTIONS", "DELETE", "TRACE", "PROPFIND"))
         yield method, f"{path}?{query}", headers, random.randbytes(random.randrange(64))
 
@@ -74,26 +74,26 @@ def _value(random: Random) -> str:
     return quote(text.encode("utf-8", "surrogatepass"))
 
 
-def send(folder: Path, *, count: int, seed: int = 1) -> tuple[Answers, list[str]]:
+def send(folder: Path, *, count: int, seed: int = 1) -> tuple[Responses, list[str]]:
     """Send `count` requests to pages over a small warehouse; return the responses and the log."""
     sample.write(folder, sample.everyday(int(time.time() * 1000)))
     client = create_app(LocalLake(folder)).server.test_client()
     client.get("/")
-    heard, answers = Heard(), Answers()
-    logging.getLogger().addHandler(heard)
+    collector, responses = LogCollector(), Responses()
+    logging.getLogger().addHandler(collector)
     try:
         for method, address, headers, body in requests(Random(seed), count):
             began = time.perf_counter()
             answer = client.open(address, method=method, headers=headers, data=body, base_url="http://127.0.0.1")
             text = answer.get_data()
-            answers.slowest_s = max(answers.slowest_s, time.perf_counter() - began)
-            answers.statuses[answer.status_code] += 1
+            responses.slowest_s = max(responses.slowest_s, time.perf_counter() - began)
+            responses.statuses[answer.status_code] += 1
             if answer.status_code >= 400 and (len(text) > 300 or b"Traceback" in text):
-                answers.told_too_much.append(f"{method} {address[:200]} {text[:200]!r}")
+                responses.leaks.append(f"{method} {address[:200]} {text[:200]!r}")
             answer.close()
     finally:
-        logging.getLogger().removeHandler(heard)
-    return answers, heard.said
+        logging.getLogger().removeHandler(collector)
+    return responses, collector.reason
 
 
 def main() -> None:
@@ -103,11 +103,11 @@ def main() -> None:
     args = parser.parse_args()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        answers, said = send(Path(folder), count=args.requests, seed=args.seed)
-    for status, count in sorted(answers.statuses.items()):
+        responses, messages = send(Path(folder), count=args.requests, seed=args.seed)
+    for status, count in sorted(responses.statuses.items()):
         print(f"{count:8,} answered {status}")
-    print(f"slowest {answers.slowest_s:.2f} s, all {time.perf_counter() - began:.0f} s, {len(said)} lines logged")
-    for text in (*answers.told_too_much[:5], *said[:5]):
+    print(f"slowest {responses.slowest_s:.2f} s, all {time.perf_counter() - began:.0f} s, {len(messages)} lines logged")
+    for text in (*responses.leaks[:5], *messages[:5]):
         print(text[-1500:])
 
 

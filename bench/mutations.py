@@ -132,8 +132,8 @@ CHANGES: tuple[Callable[..., bytes], ...] = (
 def real_lines() -> list[str]:
     """Return the log lines of the captures, and one of every wording."""
     wordings = (TESTS / "coordinator_log" / "golden" / "wordings.jsonl").read_text(encoding="utf-8").splitlines()
-    stated = (json.loads(each) for each in wordings)
-    found = dict.fromkeys(f"[2026-11-21 06:41:02,803] INFO {w['message']} ({w['logger']})" for w in stated)
+    wordings_read = (json.loads(each) for each in wordings)
+    found = dict.fromkeys(f"[2026-11-21 06:41:02,803] INFO {w['message']} ({w['logger']})" for w in wordings_read)
     for file in sorted((TESTS / "captures").glob("*/*.log.gz")):
         with gzip.open(file, "rt", encoding="utf-8", errors="replace") as text:
             found |= dict.fromkeys(line.rstrip("\n") for line in text if "oordinator" in line or "ontroller" in line)

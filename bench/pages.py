@@ -98,11 +98,11 @@ class Client:
         began = time.perf_counter()
         self.connection.request("POST", "/_dash-update-component", body, {"Content-Type": "application/json"})
         answer = self.connection.getresponse()
-        told = answer.read()
+        text = answer.read()
         took = 1000 * (time.perf_counter() - began)
-        assert answer.status in (200, 204), (address, answer.status, told[:200])
+        assert answer.status in (200, 204), (address, answer.status, text[:200])
         if not is_tick:
-            self._weigh(address, json.loads(told)["response"], len(told))
+            self._weigh(address, json.loads(text)["response"], len(text))
         return took
 
     def _weigh(self, address: str, response: dict[str, Any], length: int) -> None:
@@ -160,8 +160,8 @@ def processor_ms(pid: int) -> float:
 
 def client(host: str) -> Client:
     asking = Client(host, {})
-    told = json.loads(asking.get("/_dash-dependencies"))
-    asking.output = next(each for each in told if "seen.data" in each["output"])
+    text = json.loads(asking.get("/_dash-dependencies"))
+    asking.output = next(each for each in text if "seen.data" in each["output"])
     return asking
 
 
@@ -238,8 +238,8 @@ def times(asking: Client, pid: int, pages: dict[str, Callable[[], str]], request
         used = processor_ms(pid)
         took = [asking.open(address()) for _ in range(requests)]
         used, found = (processor_ms(pid) - used) / requests, p95(took)
-        told = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms, processor {used:,.0f} ms"
-        yield f"server, {name}", told, f"{_budget(name)} ms", found <= _budget(name)
+        text = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms, processor {used:,.0f} ms"
+        yield f"server, {name}", text, f"{_budget(name)} ms", found <= _budget(name)
 
 
 def searches(asking: Client, pages: Asking, requests: int) -> Line:
@@ -254,8 +254,8 @@ def searches(asking: Client, pages: Asking, requests: int) -> Line:
         asking.get(f"/search?q={quote(typed, safe='')}")
         took.append(1000 * (time.perf_counter() - began))
     found = p95(took)
-    told = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms"
-    return "server, search as you type", told, f"{_budget('search')} ms", found <= _budget("search")
+    text = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms"
+    return "server, search as you type", text, f"{_budget('search')} ms", found <= _budget("search")
 
 
 def sizes(asking: Client) -> Iterator[Line]:
@@ -279,9 +279,9 @@ def crowd(host: str, there: Known, readers: int, seconds: float) -> list[float]:
 
     def read(number: int) -> None:
         with closing(client(host)) as asking:
-            look(asking, Asking(there, number + 1, ends=3))
+            browse(asking, Asking(there, number + 1, ends=3))
 
-    def look(asking: Client, pages: Asking) -> None:
+    def browse(asking: Client, pages: Asking) -> None:
         choices = [*pages.pages().items()]
         weights = [2 if name.startswith(("fleet", "group", "zoom")) else 1 for name, _ in choices]
         time.sleep(pages.rng.uniform(0, pause))
@@ -321,8 +321,8 @@ def painted(found: Painted | None) -> Iterator[Line]:
         (found.scripts <= SCRIPTS_MB * 1e6),
     )
     for name, took in found.took.items():
-        told = f"p95 {p95(took):,.0f} ms, median {statistics.median(took):,.0f} ms"
-        yield f"first useful paint, {name}", told, f"{PAINT_MS} ms", p95(took) <= PAINT_MS
+        text = f"p95 {p95(took):,.0f} ms, median {statistics.median(took):,.0f} ms"
+        yield f"first useful paint, {name}", text, f"{PAINT_MS} ms", p95(took) <= PAINT_MS
 
 
 def show(lines: Iterator[Line]) -> int:

@@ -39,6 +39,7 @@ from schemas.bronze import BRONZE
 from schemas.gold import ADVICE, GROUP_HEALTH
 from schemas.silver import GENERATIONS, SILVER
 from schemas.tables import Table
+from schemas.written import signed
 
 LATE = timedelta(minutes=15)
 CAUGHT_UP = timedelta(seconds=20)
@@ -63,7 +64,7 @@ class Freshness:
     _seen: set[tuple[str, int]] = field(default_factory=set)
     _files: set[str] = field(default_factory=set)
 
-    def look(self) -> None:
+    def read(self) -> None:
         """Add the rows of the newest version. Each file is read once."""
         if not DeltaTable.is_deltatable(str(self.table)):
             return
@@ -107,8 +108,8 @@ def used(pid: int) -> tuple[float, float, int]:
 
 def ticks() -> tuple[int, int]:
     """Return the ticks of all cores since the boot: those that the host gave to other machines, and all."""
-    told = [int(each) for each in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
-    return told[7], sum(told)
+    fields = [int(each) for each in Path("/proc/stat").read_text(encoding="ascii").split("\n", 1)[0].split()[1:9]]
+    return fields[7], sum(fields)
 
 
 def files_of(warehouse: Path) -> tuple[str, int, int]:
@@ -137,9 +138,9 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else float("nan")
 
 
-def between_batches(said: str, minutes: int) -> list[float]:
+def between_batches(log_path: str, minutes: int) -> list[float]:
     """Return the seconds from each batch of the second half to the next, which include waiting for the trigger."""
-    at = [float(found) for found in re.findall(r"([\d.]+) s  Batch", said)]
+    at = [float(found) for found in re.findall(r"([\d.]+) s  Batch", log_path)]
     late = [each for each in at if each > max(at) - minutes * 30]
     return [after - before for before, after in pairwise(late)]
 
@@ -150,7 +151,7 @@ def catch_up(table: Path, up: subprocess.Popen[bytes], first: datetime) -> float
     freshness = Freshness(table=table, started=first)
     while min(freshness.waits, default=LATE.total_seconds()) > CAUGHT_UP.total_seconds() and up.poll() is None:
         freshness.waits.clear()
-        freshness.look()
+        freshness.read()
         time.sleep(0.5)
     return time.monotonic() - began
 
@@ -167,7 +168,7 @@ def watch(pid: int, warehouse: Path, minutes: int, started: datetime) -> tuple[l
     for minute in range(1, minutes + 1):
         until = started + timedelta(minutes=minute)
         while datetime.now(UTC) < until:
-            freshness.look()
+            freshness.read()
             time.sleep(0.5)
         new, freshness.waits = freshness.waits, []
         total, jvm, files = used(pid)
@@ -233,8 +234,8 @@ def main() -> None:
             f'[clusters.kafka]\nbootstrap_servers = "{servers}"\n'
         )
         command = [sys.executable, "-m", "jobs.cli", "up", "--config", str(config), "--warehouse", str(warehouse)]
-        said = arguments.log or folder / "up.log"
-        with said.open("wb") as log:
+        log_path = arguments.log or folder / "up.log"
+        with log_path.open("wb") as log:
             up = subprocess.Popen([*command, "--port", "0"], stdout=log, stderr=log)
         stack.callback(up.wait)
         stack.callback(up.send_signal, signal.SIGINT)
@@ -252,7 +253,7 @@ def main() -> None:
         started = datetime.now(UTC)
         waits, memory, visible = watch(up.pid, warehouse, minutes, started)
         ended = up.poll()
-        batches = between_batches(said.read_text(encoding="utf-8"), minutes)
+        batches = between_batches(log_path.read_text(encoding="utf-8"), minutes)
         analysed = {table.name: groups_in(warehouse, table) for table in (GROUP_HEALTH, ADVICE)}
     fate = "ran to the end" if ended is None else f"ended with {ended}"
     middle, p95 = (percentile(waits, share) for share in (0.5, 0.95))
@@ -266,7 +267,8 @@ def main() -> None:
     half = memory[len(memory) // 2 :]
     if len(half) > 2:
         slope = statistics.linear_regression(range(len(half)), half).slope * 60
-        print(f"memory {half[-1]:,.0f} MB at the end, at most {max(memory):,.0f}; second half {slope:+,.0f} MB an hour")
+        most = f"at most {max(memory):,.0f} MB"
+        print(f"memory {half[-1]:,.0f} MB at the end, {most}; second half {signed(slope)} MB an hour")
 
 
 if __name__ == "__main__":

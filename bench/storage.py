@@ -118,8 +118,8 @@ def main() -> None:
         commits = fill(spark, warehouse, load, start_ms, asked.trigger_seconds)
         before = {table: stored(warehouse, table) for table in TABLES}
         began = time.monotonic()
-        with WorkerProcess(merged_file) as beside:
-            Maintenance(spark=spark, settings=Settings(warehouse=warehouse), say=print, beside=beside).round()
+        with WorkerProcess(merged_file) as worker:
+            Maintenance(spark=spark, settings=Settings(warehouse=warehouse), say=print, worker=worker).round()
         took = time.monotonic() - began
         after = {table: stored(warehouse, table) for table in TABLES}
         spark.stop()

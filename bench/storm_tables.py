@@ -61,7 +61,7 @@ class Warehouse:
         write_deltalake(table_path(self.folder, GROUPS), table_of(GROUPS, known), mode="overwrite")
         return count
 
-    def look(self) -> int:
+    def update(self) -> int:
         """Do the work of `update_storms` without Spark's part; return the number of rows of storms."""
         found = scan(self.folder)
         write_deltalake(table_path(self.folder, STORMS), stored(found.new, STORMS), mode="overwrite")
@@ -90,12 +90,12 @@ def main() -> None:
             rows += warehouse.write(at, at + HOUR)
             at += HOUR
         print(f"{groups:,} groups, {rows:,} rows of generations and events")
-        _timed("everything for the first time", warehouse.look)
-        _timed("nothing new", warehouse.look)
+        _timed("everything for the first time", warehouse.update)
+        _timed("nothing new", warehouse.update)
         for _ in range(3):
             new = warehouse.write(at, at + 10 * SECOND)
             at += 10 * SECOND
-            _timed(f"a batch of ten seconds, {new:,} rows", warehouse.look)
+            _timed(f"a batch of ten seconds, {new:,} rows", warehouse.update)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pipelines.gold.storms.disturbances import Disturbance, disturbances
 from pipelines.gold.storms.incremental import StormScan
 from pipelines.gold.storms.storms import Storm
 from schemas.rows import GenerationRow, GroupEventRow
+from schemas.written import count
 
 NEAR_MS = 5 * MINUTE
 
@@ -48,13 +49,13 @@ def found_in(cluster: Cluster, figures: Figures) -> tuple[list[Storm], list[Dist
         figures.seconds += time.process_time() - begun
         seen[group.group_id] = START - HOUR
     begun = time.process_time()
-    looked = StormScan(cluster=cluster.name, stored=[], since_ms=0, first_seen_at=seen)
-    looked.shake_together(found)
-    of_groups: dict[str, list[Disturbance]] = {group: [] for group in looked.groups(found)}
-    for shake in found:
-        if shake.group_id in of_groups:
-            of_groups[shake.group_id].append(shake)
-    storms = looked.storms(of_groups)
+    scan = StormScan(cluster=cluster.name, stored=[], since_ms=0, first_seen_at=seen)
+    scan.find_cluster_storms(found)
+    of_groups: dict[str, list[Disturbance]] = {group: [] for group in scan.groups(found)}
+    for disturbance in found:
+        if disturbance.group_id in of_groups:
+            of_groups[disturbance.group_id].append(disturbance)
+    storms = scan.storms(of_groups)
     figures.seconds += time.process_time() - begun
     return storms, found
 
@@ -93,8 +94,8 @@ def _third(found: Iterable[Disturbance], label: Label) -> int | None:
     )
     if len(label.groups) > 1:
         first: dict[str, int] = {}
-        for shake in mine:
-            first.setdefault(shake.group_id, shake.known_at)
+        for disturbance in mine:
+            first.setdefault(disturbance.group_id, disturbance.known_at)
         times = sorted(first.values())
     else:
         times = [s.known_at for s in mine if not s.is_explained]
@@ -147,8 +148,9 @@ def main() -> None:
     for label in figures.missed:
         print(f"missed: {label.kind} of {len(label.groups)} groups, {sorted(label.groups)[:3]}")
     for storm in figures.false:
-        who = ", ".join(sorted({s.who for s in storm.shakes})[:5])
-        print(f"false: {storm.scope.value} of {sorted(storm.group_ids)[:5]}, {len(storm.shakes)} shakes, {who}")
+        names = ", ".join(sorted({s.started_by for s in storm.disturbances})[:5])
+        size = count(len(storm.disturbances), "disturbance")
+        print(f"false: {storm.scope.value} of {sorted(storm.group_ids)[:5]}, {size}, {names}")
 
 
 if __name__ == "__main__":

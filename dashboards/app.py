@@ -145,7 +145,7 @@ def _shell() -> Component:
             dcc.Interval(id="tick", interval=TICK_MS),
             html.Header(
                 [
-                    html.Nav(places(urlstate.State(page="fleet")), id="places", **aria("pages")),
+                    html.Nav(navigation(urlstate.State(page="fleet")), id="places", **aria("pages")),
                     html.Div(id="freshness", className="freshness", role="status"),
                     html.Div(id="paused", className="freshness", role="status"),
                     html.Div(id="silent", className="freshness", role="alert"),
@@ -185,7 +185,7 @@ def _callbacks(app: Dash, store: Store, access: Access, now: Callable[[], int]) 
 
     @app.callback(Output("places", "children"), Input("url", "pathname"), Input("url", "search"))
     def lead(pathname: Any, search: Any) -> Any:
-        return places(urlstate.parse(*(text if isinstance(text, str) else "" for text in (pathname, search))))
+        return navigation(urlstate.parse(*(text if isinstance(text, str) else "" for text in (pathname, search))))
 
     @app.callback(
         Output("url", "href"),
@@ -218,13 +218,13 @@ def _stranger(access: Access) -> list[Component]:
     return [empty("missing", "No groups for you", text)]
 
 
-def places(state: urlstate.State) -> list[Component]:
+def navigation(state: urlstate.State) -> list[Component]:
     """Return the menu. Its links keep the range and the zone."""
     brand = html.Span(dcc.Link([html.Span(className="mark"), "Regroup"], href=state.href("fleet"), className="brand"))
-    return [brand, *(_place(state, name, key) for name, key, _ in urlstate.PAGES if key is not None)]
+    return [brand, *(_page_link(state, name, key) for name, key, _ in urlstate.PAGES if key is not None)]
 
 
-def _place(state: urlstate.State, name: str, key: str) -> Component:
+def _page_link(state: urlstate.State, name: str, key: str) -> Component:
     is_here: Any = {"aria-current": "page"} if state.page == name else {}
     link = dcc.Link(name.capitalize(), href=state.href(name))
     return html.Span(link, title=f"({key})", className="place", **keyed(key), **is_here)
@@ -353,15 +353,15 @@ def serve(lake: WarmLake, *, host: str, port: int, access: Access) -> int:
 
 def _access(args: argparse.Namespace) -> Access:
     """Return the access rules of the command line. Raises `ValueError` or `OSError`, with a sentence, if unclear."""
-    given = {name: value for _, name, _ in GUARD_FLAGS if (value := getattr(args, name)) is not None}
+    declared = {name: value for _, name, _ in GUARD_FLAGS if (value := getattr(args, name)) is not None}
     if args.access_on_stdin:
-        if given or args.readers:
+        if declared or args.readers:
             raise ValueError("Give access rules either with --access-on-stdin or with the other options, not both.")
         return Access.of_document(sys.stdin.read())
     token = os.environ.get(TOKEN_VARIABLE)
     if token is not None and not token.strip():
         raise ValueError(f"{TOKEN_VARIABLE} is empty, which protects nothing: set it to a token, or unset it.")
-    return Access.of(token=token or "", readers=readers_table(args.readers) if args.readers else None, **given)
+    return Access.of(token=token or "", readers=readers_table(args.readers) if args.readers else None, **declared)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -75,8 +75,8 @@ def bounded(value: float | None, low: float | None, high: float | None) -> str:
 
 
 def span(first: str, last: str) -> str:
-    """Return `first` and `last` around an en dash, or one of them if they are equal."""
-    return first if first == last else f"{first} {ABSENT} {last}"
+    """Return `first` and `last` around an en dash (`schemas.written`), or one of them if they are equal."""
+    return written.span(first, last)
 
 
 def between(low: float | None, high: float | None) -> str:

@@ -92,13 +92,13 @@ class State:
 
     def href(self, page: str, **changes: object) -> str:
         """Return the address of `page` with this state's range and zone, and `changes` (`cluster`, `from_`, …)."""
-        given = {"from": self.start, "to": self.end, "tz": self.tz} | {k.rstrip("_"): v for k, v in changes.items()}
-        group = given.get("group")
+        values = {"from": self.start, "to": self.end, "tz": self.tz} | {k.rstrip("_"): v for k, v in changes.items()}
+        group = values.get("group")
         if isinstance(group, str) and len(group.encode("utf-8", "replace")) > LONGEST_ID:
-            del given["group"]
-            given["gid"] = group_hash(group)
-        lanes = given.pop("lanes", ())
-        pairs = [(k, str(v)) for k, v in given.items() if v not in (None, "") or k == "group"]
+            del values["group"]
+            values["gid"] = group_hash(group)
+        lanes = values.pop("lanes", ())
+        pairs = [(k, str(v)) for k, v in values.items() if v not in (None, "") or k == "group"]
         pairs += [("lanes", label) for label in lanes] if isinstance(lanes, tuple) else []
         path = next(path for path, name in PATHS.items() if name == page)
         return f"{path}?{urlencode(pairs, quote_via=quote, safe='')}" if pairs else path

@@ -27,8 +27,8 @@ from jobs.retention.retention import has_settled, unsettled, with_settled
 from jobs.silver import pending_first_commits
 from jobs.silver.build_marks import rebuild_all_marks, start_marks, update_marks
 from jobs.silver.build_reassignments import (
+    rebuild_affected_reassignments,
     rebuild_all_reassignments,
-    rebuild_touched_reassignments,
     start_reassignments,
 )
 from jobs.silver.group_limits import group_limits
@@ -47,7 +47,7 @@ from jobs.tables.new_rows import NewRows
 from jobs.tables.replace import replace_rows, replace_whole
 from jobs.tables.transactions import is_local, retry_commit
 from pipelines.rows_of_tables import rows_of, table_of
-from pipelines.silver.affected_groups import DUCKDB, TOUCHED, by_group_frame, touched_sql, touching_frame
+from pipelines.silver.affected_groups import AFFECTED, DUCKDB, affected_frame, affected_sql, by_group_frame
 from pipelines.silver.frame import PolledTopics, silver
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import GROUPS, REASSIGNMENT_TABLES, REBALANCES, SILVER, STALLS
@@ -117,26 +117,26 @@ def rebuild_new(spark: SparkSession, settings: Settings, new: Mapping[Table, New
     """
     if ADMIN_OBSERVATIONS in new:
         update_marks(spark, settings.warehouse, new[ADMIN_OBSERVATIONS])
-    rebuild_touched_reassignments(spark, settings.warehouse, new)
+    rebuild_affected_reassignments(spark, settings.warehouse, new)
     history = {table: new[table] for table in FOLLOWED if table in new}
     if history:
-        rebuild_touched(spark, settings, affected_groups(history))
+        rebuild_affected(spark, settings, affected_groups(history))
     return bool(history)
 
 
-def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) -> None:
+def rebuild_affected(spark: SparkSession, settings: Settings, affected: pa.Table) -> None:
     """Bring silver up to date with new bronze rows.
 
     Args:
         spark: the session.
         settings: the warehouse, whose bronze already holds the new rows, and the options for building rows.
-        touched: the table that `affected_groups` returned.
+        affected: the table that `affected_groups` returned.
     """
     # Results are collected, because a plan that reads silver would be evaluated again after each table is written.
-    spark = for_few_rows(spark) if touched.num_rows <= FEW_GROUPS else spark
+    spark = for_few_rows(spark) if affected.num_rows <= FEW_GROUPS else spark
     limits = group_limits(settings.warehouse, settings.limits)
     polled = cache(partial(polled_topics, settings.warehouse))  # Read at most once, and only if needed.
-    admitted = limits.admitted(with_named(spark, settings.warehouse, touched, polled))
+    admitted = limits.admitted(with_named(spark, settings.warehouse, affected, polled))
     if admitted.num_rows:
         _rebuild(spark, settings, admitted, polled)
     limits.report()
@@ -144,13 +144,13 @@ def rebuild_touched(spark: SparkSession, settings: Settings, touched: pa.Table) 
 
 def _rebuild(spark: SparkSession, settings: Settings, new: pa.Table, polled: Callable[[], PolledTopics]) -> None:
     warehouse = settings.warehouse
-    committing = _Change(*SilverInputs(spark=spark, warehouse=warehouse, touched=new).committing())
+    committing = _Change(*SilverInputs(spark=spark, warehouse=warehouse, affected=new).committing())
     # Arrow cannot join tables that have list columns.
     rest = new.drop_columns("committed").join(committing.new.select(GROUP), GROUP, join_type="left anti")
     if not rest.num_rows:
         replace_rows(spark, committing.old, committing.new, table_path(warehouse, GROUPS), GROUPS)
         return
-    inputs = SilverInputs(spark=spark, warehouse=warehouse, touched=rest)
+    inputs = SilverInputs(spark=spark, warehouse=warehouse, affected=rest)
     points = inputs.restarts()
     rebuilt = _rebuilt(inputs, points, Making.of(settings, polled()))
 
@@ -234,7 +234,7 @@ def affected_groups(new: Mapping[Table, NewRows]) -> pa.Table:
     with connect() as engine:
         for rows in new.values():
             rows.show(engine)
-        return engine.sql(touched_sql(new, DUCKDB)).to_arrow_table().cast(TOUCHED)
+        return engine.sql(affected_sql(new, DUCKDB)).to_arrow_table().cast(AFFECTED)
 
 
 def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
@@ -244,10 +244,10 @@ def start(spark: SparkSession, settings: Settings, *, once: bool) -> None:
     progress = checkpoint_path(warehouse, "build")
     start_over_unless(progress, [table_path(warehouse, table) for table in FOLLOWED])
     new = {table: follow(spark, warehouse, table) for table in FOLLOWED}
-    rows = [touching_frame(table, frame) for table, frame in new.items()]
+    rows = [affected_frame(table, frame) for table, frame in new.items()]
 
     def build(batch: DataFrame, _: int) -> None:
-        rebuild_touched(batch.sparkSession, settings, by_group_frame(batch).toArrow())
+        rebuild_affected(batch.sparkSession, settings, by_group_frame(batch).toArrow())
 
     writer = reduce(DataFrame.union, rows).writeStream.foreachBatch(build).option("checkpointLocation", str(progress))
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from jobs.config.settings import Cluster, Settings
+    from jobs.config.clusters import Cluster
+    from jobs.config.settings import Settings
     from jobs.kafka.kafka_client import TopicEnds
     from pipelines.bronze_batch import Records
     from pipelines.event_sources import EventSource
@@ -83,7 +84,7 @@ def _poll(cluster: Cluster, path: Path, duration_s: float) -> None:
         with path.open("w", encoding="utf-8") as out:
             while time.monotonic() < until:
                 began = time.monotonic()
-                out.writelines(json.dumps(seen, separators=(",", ":")) + "\n" for seen in poller.look())
+                out.writelines(json.dumps(seen, separators=(",", ":")) + "\n" for seen in poller.poll())
                 time.sleep(max(0.0, min(began + MOVING_S, until) - time.monotonic()))
     finally:
         poller.close()
@@ -152,8 +153,8 @@ def _ends(cluster: Cluster) -> TopicEnds:
 def _write(cluster: Cluster, ends: TopicEnds, path: Path) -> tuple[int, int]:
     """Write all records in order of partition and offset; return the number of records and of unreadable spans."""
     records = gaps = 0
-    with ExitStack() as held:
-        writer = held.enter_context(pq.ParquetWriter(path, SCHEMA, compression="zstd"))
+    with ExitStack() as stack:
+        writer = stack.enter_context(pq.ParquetWriter(path, SCHEMA, compression="zstd"))
         for partition, (low, high) in sorted(ends.ends.items()):
             if low == high:
                 continue

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from jobs.captures.recording import Capture
 from jobs.config.errors import UserError
 from jobs.config.terminal import flush_lines, lines_for_a_pipe, warn, write_line
-from jobs.kafka.segment_files import UnreadBatch, place_of, segment_files, segment_records
+from jobs.kafka.segment_files import UnreadBatch, partition_of, segment_files, segment_records
 from jobs.kafka.topic_records import Selection, TopicRecords
 from pipelines.bronze_batch import TOPIC
 from pipelines.decoding.json_lines import batch_line, json_line
@@ -50,7 +50,7 @@ def _source(settings: Settings, args: argparse.Namespace, selection: Selection) 
     if args.source.is_dir() and not files:
         capture = Capture(args.source, settings.capture_mb, is_probed=True)
         return _chosen(capture.records(), selection), TOPIC
-    topic, partition = place_of(files[0])
+    topic, partition = partition_of(files[0])
     if partition is None:
         partition = UNKNOWN_PARTITION if args.partition is None else args.partition
     return _chosen(chain.from_iterable(segment_records(file, partition) for file in files), selection), topic

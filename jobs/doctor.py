@@ -16,9 +16,10 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 
+from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
 from jobs.config.permissions import warnings
-from jobs.config.settings import Cluster, Settings
+from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.setup.jars import jars
 from jobs.setup.java import java_home

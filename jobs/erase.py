@@ -92,10 +92,10 @@ class Name:
 
     def source(self, spark: SparkSession) -> DataFrame:
         """Return one row with the name, the placeholder and the patterns, for use in conditions."""
-        told = {"cluster": self.cluster, "text": self.text, "mark": self.mark, "pattern": self._pattern()}
+        name_columns = {"cluster": self.cluster, "text": self.text, "mark": self.mark, "pattern": self._pattern()}
         raw = {f"raw_{i}_{side}": of for i, pair in enumerate(self.raw()) for side, of in zip(SIDES, pair, strict=True)}
-        columns = [*(f"name_{key} string" for key in told), *(f"{key} binary" for key in raw)]
-        return spark.createDataFrame([(*told.values(), *raw.values())], ", ".join(columns))
+        columns = [*(f"name_{key} string" for key in name_columns), *(f"{key} binary" for key in raw)]
+        return spark.createDataFrame([(*name_columns.values(), *raw.values())], ", ".join(columns))
 
     def forms(self) -> set[str]:
         """Return the spellings of the name in text: plain, and escaped in JSON."""
@@ -185,19 +185,19 @@ def erase(spark: SparkSession, warehouse: Path, name: Name, *, vacuum_days: floa
 
 def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found: dict[Table, Changed]) -> bool:
     """Erase the name from one table and add the change to `found`; return whether any row changed."""
-    if not _may_hold(warehouse, table, name):
+    if not _may_contain(warehouse, table, name):
         return False
     path, source = table_path(warehouse, table), name.source(spark)
-    is_about, told = _is_about(table, name), _erased_columns(table, name)
-    is_named = reduce(or_, [is_about, *(holds for holds, _ in told.values())])
+    is_about, erased = _is_about(table, name), _erased_columns(table, name)
+    is_named = reduce(or_, [is_about, *(contains for contains, _ in erased.values())])
     if "cluster" in table.names:
         is_named &= F.col("old.cluster") == F.col("name_cluster")
 
     def merge() -> None:
         target = DeltaTable.forPath(spark, path).alias("old")
         merge = target.merge(source, is_named).whenMatchedDelete(is_about)
-        if told:
-            merge = merge.whenMatchedUpdate(set={f"`{column}`": value for column, (_, value) in told.items()})
+        if erased:
+            merge = merge.whenMatchedUpdate(set={f"`{column}`": value for column, (_, value) in erased.items()})
         merge.execute()
 
     before = deltalake.DeltaTable(path).version()
@@ -205,7 +205,7 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
     after = deltalake.DeltaTable(path)
     ours = (commit for commit in after.history(after.version() - before) if commit["operation"] == "MERGE")
     metrics: dict[str, str] = next((commit["operationMetrics"] for commit in ours), {})
-    deleted, changed = (int(metrics.get(f"numTargetRows{what}", 0)) for what in ("Deleted", "Updated"))
+    deleted, changed = (int(metrics.get(f"numTargetRows{kind}", 0)) for kind in ("Deleted", "Updated"))
     if deleted or changed:
         so_far = found.get(table, Changed(version_before=before))
         found[table] = Changed(
@@ -217,7 +217,7 @@ def _erase(spark: SparkSession, warehouse: Path, table: Table, name: Name, found
     return bool(deleted or changed)
 
 
-def _may_hold(warehouse: Path, table: Table, name: Name) -> bool:
+def _may_contain(warehouse: Path, table: Table, name: Name) -> bool:
     """Return whether any column contains the name, also as part of another. This check spares most tables Spark's
     merge.
     """
@@ -293,7 +293,7 @@ def _erased_columns(table: Table, name: Name) -> dict[str, tuple[Column, Column]
             case kind if kind in FIELDS:
                 found[column.name] = (is_among(_fields(old, FIELDS[kind])), _fields_instead(old, FIELDS[kind], instead))
     no = F.lit(False)  # noqa: FBT003 - a literal
-    return {column: (F.coalesce(holds, no), value) for column, (holds, value) in found.items()}
+    return {column: (F.coalesce(contains, no), value) for column, (contains, value) in found.items()}
 
 
 def _fields(structs: Column, field: str) -> Column:

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 
 from jobs.config.errors import UserError
 from jobs.kafka.kafka_client import cluster_id
-from jobs.kafka.kafka_source import Feed
+from jobs.kafka.kafka_source import TopicStream
 from jobs.kafka.quarantine_limit import QuarantineLimit
 from jobs.kafka.resume import resume
 from jobs.kafka.topic_streams import logs, topics
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     from jobs.config.settings import Settings
-    from jobs.kafka.log_source import LogFeed
+    from jobs.kafka.log_source import LogStream
     from schemas.tables import Table
 
     OnBatch = Callable[[Mapping[Table, NewRows]], None]
@@ -74,14 +74,16 @@ def start(
         )
     for cluster in settings.clusters:
         claim(settings.warehouse, cluster.name, cluster_id(cluster.client()))
-    found: list[Feed | LogFeed] = [
-        feed for cluster in settings.clusters for feed in topics(cluster, tasks=settings.cores, limits=settings.limits)
+    found: list[TopicStream | LogStream] = [
+        stream
+        for cluster in settings.clusters
+        for stream in topics(cluster, tasks=settings.cores, limits=settings.limits)
     ]
     found += [logs(cluster) for cluster in settings.clusters if cluster.logs]
-    gathering = BatchMerge(on_batch) if on_batch else None
-    writers = [Writer(feed=feed, warehouse=settings.warehouse, gathering=gathering) for feed in found]
+    batch_merge = BatchMerge(on_batch) if on_batch else None
+    writers = [Writer(stream=stream, warehouse=settings.warehouse, batch_merge=batch_merge) for stream in found]
     for writer in writers:
-        writer.checkpoint.hold()
+        writer.checkpoint.acquire()
         writer.checkpoint.refuse_other_tables()
     create_tables(spark, settings.warehouse, BRONZE)
     trigger = {"availableNow": True} if once else {"processingTime": f"{settings.trigger_seconds} seconds"}
@@ -93,17 +95,17 @@ def start(
 class Writer:
     """The stream of one feed into its tables."""
 
-    feed: Feed | LogFeed
+    stream: TopicStream | LogStream
     warehouse: Path
-    gathering: BatchMerge | None
+    batch_merge: BatchMerge | None
 
     @property
     def tables(self) -> tuple[Table, ...]:
-        return (*self.feed.tables, COVERAGE)
+        return (*self.stream.tables, COVERAGE)
 
     @property
     def checkpoint(self) -> Checkpoint:
-        path = checkpoint_path(self.warehouse, f"ingest/{self.feed.cluster}/{self.feed.topic}")
+        path = checkpoint_path(self.warehouse, f"ingest/{self.stream.cluster}/{self.stream.topic}")
         return Checkpoint(path=path, warehouse=self.warehouse, tables=self.tables)
 
     @property
@@ -112,32 +114,36 @@ class Writer:
         return all(is_local(table_path(self.warehouse, table)) for table in self.tables)
 
     def start(self, spark: SparkSession, trigger: Mapping[str, Any]) -> StreamingQuery:
-        checkpoint, feed = self.checkpoint, self.feed
-        if isinstance(feed, Feed) and not checkpoint.has_progress:
-            feed = replace(feed, start=resume(spark, self.warehouse, feed))
-        if isinstance(feed, Feed) and self.is_local:
-            folders = {table.name: str(Path(table_path(self.warehouse, table)).absolute()) for table in feed.tables}
-            feed = replace(feed, folders=folders)
+        checkpoint, stream = self.checkpoint, self.stream
+        if isinstance(stream, TopicStream) and not checkpoint.has_progress:
+            stream = replace(stream, start=resume(spark, self.warehouse, stream))
+        if isinstance(stream, TopicStream) and self.is_local:
+            folders = {table.name: str(Path(table_path(self.warehouse, table)).absolute()) for table in stream.tables}
+            stream = replace(stream, folders=folders)
         app_id = checkpoint.app_id()
-        fuse = QuarantineLimit(feed.cluster, feed.topic) if isinstance(feed, Feed) and feed.has_fuse else None
+        limit = (
+            QuarantineLimit(stream.cluster, stream.topic)
+            if isinstance(stream, TopicStream) and stream.has_quarantine_limit
+            else None
+        )
         return (
-            feed.stream(spark)
-            .writeStream.queryName(f"{feed.cluster} {feed.topic}")
+            stream.frame(spark)
+            .writeStream.queryName(f"{stream.cluster} {stream.topic}")
             .option("checkpointLocation", str(checkpoint.path))
-            .foreachBatch(partial(self._write, app_id, fuse))
+            .foreachBatch(partial(self._write, app_id, limit))
             .trigger(**trigger)
             .start()
         )
 
-    def _write(self, app_id: str, fuse: QuarantineLimit | None, batch: DataFrame, batch_id: int) -> None:
-        with self.gathering.under_way() if self.gathering else nullcontext():
-            self._write_bronze(app_id, fuse, batch, batch_id)
+    def _write(self, app_id: str, limit: QuarantineLimit | None, batch: DataFrame, batch_id: int) -> None:
+        with self.batch_merge.under_way() if self.batch_merge else nullcontext():
+            self._write_bronze(app_id, limit, batch, batch_id)
 
-    def _write_bronze(self, app_id: str, fuse: QuarantineLimit | None, batch: DataFrame, batch_id: int) -> None:
+    def _write_bronze(self, app_id: str, limit: QuarantineLimit | None, batch: DataFrame, batch_id: int) -> None:
         spark, once = batch.sparkSession, Once(app_id, batch_id)
         if self.is_local:
             new = collected(batch, self.tables, self.warehouse)
-            self._refuse(fuse, new.get(COVERAGE), batch_id)
+            self._refuse(limit, new.get(COVERAGE), batch_id)
             self._written(new, lambda table: append(spark, self.warehouse, new[table], once), lambda: new)
             return
         # One pass over Kafka for all tables.
@@ -145,7 +151,7 @@ class Writer:
         try:
             frames = self._frames(batch)
             covered = NewRows.of_frame(COVERAGE, frames[COVERAGE]) if COVERAGE in frames else None
-            self._refuse(fuse, covered, batch_id)
+            self._refuse(limit, covered, batch_id)
             self._written(
                 frames,
                 lambda table: append_frame(frames[table], table_path(self.warehouse, table), once),
@@ -165,21 +171,21 @@ class Writer:
         # it.
         with ThreadPoolExecutor(1) as pool:
             covered = pool.map(write, {*tables} - {*data})
-            if self.gathering:
-                self.gathering.hand_on(rows())
+            if self.batch_merge:
+                self.batch_merge.hand_on(rows())
             list(covered)
 
-    def _refuse(self, fuse: QuarantineLimit | None, covered: NewRows | None, batch_id: int) -> None:
+    def _refuse(self, limit: QuarantineLimit | None, covered: NewRows | None, batch_id: int) -> None:
         """Raise `UserError` if Kafka returned no record of a first batch, or if too few records could be decoded."""
         spans = [span for span in covered.few.to_pylist() if not span["is_gap"]] if covered else []
         offsets = sum(span["to_offset"] - span["from_offset"] for span in spans)
         if batch_id == 0 and offsets and not sum(span["records"] for span in spans):
             raise UserError(
-                f"Kafka has {offsets} offsets of {self.feed.topic} on {self.feed.cluster}, but gave not one "
+                f"Kafka has {offsets} offsets of {self.stream.topic} on {self.stream.cluster}, but gave not one "
                 "record: check with `./regroup doctor` what this user may read."
             )
-        if fuse:
-            fuse.hold((span["source_partition"], span["records"], span["quarantined"]) for span in spans)
+        if limit:
+            limit.check((span["source_partition"], span["records"], span["quarantined"]) for span in spans)
 
     def _frames(self, batch: DataFrame) -> dict[Table, DataFrame]:
         """Return the tables that get rows, with the rows."""

@@ -32,11 +32,13 @@ from jobs.spark.spark import session
 from jobs.tables.as_of import opened
 from jobs.tables.delta_io import table_path
 from jobs.tables.transactions import CONFLICTS, is_local, retry_commit
+from schemas import written
 from schemas.bronze import BRONZE, OFFSET_COMMITS
 from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import Table
+from schemas.written import count
 
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, *GOLD, *OPERATIONS)
 LOCAL_DAYS = 1.0
@@ -64,8 +66,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
             "first, or name another with --warehouse."
         )
     spark = session("regroup maintain", cores=settings.cores, driver_memory=settings.driver_memory)
-    with WorkerProcess(merged_file) as beside:
-        maintenance = Maintenance(spark=spark, settings=settings, say=say, beside=beside)
+    with WorkerProcess(merged_file) as worker:
+        maintenance = Maintenance(spark=spark, settings=settings, say=say, worker=worker)
         while True:
             with acquire(settings.warehouse, "maintain"):
                 maintenance.round()
@@ -90,7 +92,7 @@ class Maintenance:
     spark: SparkSession
     settings: Settings
     say: Say
-    beside: WorkerProcess
+    worker: WorkerProcess
     building: AbstractContextManager[object] = field(default_factory=nullcontext)
 
     def round(self, now_ms: int | None = None) -> None:
@@ -114,7 +116,7 @@ class Maintenance:
         done += self._vacuumed(table)
         if done:
             took, now = time.monotonic() - began, size(self.settings.warehouse, table)
-            self.say(f"{table.name}: {', '.join(done)}; {before} before, {now} now ({took:.1f} s)")
+            self.say(f"{table.name}: {', '.join(done)}; {before} before, {now} now ({written.duration(1000 * took)})")
         return bool(done)
 
     def _expired(self, table: Table, now_ms: int) -> list[str]:
@@ -123,14 +125,14 @@ class Maintenance:
             return []
         warehouse = self.settings.warehouse
         rows = self._try(table, "deleting old rows", lambda: expire(self.spark, warehouse, table, days, now_ms))
-        return [f"{rows:,} rows older than {days} days deleted"] if rows else []
+        return [f"{count(rows, 'row')} older than {count(days, 'day')} deleted"] if rows else []
 
     def _merged(self, table: Table, now_ms: int) -> list[str]:
         if table is not OFFSET_COMMITS:
             return []
         warehouse = self.settings.warehouse
         found = self._try(table, "merging runs", lambda: merge_runs(self.spark, warehouse, now_ms=now_ms))
-        return [f"{found[0]:,} rows merged into {found[1]:,}"] if found and found[0] > found[1] else []
+        return [f"{count(found[0], 'row')} merged into {found[1]:,}"] if found and found[0] > found[1] else []
 
     def _compacted(self, table: Table) -> list[str]:
         path = table_path(self.settings.warehouse, table)
@@ -139,12 +141,12 @@ class Maintenance:
         else:
             with self.building:
                 made = self._try(table, "compacting", lambda: self._optimized(path))
-        return [f"{made.before:,} files made into {made.after:,}"] if made and made.before else []
+        return [f"{count(made.before, 'file')} made into {made.after:,}"] if made and made.before else []
 
     def _put_together(self, table: Table) -> Made:
         # Bronze needs no lock, because batches only append to it.
         building = nullcontext() if table.layer == "bronze" else self.building
-        return compact(self.settings.warehouse, table, self.beside, building)
+        return compact(self.settings.warehouse, table, self.worker, building)
 
     def _optimized(self, path: str) -> Made:
         """Compact with Spark's OPTIMIZE. Delta clusters tables that have clustering columns, and otherwise fills files
@@ -163,14 +165,14 @@ class Maintenance:
             # The Delta log of such a table covers only hours, so no reader can request files of an older version.
             days = min(days, LOCAL_DAYS)
         removed = vacuum(self.settings.warehouse, table, days)
-        return [f"{removed.files:,} old files of {removed.size / 1e6:,.1f} MB removed"] if removed.files else []
+        return [f"{count(removed.files, 'old file')} of {written.size(removed.size)} removed"] if removed.files else []
 
-    def _try(self, table: Table, what: str, act: Callable[[], T]) -> T | None:
+    def _try(self, table: Table, action: str, act: Callable[[], T]) -> T | None:
         try:
             return act()
         except CONFLICTS as error:
             lost = str(error).split("\n", 1)[0][:200]
-            self.say(f"{table.name}: {what} is left for the next run, because other jobs wrote to the table: {lost}")
+            self.say(f"{table.name}: {action} is left for the next run, because other jobs wrote to the table: {lost}")
         return None
 
 
@@ -200,4 +202,4 @@ def size(warehouse: Path, table: Table) -> str:
     """Return the number of files and the bytes of the table's current version, as text."""
     files = DeltaTable(table_path(warehouse, table)).get_add_actions(flatten=True)
     sizes = files["size_bytes"].to_pylist()
-    return f"{len(sizes):,} files of {sum(sizes) / 1e6:,.1f} MB"
+    return f"{count(len(sizes), 'file')} of {written.size(sum(sizes))}"

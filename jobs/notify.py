@@ -154,7 +154,9 @@ class Notifier:
         verdicts = [evaluate(each, self._limits) for each in facts]
         oldest = min((alert.started_ms for v in verdicts for alert in v.alerts), default=now)
         before = alert_table.current_alerts(self._lake, now, min(oldest, now))
-        after = self.delivery.heard(updated_alerts(before, verdicts, now, partial(dashboard_url, self.settings)), now)
+        after = self.delivery.with_outcomes(
+            updated_alerts(before, verdicts, now, partial(dashboard_url, self.settings)), now
+        )
         due = self.delivery.due(after, now)
         rows = _worth_keeping(before, after, due)
         # Stored before sending, because an alert that is sent but not stored could never be resolved.

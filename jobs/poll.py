@@ -19,7 +19,7 @@ from jobs.config.errors import UserError
 from jobs.kafka.admin_poll import PERMISSIONS, Poller
 from jobs.kafka.kafka_client import cluster_id
 from jobs.processes.worker_thread import WorkerThread
-from jobs.silver.build_reassignments import rebuild_touched_reassignments
+from jobs.silver.build_reassignments import rebuild_affected_reassignments
 from jobs.spark.spark import session
 from jobs.tables.append import Once, append
 from jobs.tables.create_tables import create_tables
@@ -37,11 +37,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from jobs.config.settings import Cluster, Settings
+    from jobs.config.clusters import Cluster
+    from jobs.config.settings import Settings
     from jobs.kafka.admin_poll import Observation
     from schemas.tables import Table
 
-COVERED = "poll"
+SOURCE = "poll"
 """`coverage.source` of polls. Offsets in these rows are milliseconds since the epoch."""
 
 
@@ -132,7 +133,7 @@ class Following(WorkerThread):
     _version: int = 0
     _pending: list[Observation] = field(default_factory=list)
     _spans: list[Span] = field(default_factory=list)
-    _covered_to: int | None = None
+    _read_until: int | None = None
     _named: set[str] = field(default_factory=set)
     _is_idle: bool = False
 
@@ -144,54 +145,54 @@ class Following(WorkerThread):
             with ThreadPoolExecutor(1) as writer:
                 while not stopped.is_set():
                     began = time.monotonic()
-                    self.look()
+                    self.poll()
                     if (writing is None or writing.done()) and began - written >= self.settings.trigger_seconds:
                         if writing is not None:
                             writing.result()
-                        writing, written = writer.submit(self.write, *self._taken()), began
+                        writing, written = writer.submit(self.write, *self._take_pending()), began
                     stopped.wait(max(0.0, self.poller.pause_s - (time.monotonic() - began)))
-                writer.submit(self.write, *self._taken()).result()
+                writer.submit(self.write, *self._take_pending()).result()
         finally:
             self.poller.close()
 
     def once(self) -> None:
         """Poll once and write the rows."""
         try:
-            self.look()
-            self.write(*self._taken())
+            self.poll()
+            self.write(*self._take_pending())
         finally:
             self.poller.close()
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Poll the cluster once and keep the observations until they are written."""
         began = _now_ms()
-        if self._covered_to is None:
-            self._covered_to = began
-            if (before := self._last_covered()) is not None:
+        if self._read_until is None:
+            self._read_until = began
+            if (before := self._last_poll()) is not None:
                 self._spans.append(_span(before, began, gap="nobody polled"))
-        self._pending += (seen := self.poller.look())
+        self._pending += (seen := self.poller.poll())
         for call, why in self.poller.errors.items():
             self._name(call, why)
         failed = self.poller.errors.get("describe_cluster")
-        span = _span(self._covered_to, _now_ms(), gap=f"no broker answered: {failed}" if failed else None)
+        span = _span(self._read_until, _now_ms(), gap=f"no broker answered: {failed}" if failed else None)
         span.records = 0 if failed else len(seen)
         self._spans.append(span)
-        self._covered_to = span.to_offset
+        self._read_until = span.to_offset
 
-    def _taken(self) -> tuple[list[Observation], list[Span]]:
-        taken = self._pending, _joined(self._spans)
+    def _take_pending(self) -> tuple[list[Observation], list[Span]]:
+        pending = self._pending, _joined(self._spans)
         self._pending, self._spans = [], []
-        return taken
+        return pending
 
     def write(self, seen: list[Observation], spans: list[Span]) -> None:
         """Write the observations once; then rebuild the reassignments that they affect."""
         self._version += 1
         new = self._append(ADMIN_OBSERVATIONS, [observation_row(self.cluster.name, each) for each in seen])
         # Last, because a row of coverage says that the observations are in the table.
-        self._append(COVERAGE, [span.row(self.cluster.name, COVERED) for span in spans])
+        self._append(COVERAGE, [span.row(self.cluster.name, SOURCE) for span in spans])
         if seen and self._bears_on_reassignments(seen):
             with self.building:
-                rebuild_touched_reassignments(self.spark, self.settings.warehouse, {ADMIN_OBSERVATIONS: new})
+                rebuild_affected_reassignments(self.spark, self.settings.warehouse, {ADMIN_OBSERVATIONS: new})
                 if self.on_topics and any(each["kind"] == "topic" for each in seen):
                     self.on_topics(new)
 
@@ -206,10 +207,10 @@ class Following(WorkerThread):
             append(self.spark, self.settings.warehouse, new, Once(self._app_id, self._version))
         return new
 
-    def _last_covered(self) -> int | None:
+    def _last_poll(self) -> int | None:
         """Return the end of this cluster's last poll in ms since the epoch, or None if there is none."""
         spans = read(self.spark, self.settings.warehouse, COVERAGE)
-        mine = spans.where((F.col("cluster") == self.cluster.name) & (F.col("source") == COVERED))
+        mine = spans.where((F.col("cluster") == self.cluster.name) & (F.col("source") == SOURCE))
         found = mine.agg(F.max("to_offset")).first()
         return None if found is None or found[0] is None else int(found[0])
 

@@ -104,9 +104,9 @@ class Quality:
         with engine() as connection:
             version, alone = self._opened(connection, version, rules)
             since = None if alone else self._passed(table, known, rules, version)
-            self._look(connection, version, since)
+            self._show(connection, version, since)
             for batch in batches(connection, table, rules, alone):
-                suite.look(batch)
+                suite.check(batch)
         return _results(version, suite)
 
     def docs(self, folder: Path) -> Path:
@@ -118,9 +118,9 @@ class Quality:
             assert version is not None
             with engine() as connection:
                 version, alone = self._opened(connection, version, rules)
-                self._look(connection, version, None)
-                results = [suite.look(escaped(batch)) for batch in batches(connection, table, rules, alone)]
-            found.append(CheckedVersion(suite=suite, version=version.version, told=results))
+                self._show(connection, version, None)
+                results = [suite.check(escaped(batch)) for batch in batches(connection, table, rules, alone)]
+            found.append(CheckedVersion(suite=suite, version=version.version, results=results))
         return write_docs(folder, found)
 
     def _opened(
@@ -162,10 +162,10 @@ class Quality:
         return TableVersion.of(self.warehouse, table, known[0]["version"])
 
     @staticmethod
-    def _look(connection: DuckDBPyConnection, version: TableVersion, since: TableVersion | None) -> None:
+    def _show(connection: DuckDBPyConnection, version: TableVersion, since: TableVersion | None) -> None:
         show_files(connection, "whole", version.table, sorted(version.files))
-        looked = version.files - since.files if since else version.files
-        show_files(connection, "looked", version.table, sorted(looked))
+        files = version.files - since.files if since else version.files
+        show_files(connection, "checked", version.table, sorted(files))
 
     def _last_results(self) -> list[QualityResultRow]:
         found = newest_results(LocalLake(self.warehouse, fresh_seconds=0))

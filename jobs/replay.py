@@ -17,8 +17,9 @@ from pyspark.sql import SparkSession
 from jobs.analyze import analyze
 from jobs.build import rebuild_new
 from jobs.captures.recording import Capture, Line
+from jobs.config.clusters import DEFAULT_CLUSTER, cluster_name
 from jobs.config.errors import UserError
-from jobs.config.settings import DEFAULT_CLUSTER, Settings, cluster_name
+from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.spark.spark import session
 from jobs.tables.append import append
@@ -37,6 +38,7 @@ from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS, QUARA
 from schemas.gold import MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import QuarantineReason
+from schemas.written import count
 
 MOST_BATCHES = 10_000
 SOURCES = ("offsets", "log", "admin")
@@ -75,7 +77,8 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
     spark = session("regroup replay", cores=settings.cores, driver_memory=settings.driver_memory)
     create_tables(spark, settings.warehouse, (*BRONZE, *SILVER, *REASSIGNMENT_TABLES, MARKS))
     for number, batch in enumerate(batches, 1):
-        say(f"batch {number} of {len(batches)}: {len(batch.records)} records, {len(batch.lines)} lines")
+        size = f"{count(len(batch.records), 'record')}, {count(len(batch.lines), 'line')}"
+        say(f"batch {number:,} of {len(batches):,}: {size}")
         replay(spark, settings, cluster, capture.meta, batch)
     record_settings(spark, settings, cluster, capture.meta)
     analyze(spark, settings)
@@ -145,9 +148,9 @@ def replay(spark: SparkSession, settings: Settings, cluster: str, meta: dict[str
 def bronze_of(batch: CaptureRecords, cluster: str, meta: dict[str, Any], limits: Limits = DEFAULT_LIMITS) -> Rows:
     """Return the batch as bronze rows by table name."""
     rows: Rows = dict(bronze_rows(batch.records, cluster=cluster, log_epoch=0, limits=limits))
-    place, reader = zone(meta.get("log_time_zone") or "UTC"), layout(meta.get("log_pattern") or "default")
+    time_zone, reader = zone(meta.get("log_time_zone") or "UTC"), layout(meta.get("log_pattern") or "default")
     lines = (PlacedLine(e.file, e.number, e.text, e.broker_id, e.is_oversized) for e in batch.lines)
-    events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=place)
+    events, refused = line_rows(lines, cluster=cluster, layout=reader, zone=time_zone)
     rows[COORDINATOR_EVENTS.name] = events
     seen, unreadable = _observations(cluster, batch.observations)
     rows[QUARANTINE.name] = [*rows.get(QUARANTINE.name, []), *refused, *unreadable]

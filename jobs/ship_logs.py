@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
 
-    from jobs.config.settings import Cluster, Settings
+    from jobs.config.clusters import Cluster
+    from jobs.config.settings import Settings
 
 POLL_SECONDS = 0.5
 
@@ -62,16 +63,16 @@ class Shipper:
         self._servers = cluster.bootstrap_servers
         self.has_more = True
         state = state or state_dir()
-        self._places = {file: self._place(state, file) for file in files}
+        self._position_files = {file: self._position_file(state, file) for file in files}
         self._events = EventsTopic(cluster, topic)
         with ExitStack() as opened:
             self._followers = {
-                file: opened.enter_context(closing(Follower(file, _load(place))))
-                for file, place in self._places.items()
+                file: opened.enter_context(closing(Follower(file, _load(file))))
+                for file, file in self._position_files.items()
             }
             self.close = opened.pop_all().close
 
-    def _place(self, state: Path, file: Path) -> Path:
+    def _position_file(self, state: Path, file: Path) -> Path:
         """Return the path of the file that stores the position of one log file for one topic."""
         name = "\n".join((self._servers, self._topic, str(file.resolve())))
         return state / f"{hashlib.sha256(name.encode()).hexdigest()[:24]}.json"
@@ -85,7 +86,7 @@ class Shipper:
                 self._events.send(envelope(line, self._broker_id), key=line.source_id)
             if lines:
                 self._events.flush()
-                _save(self._places[file], follower.position)
+                _save(self._position_files[file], follower.position)
             sent += len(lines)
         self.has_more = sent > 0
         return sent
@@ -110,24 +111,24 @@ def state_dir() -> Path:
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "regroup" / "ship-logs"
 
 
-def _load(place: Path) -> FilePosition | None:
+def _load(file: Path) -> FilePosition | None:
     try:
-        return FilePosition(**json.loads(place.read_text(encoding="utf-8")))
+        return FilePosition(**json.loads(file.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
         raise UserError(
-            f"The saved position {place} cannot be read ({error}): remove it to start from the beginning of the log."
+            f"The saved position {file} cannot be read ({error}): remove it to start from the beginning of the log."
         ) from None
 
 
-def _save(place: Path, position: FilePosition) -> None:
-    fresh = place.with_suffix(".new")
+def _save(file: Path, position: FilePosition) -> None:
+    fresh = file.with_suffix(".new")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        file.parent.mkdir(parents=True, exist_ok=True)
         fresh.write_text(json.dumps(position.to_json()), encoding="utf-8")
-        fresh.replace(place)
+        fresh.replace(file)
     except OSError as error:
         raise UserError(
-            f"The position cannot be stored in {place.parent} ({error.strerror}): set XDG_STATE_HOME to another folder."
+            f"The position cannot be stored in {file.parent} ({error.strerror}): set XDG_STATE_HOME to another folder."
         ) from None

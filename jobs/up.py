@@ -17,9 +17,10 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from jobs import ingest, poll
-from jobs.build import affected_groups, rebuild_new, rebuild_touched
+from jobs.build import affected_groups, rebuild_affected, rebuild_new
+from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError, one_line
-from jobs.config.settings import Cluster, Settings
+from jobs.config.settings import Settings
 from jobs.config.terminal import say
 from jobs.gold.analysis_thread import QUICK, SLOW, AnalysisThread, Building
 from jobs.gold.storm_thread import StormThread
@@ -75,14 +76,14 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         stopped = _on_signal()
         building = Building()
         runs.start("ingest", "build", "analyze")
-        storming = StormThread(
+        storm_thread = StormThread(
             spark=spark,
             settings=settings,
             building=building,
             failing=partial(runs.failing, "build"),
             on_found=notifying.wake,
         )
-        built = _built(spark, settings, say, building, storming.wake, runs)
+        built = _built(spark, settings, say, building, storm_thread.wake, runs)
         with runs.failing("ingest"):
             streams = ingest.start(spark, settings, on_batch=built, on_failure=partial(_again, runs, say))
         polls = _polls(spark, settings, stopped, say, building, runs)
@@ -90,13 +91,13 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         _notify(notifying, settings, stopped, stack, say, runs)
         check_quality(settings, stopped)
         compact_and_maintain(spark, settings, stopped, say, building)
-        analysing = _analysing(spark, settings, building, runs)
-        for each in (*analysing, storming):
+        analysis_threads = _analysis_threads(spark, settings, building, runs)
+        for each in (*analysis_threads, storm_thread):
             each.start(stopped)
         while not stopped.wait(1):
             with runs.failing("ingest"):
-                streams.look()
-            for each in (*polls, *analysing, storming):
+                streams.restart_due()
+            for each in (*polls, *analysis_threads, storm_thread):
                 each.raise_failure()
         say("Stopping")
         _silence(spark)
@@ -107,7 +108,7 @@ def run(settings: Settings, args: argparse.Namespace) -> int:
         os._exit(0)
 
 
-def _analysing(spark: SparkSession, settings: Settings, building: Building, runs: Runs) -> list[AnalysisThread]:
+def _analysis_threads(spark: SparkSession, settings: Settings, building: Building, runs: Runs) -> list[AnalysisThread]:
     """Return two threads: one for health and diagnoses, and one with lower priority for advice."""
     return [
         AnalysisThread(
@@ -185,8 +186,8 @@ def compact_and_maintain(
                 say(f"Maintenance failed: {one_line(error)}")
 
     def maintain() -> None:
-        with WorkerProcess(merged_file) as beside:
-            go_on(Maintenance(spark=spark, settings=settings, say=say, beside=beside, building=building))
+        with WorkerProcess(merged_file) as worker:
+            go_on(Maintenance(spark=spark, settings=settings, say=say, worker=worker, building=building))
 
     threading.Thread(target=maintain, name="maintain", daemon=True).start()
 
@@ -254,7 +255,7 @@ def _pages(settings: Settings, stack: ExitStack) -> tuple[str, Supervised]:
     command: list[str | Path] = [sys.executable, "-P", "-m", "dashboards.app", "--warehouse", warehouse]
     command += ["--host", settings.host, "--port", str(port), "--access-on-stdin"]
     # Passed on stdin, because every user of this machine can read arguments.
-    pages = Supervised(command, output=warehouse.parent / PAGES_LOG, given=guarded.document())
+    pages = Supervised(command, output=warehouse.parent / PAGES_LOG, stdin_text=guarded.document())
     stack.callback(pages.stop)
     return f"http://{settings.host}:{port}/", pages
 
@@ -281,7 +282,7 @@ def _polls(
     """Start the polls. If that is impossible, report it and return no polls, because nothing else needs them."""
 
     def named(observations: NewRows) -> None:
-        rebuild_touched(spark, settings, affected_groups({ADMIN_OBSERVATIONS: observations}))
+        rebuild_affected(spark, settings, affected_groups({ADMIN_OBSERVATIONS: observations}))
 
     try:
         failing = partial(runs.failing, "poll")

@@ -62,8 +62,8 @@ def read_controller(logger: str, message: str) -> dict[str, Any] | None:
     for wording, reader in _READERS.get(logger, ()):
         found = reader.match(message)
         if found is not None:
-            stated = {name: value for name, value in found.groupdict().items() if value is not None}
-            columns = _columns(_of_record(stated.pop("fields", "")) | stated)
+            parsed = {name: value for name, value in found.groupdict().items() if value is not None}
+            columns = _columns(_of_record(parsed.pop("fields", "")) | parsed)
             return columns | {"event_kind": wording.kind.value} if columns is not None else None
     return None
 

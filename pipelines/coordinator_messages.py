@@ -119,10 +119,10 @@ def _columns(wording: Wording, values: dict[str, Any]) -> dict[str, Any]:
     elif wording.kind == EventKind.MEMBER_FENCED:
         # For streams members, 4.3 prints a reason that ends with a full stop.
         values["reason"] = values["reason"].removesuffix(".")
-        for template, stated in _FENCING:
+        for template, fencing in _FENCING:
             why_fenced = template.read(values["reason"])
             if why_fenced is not None:
-                trigger = stated
+                trigger = fencing
                 values |= why_fenced
     elif wording.kind == EventKind.DELETED and ", " in values["group_id"]:
         values["group_id"] = None  # the line names several groups; each has its own tombstone

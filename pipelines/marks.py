@@ -69,11 +69,11 @@ def mark_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
     A mark that was announced more than once becomes one row, about all groups that were named. If one announcement
     named no group, the mark is about the whole cluster.
     """
-    announced: dict[tuple[Any, ...], list[Mark]] = defaultdict(list)
+    by_mark: dict[tuple[Any, ...], list[Mark]] = defaultdict(list)
     for row in observations:
         found = mark(json.loads(row["body"]), row["observed_at"])
         if isinstance(found, Mark):
-            announced[row["cluster"], found.marked_at, found.kind, found.text].append(found)
+            by_mark[row["cluster"], found.marked_at, found.kind, found.text].append(found)
     return [
         {
             "cluster": cluster,
@@ -84,7 +84,7 @@ def mark_rows(observations: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]
             "group_ids": groups,
             "marked_by": min((m.marked_by for m in marks if m.marked_by), default=None),
         }
-        for (cluster, at, kind, text), marks in sorted(announced.items(), key=lambda item: item[0])
+        for (cluster, at, kind, text), marks in sorted(by_mark.items(), key=lambda item: item[0])
     ]
 
 

@@ -83,7 +83,7 @@ class Rule:
     other_columns: tuple[str, ...] = ()
 
 
-STATED = re.compile(r"schemas\.states\.(\w+)")
+VOCABULARY = re.compile(r"schemas\.states\.(\w+)")
 EVIDENCE = ("evidence", "trigger_evidence")
 COUNTED = ("INT", "BIGINT", "DOUBLE")
 LEAST: dict[str, float | None] = {
@@ -128,22 +128,22 @@ def _derived(table: Table) -> Iterator[Rule]:
 
 
 def _vocabulary(name: str, comment: str) -> tuple[str, ...]:
-    stated = STATED.search(comment)
-    if stated is None and name not in EVIDENCE:
+    found = VOCABULARY.search(comment)
+    if found is None and name not in EVIDENCE:
         return ()
-    kind: type[StrEnum] = getattr(states, stated[1] if stated else "Evidence")
+    kind: type[StrEnum] = getattr(states, found[1] if found else "Evidence")
     return tuple(kind)
 
 
 def _present(table: Table, column: str, sentence: str, when: When | None = None) -> Rule:
-    return _stands(table, column, sentence, when, RuleKind.PRESENT, "is there")
+    return _presence(table, column, sentence, when, RuleKind.PRESENT, "is there")
 
 
 def _absent(table: Table, column: str, sentence: str, when: When) -> Rule:
-    return _stands(table, column, sentence, when, RuleKind.ABSENT, "is absent")
+    return _presence(table, column, sentence, when, RuleKind.ABSENT, "is absent")
 
 
-def _stands(table: Table, column: str, sentence: str, when: When | None, kind: RuleKind, verb: str) -> Rule:
+def _presence(table: Table, column: str, sentence: str, when: When | None, kind: RuleKind, verb: str) -> Rule:
     name = f"{column} {verb}{_where(when)}"
     return Rule(table=table.name, name=name, kind=kind, columns=(column,), sentence=sentence, when=when)
 
@@ -151,8 +151,8 @@ def _stands(table: Table, column: str, sentence: str, when: When | None, kind: R
 def _where(when: When | None) -> str:
     if when is None:
         return ""
-    said = ", ".join(str(value).lower() for value in when.among)
-    return f" where {when.column} is {said or 'there'}"
+    allowed = ", ".join(str(value).lower() for value in when.among)
+    return f" where {when.column} is {allowed or 'there'}"
 
 
 def _range(table: Table, column: str, low: float | None, high: float | None, sentence: str) -> Rule:
@@ -217,7 +217,7 @@ def _each_of(table: Table, column: str, values: tuple[str, ...]) -> Rule:
 
 
 GROUP = ("cluster", "group_id")
-LIFE = (*GROUP, "incarnation")
+INCARNATION = (*GROUP, "incarnation")
 DONE = When(column="outcome", among=(GenerationOutcome.COMPLETED, GenerationOutcome.EMPTY))
 NOT_DONE = When(column="outcome", among=(GenerationOutcome.OVERTAKEN, GenerationOutcome.OPEN))
 ENDED = When(column="state", among=(ReassignmentState.COMPLETED, ReassignmentState.CANCELLED))
@@ -265,7 +265,7 @@ def _of_members() -> Iterator[Rule]:
     yield from _order(table, "valid_from_at", "valid_to_at", sentence="A member left a generation before entering it.")
     yield from _order(table, "rejoined_at_earliest", "rejoined_at_latest", sentence=OUT_OF_BOUNDS)
     yield _present(table, "valid_from_at", "A member of a generation has no start time, so queries by time miss it.")
-    yield _reference(table, GENERATIONS, "A member belongs to a missing generation.", *LIFE, "generation_id")
+    yield _reference(table, GENERATIONS, "A member belongs to a missing generation.", *INCARNATION, "generation_id")
 
 
 def _of_stalls() -> Iterator[Rule]:
@@ -303,8 +303,8 @@ def _of_groups() -> Iterator[Rule]:
     yield _each_of(table, "triggers", tuple(states.Trigger))
     for column in ("first_generation_id", "last_generation_id"):
         yield _reference(
-            table, GENERATIONS, "An episode refers to a missing generation.", *LIFE, column,
-            named=(*LIFE, "generation_id"),
+            table, GENERATIONS, "An episode refers to a missing generation.", *INCARNATION, column,
+            named=(*INCARNATION, "generation_id"),
         )  # fmt: skip
 
 

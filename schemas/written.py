@@ -43,10 +43,14 @@ def signed(value: float) -> str:
     return f"+{amount(value)}" if value > 0 else amount(value)
 
 
-def between(low: float, high: float) -> str:
-    """Return two limits with an en dash between them, or one number if both are written alike."""
-    first, last = amount(low), amount(high)
+def span(first: str, last: str) -> str:
+    """Return two limits with an en dash and no spaces between them, or one limit if both are written alike."""
     return first if first == last else f"{first}{EN_DASH}{last}"
+
+
+def between(low: float, high: float) -> str:
+    """Return `span` of two amounts."""
+    return span(amount(low), amount(high))
 
 
 def bounded(value: float, low: float, high: float) -> str:
@@ -62,3 +66,16 @@ def bounded(value: float, low: float, high: float) -> str:
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: `1 rebalance`, `4 rebalances`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: float) -> str:
+    """Return a number of bytes in powers of 1,000.
+
+    >>> [size(number) for number in (812, 80_200_000, 3.5e12)]
+    ['812 B', '80.2 MB', '3.5 TB']
+    """
+    for unit in ("B", "kB", "MB", "GB"):
+        if abs(number) < 999.5:
+            return f"{number:,.0f} B" if unit == "B" else f"{number:,.1f} {unit}"
+        number /= 1000
+    return f"{number:,.1f} TB"

@@ -32,7 +32,7 @@
   };
 
   // Select the next (1) or previous (-1) rebalance by time, whatever the sorting; Enter opens it.
-  function walk(step) {
+  function selectNext(step) {
     var element = document.querySelector(".grid[id*='\"generations\"']");
     var grid = element && regroup.gridOf(element);
     if (!grid) {
@@ -60,7 +60,7 @@
     var button = event.target.closest && event.target.closest("button[data-key]");
     var step = button && { ",": -1, ".": 1 }[button.dataset.key];
     if (step) {
-      walk(step);
+      selectNext(step);
     }
   });
 })();

@@ -5,10 +5,10 @@
   var LONG = 5000;
   var SILENT = 20000;
   var paused = false;
-  var heard = Date.now();
-  var asked = null;
+  var respondedAt = Date.now();
+  var waitingSince = null;
 
-  function say(id, text) {
+  function setText(id, text) {
     var place = document.getElementById(id);
     if (place && place.textContent !== text) {
       place.textContent = text;
@@ -19,20 +19,20 @@
     return regroup.instant(Date.now()).slice(11, 19) + " " + regroup.zone();
   }
 
-  function told() {
+  function showPause() {
     var button = document.querySelector("[data-key=p]");
     button.textContent = paused ? "Resume" : "Pause";
     button.setAttribute("aria-pressed", String(paused));
     document.documentElement.toggleAttribute("data-paused", paused);
-    say("paused", paused ? "paused at " + since() : "");
+    setText("paused", paused ? "paused at " + since() : "");
   }
 
   // Pausing stops only the periodic updates. A followed link still shows its page.
   function pause() {
     paused = !paused;
-    heard = Date.now();
+    respondedAt = Date.now();
     window.dash_clientside.set_props("tick", { disabled: paused });
-    told();
+    showPause();
   }
 
   document.addEventListener("click", function (event) {
@@ -43,7 +43,7 @@
   ["popstate", "_dashprivate_pushstate"].forEach(function (name) {
     window.addEventListener(name, function () {
       if (paused) {
-        told();
+        showPause();
       }
     });
   });
@@ -56,13 +56,13 @@
   // If a page does not arrive, say so after one second, and offer a retry after five.
   function wait(answer) {
     var place = document.getElementById("loading");
-    asked = answer.hasAttribute("data-dash-is-loading") ? asked || Date.now() : null;
-    var lasts = asked ? Date.now() - asked : 0;
-    if (lasts < SOON) {
+    waitingSince = answer.hasAttribute("data-dash-is-loading") ? waitingSince || Date.now() : null;
+    var waited = waitingSince ? Date.now() - waitingSince : 0;
+    if (waited < SOON) {
       place.textContent = "";
     } else if (!place.firstChild) {
       regroup.make("span", { textContent: "Loading the page…" }, place);
-    } else if (lasts >= LONG && !place.querySelector("button")) {
+    } else if (waited >= LONG && !place.querySelector("button")) {
       button("Try again", place, function () {
         window.location.reload();
       });
@@ -74,18 +74,18 @@
 
   function listen() {
     if (paused || document.hidden) {
-      heard = Date.now();
+      respondedAt = Date.now();
     }
-    var silent = Date.now() - heard > SILENT;
+    var silent = Date.now() - respondedAt > SILENT;
     document.documentElement.toggleAttribute("data-silent", silent);
-    say("silent", silent ? "No response for " + Math.round((Date.now() - heard) / 1000) + " s: this page may be out of date." : "");
+    setText("silent", silent ? "No response for " + Math.round((Date.now() - respondedAt) / 1000) + " s: this page may be out of date." : "");
   }
 
   regroup.atStart(function () {
     // Changes with every page, and with every update that finds nothing new.
     var answer = document.getElementById("freshness");
     new MutationObserver(function () {
-      heard = Date.now();
+      respondedAt = Date.now();
       listen();
     }).observe(answer, { subtree: true, attributes: true, attributeFilter: ["data-asked"], childList: true });
     window.setInterval(function () {

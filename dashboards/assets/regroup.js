@@ -35,7 +35,7 @@
     }
   });
 
-  function told(button, text) {
+  function showResult(button, text) {
     button.textContent = text;
     window.setTimeout(function () {
       button.textContent = "Copy";
@@ -47,7 +47,7 @@
     var block = button && button.closest(".paste").querySelector("pre");
     if (block) {
       regroup.copy(block.textContent, block).then(function (done) {
-        told(button, done ? "Copied" : "Select and copy by hand");
+        showResult(button, done ? "Copied" : "Select and copy by hand");
       });
     }
   });

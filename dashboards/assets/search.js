@@ -2,24 +2,24 @@
 (function () {
   var WAIT_MS = 60;
 
-  function suggest(place, box) {
+  function suggest(field, box) {
     var list = document.createElement("ul");
     list.id = "suggestions";
     list.className = "suggestions";
     list.setAttribute("role", "listbox");
     list.setAttribute("aria-label", "Groups");
     list.hidden = true;
-    place.appendChild(list);
-    var told = document.createElement("div");
-    told.className = "told";
-    told.setAttribute("role", "status");
-    place.appendChild(told);
+    field.appendChild(list);
+    var status = document.createElement("div");
+    status.className = "status";
+    status.setAttribute("role", "status");
+    field.appendChild(status);
     box.setAttribute("role", "combobox");
     box.setAttribute("aria-autocomplete", "list");
     box.setAttribute("aria-controls", list.id);
 
     var active = -1;
-    var asked = 0;
+    var requests = 0;
     var timer = 0;
 
     function choose(index) {
@@ -39,8 +39,8 @@
       list.hidden = !isOpen;
       box.setAttribute("aria-expanded", String(isOpen));
       if (!isOpen) {
-        asked += 1;
-        told.textContent = "";
+        requests += 1;
+        status.textContent = "";
         choose(-1);
       }
     }
@@ -69,13 +69,13 @@
         list.appendChild(option);
       });
       show(answer.groups.length > 0);
-      told.textContent = answer.total
-        ? answer.groups.length + " of " + answer.total.toLocaleString("en") + "; Enter lists groups that contain it"
+      status.textContent = answer.total
+        ? regroup.number(answer.groups.length) + " of " + regroup.number(answer.total) + "; Enter lists groups that contain it"
         : "No group has these characters";
     }
 
     function ask() {
-      var number = (asked += 1);
+      var number = (requests += 1);
       var address = new URLSearchParams(window.location.search);
       var kept = new URLSearchParams({ q: box.value });
       ["from", "to", "tz"].forEach(function (key) {
@@ -90,7 +90,7 @@
         })
         .then(function (answer) {
           // Ignore the response if the text has changed; the new text has its own request.
-          if (number === asked && document.activeElement === box) {
+          if (number === requests && document.activeElement === box) {
             fill(answer);
           }
         })

@@ -81,7 +81,7 @@
     var rows = Array.prototype.map.call(table.tBodies[0].rows, function (row) {
       return Array.prototype.map.call(row.cells, function (each) {
         var text = each.textContent.trim();
-        return each.matches(".number") ? Number(text) : text;
+        return each.matches(".number") ? Number(each.dataset.value) : text;
       });
     });
     var head = Array.prototype.map.call(table.tHead.rows[0].cells, function (each) {
@@ -150,7 +150,7 @@
 
   function copied(what, text) {
     return regroup.copy(text).then(function (done) {
-      regroup.tell(done ? what + " copied" : "The browser does not allow copying here.");
+      regroup.notify(done ? what + " copied" : "The browser does not allow copying here.");
     });
   }
 
@@ -162,7 +162,7 @@
 
   function offer() {
     regroup.tables().then(show, function () {
-      regroup.tell("The rows could not be loaded: the page Health may show why.");
+      regroup.notify("The rows could not be loaded: the page Health may show why.");
     });
   }
 

@@ -36,7 +36,7 @@
     if (regroup.zone() !== "UTC") {
       regroup.go({ tz: null });
     } else if (!here || here === "UTC") {
-      regroup.tell("This browser's own zone is UTC.");
+      regroup.notify("This browser's own zone is UTC.");
     } else {
       regroup.go({ tz: here });
     }

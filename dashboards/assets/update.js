@@ -5,8 +5,8 @@
   var ROOT = ["components", "props", "children"];
   var SMALL = 8;
   var shown = null;
-  var place = null;
-  var stills = [];
+  var shownAt = null;
+  var staticParts = [];
   var filled = new WeakMap();
 
   function isComponent(node) {
@@ -71,7 +71,7 @@
     if (!isComponent(node) || !("children" in node.props)) {
       return node;
     }
-    var size = regroup.still(node);
+    var size = regroup.staticSize(node);
     if (size === null) {
       var props = Object.assign({}, node.props, { children: framed(node.props.children, parts) });
       return { type: node.type, namespace: node.namespace, props: props };
@@ -79,17 +79,17 @@
     if (size < SMALL) {
       return node;
     }
-    var place = { "data-still": String(parts.push(node) - 1), className: "still" };
-    return { type: "Div", namespace: "dash_html_components", props: place };
+    var placeholder = { "data-static": String(parts.push(node) - 1), className: "static" };
+    return { type: "Div", namespace: "dash_html_components", props: placeholder };
   }
 
   function fillAll() {
-    document.querySelectorAll("#page [data-still]").forEach(function (place) {
-      var next = stills[place.dataset.still];
-      var old = filled.get(place);
+    document.querySelectorAll("#page [data-static]").forEach(function (placeholder) {
+      var next = staticParts[placeholder.dataset.static];
+      var old = filled.get(placeholder);
       if (next && next !== old) {
-        filled.set(place, next);
-        regroup.fill(place, old, next);
+        filled.set(placeholder, next);
+        regroup.fill(placeholder, old, next);
       }
     });
   }
@@ -108,17 +108,17 @@
     if (!made) {
       return;
     }
-    stills = [];
-    var page = { type: "Main", namespace: "", props: { children: framed(regroup.unfolded(made), stills) } };
+    staticParts = [];
+    var page = { type: "Main", namespace: "", props: { children: framed(regroup.unfolded(made), staticParts) } };
     var path = pathOf("page");
     var changes = [];
-    if (shown && place === window.location.pathname) {
+    if (shown && shownAt === window.location.pathname) {
       compare(shown, page, path, changes);
     } else {
       changes.push([path, page.props]);
     }
     shown = page;
-    place = window.location.pathname;
+    shownAt = window.location.pathname;
     changes.forEach(function (change) {
       window.dash_clientside.set_props(change[0], change[1]);
     });
@@ -131,7 +131,7 @@
       subtree: true,
       childList: true,
       attributes: true,
-      attributeFilter: ["data-still"],
+      attributeFilter: ["data-static"],
     });
   });
 })();

@@ -4,7 +4,7 @@
   var regroup = window.regroup;
   var LAST = 1000;
   var NEAR = 1000;
-  var STILL = 4;
+  var CLICK_PX = 4;
   var moved = 0;
   var pressed = null;
 
@@ -148,7 +148,7 @@
   document.addEventListener(
     "mouseup",
     function (event) {
-      if (pressed && Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) < STILL) {
+      if (pressed && Math.hypot(event.clientX - pressed.clientX, event.clientY - pressed.clientY) < CLICK_PX) {
         back();
       }
       pressed = null;

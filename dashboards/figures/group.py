@@ -51,7 +51,7 @@ def group_figure(
     group. `delays` holds the spans in which Connect delays work.
     """
     fine = window.width / FINE
-    lanes = lanes[: min(LANES_SHOWN, max_lanes([lane.lives for lane in lanes], BARS_SHOWN, fine))]
+    lanes = lanes[: min(LANES_SHOWN, max_lanes([lane.memberships for lane in lanes], BARS_SHOWN, fine))]
     # If not all resources fit, draw those with the longest stops.
     worst = sorted(owned, key=lambda o: -o.stopped_ms)
     kept = {
@@ -161,13 +161,13 @@ def _moved(g: Row) -> str:
 def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], fine: float) -> None:
     if not lanes:
         return
-    place = {member: y for y, lane in enumerate(lanes) for member in lane.members}
+    row_of = {member: y for y, lane in enumerate(lanes) for member in lane.members}
     figure.add_trace(
         bars(
             [
-                (y, life, "#7E95AA", "", [_life_tip(lane.members[i], life), ""])
+                (y, membership, "#7E95AA", "", [_membership_tip(lane.members[i], membership), ""])
                 for y, lane in enumerate(lanes)
-                for i, life in enumerate(lane.lives)
+                for i, membership in enumerate(lane.memberships)
             ],
             height=0.3,
             axis="y2",
@@ -175,14 +175,17 @@ def _lanes(figure: go.Figure, lanes: Sequence[Lane], events: Sequence[Row], fine
         )
     )
     figure.add_trace(
-        dotted_edges(((y - 0.3, y + 0.3, life) for y, lane in enumerate(lanes) for life in lane.lives), axis="y2")
+        dotted_edges(
+            ((y - 0.3, y + 0.3, membership) for y, lane in enumerate(lanes) for membership in lane.memberships),
+            axis="y2",
+        )
     )
-    _glyphs(figure, [(place[e["member_id"]], e) for e in events if e["member_id"] in place], "y2")
+    _glyphs(figure, [(row_of[e["member_id"]], e) for e in events if e["member_id"] in row_of], "y2")
 
 
-def _life_tip(member: str, life: Segment) -> str:
-    when = span(instant(life.start), instant(life.latest))
-    return f"<b>{figure_text(member)}</b><br>{when} {zone()}<br>{life.evidence}"
+def _membership_tip(member: str, membership: Segment) -> str:
+    when = span(instant(membership.start), instant(membership.latest))
+    return f"<b>{figure_text(member)}</b><br>{when} {zone()}<br>{membership.evidence}"
 
 
 def _glyphs(figure: go.Figure, placed: Sequence[tuple[float, Row]], axis: str) -> None:
@@ -215,8 +218,14 @@ def _glyphs(figure: go.Figure, placed: Sequence[tuple[float, Row]], axis: str) -
 
 def event_tip(e: Row) -> str:
     glyph = GLYPHS[GroupEventKind(e["kind"])]
-    who = figure_text(member_label(e["member_id"], e["group_instance_id"], e["client_id"])) if e["member_id"] else ""
-    lines = [f"<b>{glyph.character} {who} {glyph.word}</b>", f"{instant(e['event_at'])} {zone()}", e["evidence"]]
+    member_text = (
+        figure_text(member_label(e["member_id"], e["group_instance_id"], e["client_id"])) if e["member_id"] else ""
+    )
+    lines = [
+        f"<b>{glyph.character} {member_text} {glyph.word}</b>",
+        f"{instant(e['event_at'])} {zone()}",
+        e["evidence"],
+    ]
     if e["detail"]:
         lines.append(figure_text(e["detail"]))
     if e["client_host"]:
@@ -253,8 +262,8 @@ def _ribbon(figure: go.Figure, owned: Sequence[Owned], window: Window, axis: str
 
 def _owner_tip(o: Owned, held: Segment) -> str:
     when = span(instant(held.start), instant(held.end))
-    what = figure_text(resource(o.name, o.index))
-    return f"<b>{what}</b><br>{figure_text(held.kind)}<br>{when} {zone()}<br>{held.evidence}"
+    caption = figure_text(resource(o.name, o.index))
+    return f"<b>{caption}</b><br>{figure_text(held.kind)}<br>{when} {zone()}<br>{held.evidence}"
 
 
 def _axes(

@@ -52,8 +52,8 @@ def storm_figure(
 ) -> go.Figure:
     """Draw the rebalances of at most `GROUPS_SHOWN` groups; the storm's span is shaded, its timestamps are named."""
     shown = groups[:GROUPS_SHOWN]
-    place = {group: y for y, group in enumerate(shown)}
-    drawn = [(place[g["group_id"]], g, _rebalance(g)) for g in generations if g["group_id"] in place]
+    row_of = {group: y for y, group in enumerate(shown)}
+    drawn = [(row_of[g["group_id"]], g, _rebalance(g)) for g in generations if g["group_id"] in row_of]
     end = storm["ended_at"] if storm["ended_at"] is not None else until
     moments = [("began", storm["started_at"]), ("detected", storm["detected_at"])]
     moments.append(("ended", end) if storm["ended_at"] is not None else ("open, last seen", end))
@@ -126,10 +126,10 @@ def _points(points: Sequence[tuple[int, int, str, str, str, str]]) -> go.Scatter
 
 
 def _moments(moments: Sequence[tuple[str, int]], start: int, end: int) -> list[dict[str, Any]]:
-    place = {"xref": "x", "yref": "paper", "y0": 0, "y1": 1}
-    span = {"type": "rect", **place, "x0": start, "x1": end, "fillcolor": INK, "opacity": 0.14, "line": {"width": 0}}
+    row_of = {"xref": "x", "yref": "paper", "y0": 0, "y1": 1}
+    span = {"type": "rect", **row_of, "x0": start, "x1": end, "fillcolor": INK, "opacity": 0.14, "line": {"width": 0}}
     lines = [
-        {"type": "line", **place, "x0": at, "x1": at, "line": {"width": 1, "dash": "dot", "color": INK}}
+        {"type": "line", **row_of, "x0": at, "x1": at, "line": {"width": 1, "dash": "dot", "color": INK}}
         for _, at in moments
     ]
     return [span | {"layer": "below"}, *lines]

@@ -165,8 +165,8 @@ def _members(found: Rebalance) -> list[_Line]:
         if e["kind"] in GONE:
             glyph = GLYPHS[GroupEventKind(e["kind"])]
             label = member_label(e["member_id"], e["group_instance_id"], e["client_id"])
-            what = f"{glyph.character} {figure_text(label)} {glyph.word}"
-            tip = f"<b>{what}</b><br>{instant(e['event_at'])} {zone()}<br>{e['evidence']}"
+            caption = f"{glyph.character} {figure_text(label)} {glyph.word}"
+            tip = f"<b>{caption}</b><br>{instant(e['event_at'])} {zone()}<br>{e['evidence']}"
             lines.append(
                 _Line(label, "member", None, tip, ((e["event_at"], glyph.symbol, LOOKS["stopped"].colour, tip),))
             )

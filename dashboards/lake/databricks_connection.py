@@ -43,10 +43,10 @@ def connect(warehouse: Warehouse) -> Any:
 
 def options(warehouse: Warehouse) -> dict[str, Any]:
     """Return the options of `databricks.sql.connect`. They contain secrets: never print or store them."""
-    who: dict[str, Any] = {"access_token": warehouse.token}
+    credentials: dict[str, Any] = {"access_token": warehouse.token}
     if warehouse.client_id:
-        who = {"credentials_provider": lambda: _principal(warehouse).headers}
-    return who | {
+        credentials = {"credentials_provider": lambda: _principal(warehouse).headers}
+    return credentials | {
         "server_hostname": warehouse.host,
         "http_path": warehouse.http_path,
         "session_configuration": SESSION,

@@ -33,7 +33,7 @@ class DatabricksLake:
         self._place = warehouse.place
         self._connections = Connections(warehouse, opened)
         self._versions = Versions(self._connections, self._place, (table.name for table in TABLES), fresh_seconds)
-        self._answers = QueryCache(CELLS)
+        self._query_cache = QueryCache(CELLS)
 
     def warm(self) -> None:
         """Read the versions now, so that the first page need not wait for them."""
@@ -87,4 +87,4 @@ class DatabricksLake:
             found = milliseconds(self._connections.ask(text, bound(text, {**parameters, "cap": cap + 1}, prefixes)))
             return rows_of(found, cap)
 
-        return self._answers.get(key, answer)
+        return self._query_cache.get(key, answer)

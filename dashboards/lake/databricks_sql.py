@@ -67,7 +67,7 @@ def quoted(*names: str) -> str:
     return ".".join("`" + name.replace("`", "``") + "`" for name in names)
 
 
-class Said(NamedTuple):
+class TranslatedQuery(NamedTuple):
     """A query: its CTEs (`name AS (...)`), and the text after them."""
 
     named: tuple[str, ...]
@@ -75,14 +75,14 @@ class Said(NamedTuple):
 
 
 @lru_cache(KEPT)
-def translated(sql: str, lists: frozenset[str] = frozenset()) -> Said:
+def translated(sql: str, lists: frozenset[str] = frozenset()) -> TranslatedQuery:
     """Return the Databricks SQL. Raises `sqlglot.errors.SqlglotError` if there is no translation."""
     tree = sqlglot.parse_one(sql, read="duckdb").transform(_reworded, lists)
     named = tree.find(exp.With)
     if named is None or named.parent is not tree:
-        return Said((), _text(tree))
+        return TranslatedQuery((), _text(tree))
     named.pop()
-    return Said(tuple(_text(each) for each in named.expressions), _text(tree))
+    return TranslatedQuery(tuple(_text(each) for each in named.expressions), _text(tree))
 
 
 def _text(tree: exp.Expr) -> str:

@@ -17,7 +17,7 @@ AT_ONCE = 4
 WAITED_FOR = 3
 """Versions older than this multiple of `fresh_seconds` are not used; the caller waits for new ones."""
 
-TOLD_SECONDS = 300.0
+SCHEMA_SECONDS = 300.0
 """Interval between reads of a table's schema version, which changes only when a job of another Regroup starts."""
 
 
@@ -42,33 +42,33 @@ class Versions:
         self._fresh_seconds = fresh_seconds
         self._pool = ThreadPoolExecutor(1 + AT_ONCE, thread_name_prefix="versions")
         self._lock = Lock()
-        self._held: Mapping[str, WarehouseVersion] = {}
+        self._versions: Mapping[str, WarehouseVersion] = {}
         self._schema_versions: dict[str, tuple[float, int]] = {}
         self._failed: Exception | None = None
-        self._looked_at = float("-inf")
+        self._checked_at = float("-inf")
         self._underway: Future[None] | None = None
 
     def get(self) -> Mapping[str, WarehouseVersion]:
         """Return the versions by table. Raises `LakeError` if the last read failed."""
         with self._lock:
-            age = monotonic() - self._looked_at
+            age = monotonic() - self._checked_at
             if self._underway is None and age >= self._fresh_seconds:
-                self._underway = self._pool.submit(self._look)
+                self._underway = self._pool.submit(self._refresh)
             underway = self._underway
         if underway is not None and age >= WAITED_FOR * self._fresh_seconds:
             underway.result()
         with self._lock:
             if self._failed is not None:
                 raise self._failed.with_traceback(None)
-            return self._held
+            return self._versions
 
     def renewed(self) -> Mapping[str, WarehouseVersion]:
         """Return the versions from a new read."""
         with self._lock:
-            self._looked_at = float("-inf")
+            self._checked_at = float("-inf")
         return self.get()
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         found: Mapping[str, WarehouseVersion] = {}
         failed: Exception | None = None
         try:
@@ -80,7 +80,7 @@ class Versions:
         except Exception as error:  # noqa: BLE001 - raised again in `get`
             failed = error
         with self._lock:
-            self._held, self._failed, self._looked_at, self._underway = found, failed, monotonic(), None
+            self._versions, self._failed, self._checked_at, self._underway = found, failed, monotonic(), None
 
     def _newest(self, name: str) -> WarehouseVersion | None:
         """Return the newest version; None if there is no such table."""
@@ -96,7 +96,7 @@ class Versions:
 
     def _written(self, name: str) -> int:
         asked_at, written = self._schema_versions.get(name, (float("-inf"), 0))
-        if monotonic() - asked_at >= TOLD_SECONDS:
+        if monotonic() - asked_at >= SCHEMA_SECONDS:
             answer = self._connections.ask(f"DESCRIBE DETAIL {source(self._place, name)}", {})
             written = schema_version(dict(answer["properties"][0].as_py()))
             self._schema_versions[name] = monotonic(), written

@@ -68,12 +68,12 @@ class DeltaFiles:
         self._warehouse = warehouse.absolute()
         self._names = tuple(names)
         self._fresh_seconds = fresh_seconds
-        self._looked_at: dict[str, float] = {}
+        self._checked_at: dict[str, float] = {}
         self._open: dict[str, _OpenTable] = {}
         self._columns: dict[str, dict[str, frozenset[str]]] = {}
 
     def versions(self) -> Mapping[str, int]:
-        self._look(self._names)
+        self._refresh(self._names)
         return {name: open_.table.version() for name, open_ in self._open.items()}
 
     def changed_at(self) -> Mapping[str, int]:
@@ -81,7 +81,7 @@ class DeltaFiles:
 
     def source(self, name: str) -> Source | None:
         """Return the newest version; None if the table does not exist or is just being created."""
-        self._look((name,))
+        self._refresh((name,))
         for _ in range(2):
             open_ = self._open.get(name)
             if open_ is None:
@@ -100,16 +100,16 @@ class DeltaFiles:
     def forget(self, name: str) -> None:
         """Reopen the table at its next use."""
         self._open.pop(name, None)
-        self._looked_at.pop(name, None)
+        self._checked_at.pop(name, None)
 
-    def _look(self, names: Iterable[str]) -> None:
+    def _refresh(self, names: Iterable[str]) -> None:
         """Read newer versions, unless the table was checked within `fresh_seconds`."""
         for name in names:
-            if monotonic() - self._looked_at.get(name, float("-inf")) >= self._fresh_seconds:
-                self._refresh(name)
-                self._looked_at[name] = monotonic()
+            if monotonic() - self._checked_at.get(name, float("-inf")) >= self._fresh_seconds:
+                self._update(name)
+                self._checked_at[name] = monotonic()
 
-    def _refresh(self, name: str) -> None:
+    def _update(self, name: str) -> None:
         try:
             log = (self._warehouse / name / "_delta_log").stat()
             open_ = self._open.get(name)

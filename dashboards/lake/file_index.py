@@ -39,7 +39,7 @@ class FileRange(NamedTuple):
     first: Array
     last: Array
 
-    def holds(self, group: int, first: int, last: int) -> bool:
+    def may_contain(self, group: int, first: int, last: int) -> bool:
         at = int(np.searchsorted(self.groups, group))
         # Two groups may have the same hash; check both.
         while at < len(self.groups) and self.groups[at] == group:
@@ -55,20 +55,22 @@ class FileIndex:
     def __init__(self, name: str) -> None:
         self._first, self._last = SPANS[name]
         self._lock = Lock()
-        self._zones: dict[str, FileRange] = {}
+        self._ranges: dict[str, FileRange] = {}
 
     def files(
         self, cursor: DuckDBPyConnection, files: Sequence[str], cluster: str, group: str, between: Between
     ) -> list[str]:
         """Return the `files` that may have rows of the group within `between`."""
         with self._lock:
-            missing = [file for file in files if file not in self._zones]
+            missing = [file for file in files if file not in self._ranges]
             if missing:
-                kept = {file: zone for file, zone in self._zones.items() if file in set(files)}
-                self._zones = kept | self._read(cursor, missing)
-            zones = [self._zones[file] for file in files]
+                kept = {file: file_range for file, file_range in self._ranges.items() if file in set(files)}
+                self._ranges = kept | self._read(cursor, missing)
+            ranges = [self._ranges[file] for file in files]
         key, first, last = hash((cluster, group)), _micros(between[0], LEAST), _micros(between[1], MOST)
-        return [file for file, zone in zip(files, zones, strict=True) if zone.holds(key, first, last)]
+        return [
+            file for file, file_range in zip(files, ranges, strict=True) if file_range.may_contain(key, first, last)
+        ]
 
     def _read(self, cursor: DuckDBPyConnection, files: list[str]) -> dict[str, FileRange]:
         found = (
@@ -95,11 +97,11 @@ class FileIndex:
         groups, names, first, last = groups[order], names[order], first[order], last[order]
         edges = np.searchsorted(names, np.arange(len(known_names) + 1))
         nothing = FileRange(groups[:0], first[:0], last[:0])
-        zones = dict.fromkeys(files, nothing)
+        ranges = dict.fromkeys(files, nothing)
         for number, name in enumerate(known_names):
             part = slice(edges[number], edges[number + 1])
-            zones[name] = FileRange(groups[part].copy(), first[part].copy(), last[part].copy())
-        return zones
+            ranges[name] = FileRange(groups[part].copy(), first[part].copy(), last[part].copy())
+        return ranges
 
 
 def _numbered(column: pa.ChunkedArray) -> tuple[Array, list[str]]:

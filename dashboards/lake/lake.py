@@ -95,8 +95,8 @@ class LocalLake:
     ) -> None:
         self._lock = Lock()
         self._files = DeltaFiles(Path(warehouse), (table.name for table in TABLES), fresh_seconds)
-        self._answers = QueryCache(cells)
-        self._zones = {name: FileIndex(name) for name in SPANS}
+        self._query_cache = QueryCache(cells)
+        self._file_indexes = {name: FileIndex(name) for name in SPANS}
         self._duckdb = duckdb.connect(config={"threads": 2, "memory_limit": "256MB", "temp_directory": ""})
         self._duckdb.execute("SET GLOBAL TimeZone = 'UTC'")
         self._duckdb.execute(f"SET enable_external_file_cache = {str(keeps_files).lower()}")
@@ -115,13 +115,13 @@ class LocalLake:
 
     def warm(self) -> None:
         """Read which files have rows of which groups, so that the first query on a group need not wait."""
-        for name, zones in self._zones.items():
+        for name, index in self._file_indexes.items():
             with self._lock:
                 source = self._files.source(name)
             # If files vanish meanwhile, the next query handles it.
             with suppress(duckdb.Error), self._duckdb.cursor() as cursor:
                 if source is not None and source.is_even:
-                    zones.files(cursor, source.files, "", "", ALWAYS)
+                    index.files(cursor, source.files, "", "", ALWAYS)
 
     def versions(self) -> Mapping[str, int]:
         with self._lock:
@@ -174,7 +174,7 @@ class LocalLake:
         refuse_newer({name: source.schema_version for name, source in sources.items()})
         if len(sources) < len(question.tables):
             return Rows([], is_capped=False)
-        return self._answers.get((question.key, tuple(sources.items())), lambda: self._answer(question, sources))
+        return self._query_cache.get((question.key, tuple(sources.items())), lambda: self._answer(question, sources))
 
     def _answer(self, question: Question, sources: Mapping[str, Source]) -> Rows:
         with self._duckdb.cursor() as cursor:
@@ -190,7 +190,7 @@ class LocalLake:
         cluster, group = question.parameters.get("cluster"), question.parameters.get("group")
         if name not in SPANS or not source.is_even or not isinstance(cluster, str) or not isinstance(group, str):
             return source.files
-        return self._zones[name].files(cursor, source.files, cluster, group, question.tables[name])
+        return self._file_indexes[name].files(cursor, source.files, cluster, group, question.tables[name])
 
 
 class Question(NamedTuple):

@@ -47,16 +47,16 @@ class QueryCache:
 
     def __init__(self, cells: int) -> None:
         self._cells = cells
-        self._held = 0
+        self._size = 0
         self._lock = Lock()
-        self._answers: OrderedDict[Hashable, Rows] = OrderedDict()
+        self._entries: OrderedDict[Hashable, Rows] = OrderedDict()
         self._underway: dict[Hashable, Future[Rows]] = {}
 
     def get(self, key: Hashable, ask: Callable[[], Rows]) -> Rows:
         """Return the cached result, or run `ask`. Concurrent callers with the same key share one result or error."""
         with self._lock:
-            if (answer := self._answers.get(key)) is not None:
-                self._answers.move_to_end(key)
+            if (answer := self._entries.get(key)) is not None:
+                self._entries.move_to_end(key)
                 return answer
             underway = self._underway.get(key)
             if underway is None:
@@ -78,11 +78,11 @@ class QueryCache:
                     self._keep(key, mine.result())
 
     def _keep(self, key: Hashable, answer: Rows) -> None:
-        self._answers[key] = answer
-        self._held += _cells(answer)
-        while self._held > self._cells:
-            _, oldest = self._answers.popitem(last=False)
-            self._held -= _cells(oldest)
+        self._entries[key] = answer
+        self._size += _cells(answer)
+        while self._size > self._cells:
+            _, oldest = self._entries.popitem(last=False)
+            self._size -= _cells(oldest)
 
 
 def _cells(answer: Rows) -> int:

@@ -21,34 +21,34 @@ GROUP_MARK = "@"
 class Readers:
     """Prefixes of group ids by reader, as configured. If no reader is configured, everybody sees everything."""
 
-    stated: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    declared: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.stated)
+        return bool(self.declared)
 
     @classmethod
-    def of(cls, stated: Any) -> Readers:
+    def of(cls, declared: Any) -> Readers:
         """Return the readers of a setting `name = ["prefix", ...]`.
 
         Raises:
             ValueError: with a sentence, if the setting has another form.
         """
-        if not isinstance(stated, dict):
+        if not isinstance(declared, dict):
             raise ValueError(  # noqa: TRY004 - the value comes from a file, not from code
                 'The setting readers must be a table: write [readers], then name = ["prefix"] in lines below.'
             )
-        for name, prefixes in stated.items():
+        for name, prefixes in declared.items():
             if not isinstance(prefixes, list) or not all(isinstance(each, str) for each in prefixes):
                 raise ValueError(
                     f'In [readers], {name} must be a list of prefixes of group ids, such as ["payments-"].'
                 )
-        return cls(stated)
+        return cls(declared)
 
     def prefixes(self, names: Sequence[str]) -> Prefixes | None:
         """Return the prefixes of the group ids that a reader of these names sees; None: all; (): none."""
-        if not self.stated:
+        if not self.declared:
             return None
-        found = sorted({prefix for name in names for prefix in self.stated.get(name, ())})
+        found = sorted({prefix for name in names for prefix in self.declared.get(name, ())})
         return None if "" in found else tuple(found)
 
 

@@ -110,8 +110,8 @@ def filtered(
     return cursor.sql(filtered_sql(name, whole.columns, len(prefixes)))
 
 
-def _begins(what: str, prefixes: int) -> str:
-    return " OR ".join(f"starts_with({what}, getvariable('{VARIABLE}{number}'))" for number in range(prefixes))
+def _begins(column: str, prefixes: int) -> str:
+    return " OR ".join(f"starts_with({column}, getvariable('{VARIABLE}{number}'))" for number in range(prefixes))
 
 
 def _masked(mask: RowFilter, columns: Collection[str]) -> str:

@@ -10,7 +10,7 @@ from dash.development.base_component import Component
 from dashboards.lake.lake import Row
 from dashboards.queries.gold_store import ADVICE_GROUPS
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, amount, instant, visible
+from dashboards.text import ABSENT, amount, instant, span, visible
 from dashboards.urlstate import State
 from dashboards.views.components import Cell, aria, empty, paging_links, table
 from dashboards.views.diagnoses import diagnosis_section
@@ -47,7 +47,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         "with other settings. Resource-seconds are the total time in which partitions or tasks were not processed. "
         "Settings of a group, broker or client that were never observed are assumed to be Kafka's defaults, and marked."
     )
-    shown = f" Largest saving first: {state.skip + 1:,} to {state.skip + len(groups):,}."
+    shown = f" Largest saving first: {span(f'{state.skip + 1:,}', f'{state.skip + len(groups):,}')}."
     return [
         head,
         html.P(text + (shown if len(groups) < known else ""), className="summary"),
@@ -78,7 +78,7 @@ def _group(state: State, rows: list[Row], causes: list[Row], *, is_whole: bool) 
     title = dcc.Link(
         visible(first["group_id"], 80), href=state.href("group", cluster=first["cluster"], group=first["group_id"])
     )
-    window = f"{instant(first['window_start_at'])[:19]} to {instant(first['window_end_at'])[:19]} {zone()}"
+    window = f"{span(instant(first['window_start_at'])[:19], instant(first['window_end_at'])[:19])} {zone()}"
     return html.Section(
         [
             html.H2([title, f": {name(first['action'])}"]),
@@ -130,11 +130,11 @@ def _details(row: Row) -> Component:
             html.Summary(f"How: {name(row['action'])}"),
             html.P(visible(row["explanation"], 2_000), className="quiet"),
             html.Ul([html.Li(visible(text, 300)) for text in row["preconditions"] or ()]),
-            *(_paste(place, text) for place, text in dict(row["settings"] or ()).items()),
+            *(_paste(setting, text) for setting, text in dict(row["settings"] or ()).items()),
         ]
     )
 
 
-def _paste(place: str, text: str) -> Component:
-    copy = html.Button("Copy", className="button copy", type="button", **aria(f"Copy the settings for {place}"))
-    return html.Div([html.P([place, copy], className="quiet"), html.Pre(html.Code(text))], className="paste")
+def _paste(setting: str, text: str) -> Component:
+    copy = html.Button("Copy", className="button copy", type="button", **aria(f"Copy the settings for {setting}"))
+    return html.Div([html.P([setting, copy], className="quiet"), html.Pre(html.Code(text))], className="paste")

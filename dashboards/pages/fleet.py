@@ -60,6 +60,8 @@ COLUMNS: list[dict[str, Any]] = [
         "minWidth": 110,
         "flex": 1,
         "type": "rightAligned",
+        "cellRenderer": "RegroupText",
+        "cellRendererParams": {"text": "rebalances_text"},
         **AT_LEAST,
     },
     {
@@ -237,7 +239,8 @@ def _heat(store: Store, state: State, groups: list[Row], view: Window, seen: Kno
     summary = f"{count(total, 'rebalance')} in {count(len({(c['cluster'], c['group_id']) for c in cells}), 'group')}"
     known = groups[0]["total"]
     if known > len(worst):
-        summary += f"; groups {state.skip + 1:,} to {state.skip + len(worst):,} of {known:,}, worst first, are drawn"
+        drawn = span(f"{state.skip + 1:,}", f"{state.skip + len(worst):,}")
+        summary += f"; groups {drawn} of {known:,}, worst first, are drawn"
     if not total:
         is_seen = seen.last_at >= view.start
         summary = (
@@ -294,17 +297,18 @@ def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:
     look = look_of(g["state"])
     is_known = (look != "unknown" and observed_until >= view.start) or g["rebalances"] > 0
     since = g["open_rebalance_since_at"]
-    lasting = "" if since is None else f" for {duration(max(0, observed_until - since))}"
+    since_text = "" if since is None else f" for {duration(max(0, observed_until - since))}"
     changed = max((t for t in (g["state_since_at"], g["last_rebalance_at"]) if t is not None), default=None)
     return {
         "key": f"{g['cluster']}\n{g['group_id']}",
         "group": visible(g["group_id"], 120),
         "href": _link(state, g),
         "cluster": visible(g["cluster"], 60),
-        "state": LOOKS[look].word + lasting,
+        "state": LOOKS[look].word + since_text,
         "look": look,
         "kafka_state": visible(g["state"], 40),
         "rebalances": g["rebalances"] if is_known else None,
+        "rebalances_text": f"{g['rebalances']:,}" if is_known else None,
         "lost": g["lost"] if is_known else None,
         "lost_text": _lost(g) if is_known else "not observed",
         "p95": g["p95_max"],

@@ -36,7 +36,7 @@ from dashboards.zone import zone
 from schemas.states import GroupEventKind
 from schemas.written import count
 
-LOOKS_SHOWN = 200
+SAMPLES_SHOWN = 200
 COLUMNS: list[dict[str, Any]] = [
     {"headerName": "Generation", "field": "number", "minWidth": 120, "flex": 1, "cellRenderer": "RegroupLink"},
     {"headerName": "Joined (UTC)", "field": "joined", "minWidth": 215, "flex": 2, "cellRenderer": "RegroupText",
@@ -70,8 +70,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     strip = with_unread_spans(states(generations.rows, found, events.rows, view, seen.last_at), gaps.rows, view)
     lived = lanes(members.rows, events.rows, view, seen.last_at, state.lanes)
     until = _owned_until(found, generations.rows, seen.last_at)
-    modern = {g["generation_id"] for g in generations.rows if sentences.term(g) == "epoch"}
-    owned = ownership(members.rows, stalls.rows, view, until, modern)
+    epochs = {g["generation_id"] for g in generations.rows if sentences.term(g) == "epoch"}
+    owned = ownership(members.rows, stalls.rows, view, until, epochs)
     hrefs = {(g["incarnation"], g["generation_id"]): _link(state, group, g) for g in generations.rows}
     unit = sentences.unit(found["group_type"])
     waits = delays(members.rows)
@@ -113,7 +113,7 @@ def _behind(found: list[Behind], view: Window) -> list[Component]:
         f"Uncommitted records, only around changes of the group.{lag_sentence(found, view.start, view.end)}"
         " There are no measurements between changes."
     )
-    as_table = table(("At (UTC)", "Records behind", "Evidence"), rows[-LOOKS_SHOWN:])
+    as_table = table(("At (UTC)", "Records behind", "Evidence"), rows[-SAMPLES_SHOWN:])
     return [panel("How far behind", summary, lag_figure(found, view), name="behind", table=as_table)]
 
 
@@ -220,7 +220,7 @@ def _tables(
                 ("From (UTC)", "To (UTC)", "State", "Evidence", "Generation", "Proof"),
                 [
                     (_edge(s.earliest, s.start), instant(s.end), LOOKS[s.kind].word, s.evidence,
-                     ABSENT if s.generation is None else s.generation, s.proof or ABSENT)
+                     ABSENT if s.generation is None else str(s.generation), s.proof or ABSENT)
                     for s in strip
                 ],
             ),
@@ -239,7 +239,7 @@ def _tables(
                     (visible(member, 120), _edge(s.earliest, s.start), _edge(s.end, s.latest), s.evidence,
                      _pin(state, lane.label))
                     for lane in lived[:100]
-                    for member, s in zip(lane.members, lane.lives, strict=True)
+                    for member, s in zip(lane.members, lane.memberships, strict=True)
                 ],
                 empty="No member in this range.",
             ),

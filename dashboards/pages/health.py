@@ -141,7 +141,7 @@ def _absent(health: HealthStore, sources: list[Row]) -> list[str]:
     """Return notices on optional sources that are not read, and on what is therefore unknown."""
     named = {row["source"] for row in sources}
     read = {"log": bool(named - {"__consumer_offsets", "poll"}), "poll": "poll" in named}
-    return [text for kind, text in OPTIONAL.items() if not read[kind] and not health.has_told(kind)]
+    return [text for kind, text in OPTIONAL.items() if not read[kind] and not health.has_read(kind)]
 
 
 def _gaps(rows: list[Row], total: int) -> Component:
@@ -154,7 +154,7 @@ def _gaps(rows: list[Row], total: int) -> Component:
             [
                 visible(row["cluster"], 40),
                 visible(row["source"], 60),
-                ABSENT if row["source_partition"] < 0 else int(row["source_partition"]),
+                ABSENT if row["source_partition"] < 0 else str(row["source_partition"]),
                 # The spans of polls are times, not offsets.
                 instant(row["from_offset"])[:19] if row["source"] == "poll" else f"{row['from_offset']:,}",
                 instant(row["to_offset"])[:19] if row["source"] == "poll" else f"{row['to_offset']:,}",

@@ -16,7 +16,7 @@ from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views.components import Cell, empty, evidence_mark, marks_table, paging_links, panel, table, tile
 from dashboards.views.ranges import ranges
 from schemas.states import ReassignmentPhase, ReassignmentState
-from schemas.written import count
+from schemas.written import count, size
 
 STEPS = {
     ReassignmentPhase.INITIAL: "initial",
@@ -160,12 +160,3 @@ def _groups(state: State, row: Row) -> Component:
 
 def _brokers(listed: list[int] | None) -> str:
     return "not known" if listed is None else ", ".join(map(str, listed))
-
-
-def size(number: float) -> str:
-    """Return `812 B` or `80.2 MB`: powers of 1,000."""
-    for unit in ("B", "kB", "MB", "GB"):
-        if abs(number) < 999.5:
-            return f"{number:,.0f} B" if unit == "B" else f"{number:,.1f} {unit}"
-        number /= 1000
-    return f"{number:,.1f} TB"

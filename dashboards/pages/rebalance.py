@@ -12,7 +12,7 @@ from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped,
 from dashboards.lake.lake import Row
 from dashboards.queries.lag import lag_sentence
 from dashboards.queries.store import Rebalance, Store
-from dashboards.text import ABSENT, amount, between, duration, instant, member_label, resource, span, visible
+from dashboards.text import ABSENT, amount, between, bounded, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import log_sources, sentences
 from dashboards.views.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
@@ -162,11 +162,7 @@ def _cost(found: Rebalance) -> Component:
     pairs: list[tuple[str, Cell]] = [
         (
             f"{word.capitalize()}-seconds lost",
-            f"{amount(estimate)}, between {amount(low)} and {amount(high)}"
-            if high
-            else "none"
-            if sentences.is_costed(g)
-            else "not known",
+            bounded(estimate, low, high) if high else "none" if sentences.is_costed(g) else "not known",
         ),
         *(
             (
@@ -197,7 +193,7 @@ def _cost(found: Rebalance) -> Component:
 
 def _episode(row: Row, word: str, term: str) -> str:
     lost = amount(row["lost_resource_seconds"])
-    numbers = f"{row['first_generation_id']} to {row['last_generation_id']}"
+    numbers = span(str(row["first_generation_id"]), str(row["last_generation_id"]))
     return f"{count(row['generations'], term)}, {numbers}, {lost} {word}-seconds lost"
 
 

@@ -9,7 +9,7 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.storms import GROUPS_SHOWN, key, storm_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, amount, bounded, duration, instant, visible
+from dashboards.text import ABSENT, bounded, duration, instant, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
@@ -32,7 +32,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     end = row["ended_at"] if row["ended_at"] is not None else until
     view = Window(row["started_at"] - NEAR_MS, end + NEAR_MS, is_live=False)
     groups = list(row["group_ids"] or ())
-    made = store.shaken(row["cluster"], groups, view)
+    made = store.disturbed(row["cluster"], groups, view)
     marks = store.marks(view, row["cluster"], groups)
     return [
         _head(state, row, view),
@@ -158,7 +158,7 @@ def _cost(row: Row, until: int) -> Component:
     pairs: list[tuple[str, Cell]] = [
         (
             "Resource-seconds lost",
-            f"{amount(row['lost_resource_seconds'])}, between {amount(low)} and {amount(high)}" if high else "none",
+            bounded(row["lost_resource_seconds"], low, high) if high else "none",
         ),
         (
             "Rebalances",

@@ -42,7 +42,7 @@ LIMIT $cap
 
 STORM = "SELECT * FROM storms WHERE storm_id = $storm ORDER BY cluster LIMIT $cap"
 
-SHAKEN = """
+DISTURBED = """
 WITH made AS (
     SELECT * FROM generations
     WHERE cluster = $cluster AND list_contains(CAST($groups AS VARCHAR[]), group_id)
@@ -108,10 +108,10 @@ class GoldStore:
         rows = self._ask(STORM, ("storms",), 1, storm=storm_id)
         return rows[0] if rows else None
 
-    def shaken(self, cluster: str, groups: Sequence[str], window: Window) -> Rows:
+    def disturbed(self, cluster: str, groups: Sequence[str], window: Window) -> Rows:
         """Return the generations of these groups in the window, newest first, each with its cost."""
         parameters: dict[str, Parameter] = {"cluster": cluster, "groups": list(groups), **window_parameters(window)}
-        return self._lake.query(SHAKEN, ("generations", "stalls"), STORM_REBALANCES, parameters)
+        return self._lake.query(DISTURBED, ("generations", "stalls"), STORM_REBALANCES, parameters)
 
     def marks(self, window: Window, cluster: str = "", groups: Sequence[str] = ()) -> list[Row]:
         """Return the newest marks of the window, oldest first. If groups are given, omit marks of other groups."""

@@ -91,7 +91,7 @@ gaps AS (
 SELECT * FROM gaps WHERE from_at < $end AND to_at > $start ORDER BY from_at LIMIT $cap
 """
 
-BESIDE = """
+ADJACENT = """
 SELECT max(generation_id) FILTER (WHERE generation_id < $generation) AS previous,
        min(generation_id) FILTER (WHERE generation_id > $generation) AS following
 FROM generations WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation LIMIT $cap

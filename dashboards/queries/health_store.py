@@ -71,7 +71,7 @@ FROM generations WHERE not_costed IS NOT NULL GROUP BY cluster, not_costed ORDER
 """
 
 # A replayed capture gives rows of its log and its polls, but no coverage of them.
-TOLD = {
+READ = {
     "log": ("coordinator_events", "SELECT 1 AS told FROM coordinator_events LIMIT $cap"),
     "poll": ("admin_observations", "SELECT 1 AS told FROM admin_observations WHERE kind = 'group_list' LIMIT $cap"),
 }
@@ -87,9 +87,9 @@ class HealthStore:
         """Return `partitions`, `first_at`, `last_at`, `records`, `skipped`, `quarantined` and `gaps` per source."""
         return self._lake.query(SOURCES, ("coverage",), SOURCE_ROWS, {}).rows
 
-    def has_told(self, kind: str) -> bool:
+    def has_read(self, kind: str) -> bool:
         """Return whether there is any row from a `log` or a `poll`."""
-        table, sql = TOLD[kind]
+        table, sql = READ[kind]
         return bool(self._lake.query(sql, (table,), 1, {}).rows)
 
     def gaps(self) -> Rows:

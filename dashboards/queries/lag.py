@@ -18,7 +18,7 @@ from dashboards.text import instant, span
 from dashboards.zone import zone
 from schemas.written import count
 
-Place = tuple[str, int]
+TopicPartition = tuple[str, int]
 """Topic and partition."""
 
 
@@ -41,12 +41,12 @@ def lag_checks(observed: Iterable[Row], commits: Iterable[Row]) -> list[Behind]:
     """Return the lag in order of time, from rows with `observed_at` and `body`, and rows of `offset_commits`."""
     runs = _runs(commits)
     topics = {topic for topic, _ in runs}
-    looks: dict[int, dict[Place, int]] = defaultdict(dict)
+    samples: dict[int, dict[TopicPartition, int]] = defaultdict(dict)
     for row in observed:
         topic, ends = _ends(row["body"])
         if topic in topics:
-            looks[row["observed_at"]] |= {(topic, int(partition)): end for partition, end in ends.items()}
-    found = (_look(at, ends, runs) for at, ends in sorted(looks.items()))
+            samples[row["observed_at"]] |= {(topic, int(partition)): end for partition, end in ends.items()}
+    found = (_behind(at, ends, runs) for at, ends in sorted(samples.items()))
     return [each for each in found if each is not None]
 
 
@@ -67,18 +67,18 @@ def _ends(body: str) -> tuple[str, Mapping[str, int]]:
     return observation["topic"], observation["ends"]
 
 
-def _runs(commits: Iterable[Row]) -> dict[Place, list[Row]]:
-    runs: dict[Place, list[Row]] = defaultdict(list)
+def _runs(commits: Iterable[Row]) -> dict[TopicPartition, list[Row]]:
+    runs: dict[TopicPartition, list[Row]] = defaultdict(list)
     for row in commits:
         runs[row["topic"], row["partition"]].append(row)
-    for of_place in runs.values():
-        of_place.sort(key=lambda row: (row["first_commit_at"], row["last_offset"]))
+    for of_partition in runs.values():
+        of_partition.sort(key=lambda row: (row["first_commit_at"], row["last_offset"]))
     return runs
 
 
-def _look(at: int, ends: Mapping[Place, int], runs: Mapping[Place, Sequence[Row]]) -> Behind | None:
-    mine = [(place, end) for place, end in ends.items() if place in runs]
-    committed = [(end, found) for place, end in mine if (found := _committed(runs[place], at)) is not None]
+def _behind(at: int, ends: Mapping[TopicPartition, int], runs: Mapping[TopicPartition, Sequence[Row]]) -> Behind | None:
+    mine = [(partition, end) for partition, end in ends.items() if partition in runs]
+    committed = [(end, found) for partition, end in mine if (found := _committed(runs[partition], at)) is not None]
     if not committed:
         return None
     return Behind(

@@ -6,11 +6,11 @@ from dashboards.queries.gold_store import GoldStore, window_parameters
 from dashboards.queries.lag import Behind, lag_checks
 from dashboards.urlstate import Window
 
-LOOKS, RUNS = 5_000, 50_000
+SAMPLES, RUNS = 5_000, 50_000
 EARLIER_MS = 3_600_000
 """If a partition has no commit in this time before the range, its lag is unknown."""
 
-LOOKED = """
+END_OFFSETS = """
 SELECT observed_at, body FROM admin_observations
 WHERE cluster = $cluster AND kind = 'end_offsets' AND observed_at >= $start AND observed_at < $end
 ORDER BY observed_at LIMIT $cap
@@ -31,7 +31,7 @@ class LagStore(GoldStore):
     def behind(self, cluster: str, group: str, window: Window) -> list[Behind]:
         """Return the lag at each poll in the window; empty if the poll kept no end offsets of the group's topics."""
         polls = self._lake.query(
-            LOOKED, ("admin_observations",), LOOKS, {"cluster": cluster, **window_parameters(window)}
+            END_OFFSETS, ("admin_observations",), SAMPLES, {"cluster": cluster, **window_parameters(window)}
         )
         if not polls.rows:
             return []

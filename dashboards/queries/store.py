@@ -18,9 +18,9 @@ from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WIND
 from dashboards.queries.fleet_queries import CELLS, FLEET
 from dashboards.queries.gold_store import window_parameters
 from dashboards.queries.group_queries import (
+    ADJACENT,
     AFTER,
     BEFORE,
-    BESIDE,
     BY_HASH,
     EPISODE,
     EVENTS,
@@ -291,7 +291,7 @@ class Store(LagStore):
             "incarnation": incarnation,
             "generation": generation,
         }
-        adjacent = self._ask(BESIDE, ("generations",), 1, **key)
+        adjacent = self._ask(ADJACENT, ("generations",), 1, **key)
         others = {name: generation if row is None else row for name, row in (adjacent[0] if adjacent else {}).items()}
         near = self._ask(NEIGHBOURS, ("generations",), 3, **key, **others) if others else []
         at = next((i for i, row in enumerate(near) if row["generation_id"] == generation), None)

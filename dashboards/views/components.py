@@ -66,7 +66,7 @@ def panel(
 def table(head: Sequence[str], rows: Iterable[Sequence[Cell]], *, empty: str = "Nothing.") -> Component:
     """Return a plain table, with numbers aligned right and other cells left.
 
-    Its rows are sent to the browser as bare cells, and assets/still.js builds the elements. With a component around
+    Its rows are sent to the browser as bare cells, and assets/static.js builds the elements. With a component around
     each cell, the cells would be most of the size of a page.
     """
     cells: Any = {"data-rows": [list(row) for row in rows]}

@@ -9,7 +9,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from dashboards.lake.lake import Row
-from dashboards.text import amount, instant, visible
+from dashboards.text import amount, instant, span, visible
 from dashboards.views import sentences
 from dashboards.views.components import Cell, evidence_mark, table
 from dashboards.zone import zone
@@ -58,28 +58,28 @@ def _sentence(rows: Sequence[Row]) -> list[Any]:
 
 
 def _clause(row: Row, *, is_first: bool) -> str:
-    who = "" if row["is_normal"] or not row["instances"] else f": {_who(row['instances'])}"
+    instances = "" if row["is_normal"] or not row["instances"] else f": {_names(row['instances'])}"
     normal = ", which is normal" if row["is_normal"] else ""
     if row["cause"] == DiagnosisCause.UNKNOWN:
-        return f"why {row['rebalances']:,} happened is not known{who}"
+        return f"why {row['rebalances']:,} happened is not known{instances}"
     verb = (" comes" if row["rebalances"] == 1 else " come") if is_first else ""
-    return f"{row['rebalances']:,}{verb} from {sentences.cause(row['cause'])}{who}{normal}"
+    return f"{row['rebalances']:,}{verb} from {sentences.cause(row['cause'])}{instances}{normal}"
 
 
-def _who(names: Sequence[str]) -> str:
+def _names(names: Sequence[str]) -> str:
     shown = ", ".join(visible(name, 60) for name in names[:NAMED_INSTANCES])
     more = len(names) - NAMED_INSTANCES
     return f"{shown} and {count(more, 'other')}" if more > 0 else shown
 
 
 def _cells(row: Row) -> list[Cell]:
-    spread = f"{instant(row['first_at'])[:19]} to {instant(row['last_at'])[:19]}"
+    spread = span(instant(row["first_at"])[:19], instant(row["last_at"])[:19])
     return [
         sentences.cause(row["cause"]) + (" (normal)" if row["is_normal"] else ""),
         int(row["rebalances"]),
         f"{row['share']:.0%}",
         amount(row["lost_resource_seconds"]),
-        _who(row["instances"] or ()) or "nobody in particular",
+        _names(row["instances"] or ()) or "nobody in particular",
         spread,
         evidence_mark(row["evidence"]),
     ]

@@ -85,9 +85,9 @@ def resources_moved(generation: Row) -> str:
 def trigger(generation: Row, known: dict[str, str]) -> str:
     """Return why the rebalance began, in words; with `probably` if that is inferred."""
     member = generation["trigger_member_id"]
-    who = known.get(member, visible(member_label(member), 60)) if member else "a member"
+    name = known.get(member, visible(member_label(member), 60)) if member else "a member"
     kind = generation["trigger"]
-    text = TRIGGERS[Trigger(kind)].replace("{}", who) if kind in TRIGGERS else visible(kind)
+    text = TRIGGERS[Trigger(kind)].replace("{}", name) if kind in TRIGGERS else visible(kind)
     probably = generation["trigger_evidence"] == Evidence.INFERRED and kind != Trigger.UNKNOWN
     return f"probably {text}" if probably else text
 
@@ -130,11 +130,11 @@ def rebalance(found: Rebalance) -> str:
     parts.append(f"it took {rebalance_length(g)}")
     word = unit(g["group_type"])
     before = found.previous["resources_assigned"] if found.previous else None
-    stood = len({(s["name"], s["index"]) for s in found.stopped})
+    stalled = len({(s["name"], s["index"]) for s in found.stopped})
     if before:
-        parts.append(f"{stood} of {count(before, word)} stopped")
-    elif stood:
-        parts.append(f"{count(stood, word)} stopped")
+        parts.append(f"{stalled} of {count(before, word)} stopped")
+    elif stalled:
+        parts.append(f"{count(stalled, word)} stopped")
     idle = any(s["cause"] == StallCause.NO_MEMBER for s in found.stopped)
     reason = not_costed(g)
     if reason is not None:

@@ -128,8 +128,8 @@ def hues(identities: Iterable[str]) -> dict[str, str]:
     for identity in dict.fromkeys(identities):
         start = HUES.index(hue(identity))
         order = [*HUES[start:], *HUES[:start]]
-        taken = list(out.values())
-        out[identity] = min(order, key=taken.count)
+        used = list(out.values())
+        out[identity] = min(order, key=used.count)
     return out
 
 

@@ -166,7 +166,7 @@ class Lane:
     """One row of members: a static instance, or members of one client and host whose lifetimes never overlap."""
 
     label: str
-    lives: list[Segment]
+    memberships: list[Segment]
     members: list[str]
 
 
@@ -178,21 +178,24 @@ def lanes(
     pinned: Sequence[str] = (),
 ) -> list[Lane]:
     """Return the lanes of the members, those with `pinned` labels first, then in order of arrival."""
-    lives = sorted(_lives(members, events, window, observed_until), key=lambda life: (life[0].start, life[1]))
+    memberships = sorted(
+        _memberships(members, events, window, observed_until),
+        key=lambda membership: (membership[0].start, membership[1]),
+    )
     placed: dict[tuple[str, ...], list[list[tuple[Segment, str, Row]]]] = defaultdict(list)
-    for life, member_id, row in lives:
+    for membership, member_id, row in memberships:
         instance = row["group_instance_id"]
         key = ("static", instance) if instance else (row["client_id"] or "", row["client_host"] or "")
-        free = next((lane for lane in placed[key] if instance or lane[-1][0].latest <= life.earliest), None)
+        free = next((lane for lane in placed[key] if instance or lane[-1][0].latest <= membership.earliest), None)
         if free is None:
             placed[key].append(free := [])
-        free.append((life, member_id, row))
+        free.append((membership, member_id, row))
     found = [
-        Lane(label=_lane_label(lane), lives=[s for s, _, _ in lane], members=[m for _, m, _ in lane])
+        Lane(label=_lane_label(lane), memberships=[s for s, _, _ in lane], members=[m for _, m, _ in lane])
         for group in placed.values()
         for lane in group
     ]
-    return sorted(found, key=lambda lane: (lane.label not in pinned, lane.lives[0].start, lane.label))
+    return sorted(found, key=lambda lane: (lane.label not in pinned, lane.memberships[0].start, lane.label))
 
 
 def _lane_label(lane: Sequence[tuple[Segment, str, Row]]) -> str:
@@ -202,7 +205,7 @@ def _lane_label(lane: Sequence[tuple[Segment, str, Row]]) -> str:
     return f"{row['client_id']} x{len(lane)}"
 
 
-def _lives(
+def _memberships(
     members: Sequence[Row], events: Sequence[Row], window: Window, observed_until: int
 ) -> Iterable[tuple[Segment, str, Row]]:
     rows: dict[tuple[int, str], list[Row]] = defaultdict(list)
@@ -210,11 +213,11 @@ def _lives(
         rows[row["incarnation"], row["member_id"]].append(row)
     in_order = sorted(events, key=lambda e: e["event_at"])
     came = {e["member_id"]: e for e in reversed(in_order) if e["kind"] == GroupEventKind.JOINED}
-    went = {e["member_id"]: e for e in in_order if e["kind"] in DEPARTURES}
+    departures = {e["member_id"]: e for e in in_order if e["kind"] in DEPARTURES}
     for (incarnation, member_id), spans in rows.items():
         spans.sort(key=lambda r: r["valid_from_at"])
         first, last = spans[0], spans[-1]
-        arrival, departure = came.get(member_id), went.get(member_id)
+        arrival, departure = came.get(member_id), departures.get(member_id)
         if departure and departure["event_at"] < last["valid_from_at"]:
             departure = None
         start = arrival["event_at"] if arrival else first["valid_from_at"]
@@ -228,11 +231,11 @@ def _lives(
             grade = grade if grade == Evidence.INFERRED else arrival["evidence"]
         # The member left between the completion of its last generation and the end of the last join phase.
         since = last["valid_from_at"] if grade == Evidence.INFERRED and departure else end
-        life = Segment(
+        membership = Segment(
             earliest=min(earliest, start), start=start, end=max(start, min(since, end)), latest=max(start, end),
             kind="life", evidence=grade, generation=first["generation_id"], incarnation=incarnation,
         )  # fmt: skip
-        if (clipped := _clipped(life, window)) is not None:
+        if (clipped := _clipped(membership, window)) is not None:
             yield clipped, member_id, last
 
 
@@ -280,16 +283,16 @@ def ownership(
     In generations in `epochs` (KIP-848), an assignment is a target, and the stalls give the time of the hand-over.
     """
     labels = {m["member_id"]: member_label(m["member_id"], m["group_instance_id"], m["client_id"]) for m in members}
-    held: dict[tuple[str, int], list[tuple[int, int | None, str, Row]]] = defaultdict(list)
+    owned: dict[tuple[str, int], list[tuple[int, int | None, str, Row]]] = defaultdict(list)
     for row in members:
         label = labels[row["member_id"]]
         for resource in row["assigned"] or ():
-            held[resource["name"], resource["index"]].append((row["valid_from_at"], row["valid_to_at"], label, row))
+            owned[resource["name"], resource["index"]].append((row["valid_from_at"], row["valid_to_at"], label, row))
     gaps: dict[tuple[str, int], list[Row]] = defaultdict(list)
     for stall in stalls:
         gaps[stall["name"], stall["index"]].append(stall)
     found = []
-    for (name, index), times in sorted(held.items()):
+    for (name, index), times in sorted(owned.items()):
         cut = sorted(gaps[name, index], key=lambda s: s["stopped_at_latest"])
         spans = [
             clipped

@@ -102,7 +102,7 @@ class Access:
             values = json.loads(text)
         except (ValueError, RecursionError):
             values = None
-        if not isinstance(values, dict) or _types(values) != _types(_all_stated(cls())):
+        if not isinstance(values, dict) or _types(values) != _types(_all_declared(cls())):
             raise ValueError(
                 "The access rules of the pages did not arrive complete, so the pages do not start: run one version of "
                 "Regroup, and let regroup up start this process."
@@ -111,7 +111,7 @@ class Access:
 
     def document(self) -> str:
         """Return every field as JSON. It contains the token: never print, log or store it."""
-        return json.dumps(_all_stated(self))
+        return json.dumps(_all_declared(self))
 
     @property
     def is_guarded(self) -> bool:
@@ -148,7 +148,7 @@ class Access:
             "set trusted_proxies and use a proxy that authenticates users, or listen on 127.0.0.1."
         )
 
-    def goes_by(self, host: str) -> bool:
+    def has_host(self, host: str) -> bool:
         """Return whether a request may use `host`, without its port, as its Host header.
 
         With DNS rebinding, another site's page can make a browser send a name of that site, but not an address.
@@ -211,16 +211,16 @@ def _address(value: str) -> str:
     return value
 
 
-def _all_stated(access: Access) -> dict[str, Any]:
+def _all_declared(access: Access) -> dict[str, Any]:
     """Return every field in the form that `Access.of` accepts."""
-    return {each.name: _stated(getattr(access, each.name)) for each in fields(access)}
+    return {each.name: _declared(getattr(access, each.name)) for each in fields(access)}
 
 
 def _types(values: dict[str, Any]) -> dict[str, type]:
     return {name: type(value) for name, value in values.items()}
 
 
-def _stated(value: Any) -> Any:
+def _declared(value: Any) -> Any:
     if isinstance(value, Readers):
-        return value.stated
+        return value.declared
     return ", ".join(map(str, value)) if isinstance(value, tuple) else value

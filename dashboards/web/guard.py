@@ -18,7 +18,7 @@ COOKIE = "regroup"
 WEEK_S = 7 * 24 * 3600
 OPEN = ("/healthz", "/login", "/assets/regroup.css")
 """Paths open to everybody. Their responses contain nothing from the tables."""
-ASKED = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
+HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([a-z0-9._-]+))(?::\d{1,5})?", re.ASCII)
 TLS = re.compile(r"(?:^|[\s,;=\"])https(?:$|[\s,;\"])", re.IGNORECASE)
 Answer = Response | None
 
@@ -44,7 +44,7 @@ def guard(server: Flask, access: Access, attempts: Attempts | None = None) -> No
         if access.token:
             return door.knows()
         # DNS rebinding: another site's page can make a browser send that site's name to this machine.
-        if is_loopback(_asked_host()):
+        if is_loopback(_host()):
             return None
         return _sentence(403, "These pages are only for this machine: open 127.0.0.1.")
 
@@ -54,7 +54,7 @@ def guard(server: Flask, access: Access, attempts: Attempts | None = None) -> No
 def _identified(access: Access) -> Answer:
     if not any(ip_address(request.remote_addr or "0.0.0.0") in network for network in access.proxies):  # noqa: S104 - none
         return _sentence(403, "These pages accept requests only from their proxy.")
-    if not access.goes_by(_asked_host()):
+    if not access.has_host(_host()):
         return _sentence(
             403, "These pages do not use this host name: add it to the setting pages_hosts, or use it in dashboard_url."
         )
@@ -77,9 +77,9 @@ class _Door:
     def knows(self) -> Answer:
         if _same(request.cookies.get(COOKIE, ""), self._session):
             return None
-        kind, _, given = request.headers.get("Authorization", "").partition(" ")
+        kind, _, sent = request.headers.get("Authorization", "").partition(" ")
         if kind.lower() == "bearer":
-            verdict = self._judge(given.strip())
+            verdict = self._judge(sent.strip())
             if verdict.is_right:
                 return None
             if verdict.wait_s:
@@ -104,13 +104,13 @@ class _Door:
         answer.set_cookie(COOKIE, self._session, max_age=WEEK_S, httponly=True, samesite="Lax", secure=is_secure)
         return answer
 
-    def _judge(self, given: str) -> AttemptVerdict:
+    def _judge(self, sent: str) -> AttemptVerdict:
         client = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-        return self._attempts.judge(request.remote_addr or "", client, lambda: _same(given, self._access.token))
+        return self._attempts.judge(request.remote_addr or "", client, lambda: _same(sent, self._access.token))
 
 
-def _same(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), wanted.encode())
+def _same(sent: str, wanted: str) -> bool:
+    return hmac.compare_digest(sent.encode("utf-8", "replace"), wanted.encode())
 
 
 def _says_tls() -> bool:
@@ -121,9 +121,9 @@ def _says_tls() -> bool:
     return any(TLS.search(request.headers.get(name, "")) for name in ("X-Forwarded-Proto", "Forwarded"))
 
 
-def _asked_host() -> str:
+def _host() -> str:
     """Return the host in the request, without its port; empty if it is not a valid host."""
-    found = ASKED.fullmatch(request.host.lower())
+    found = HOST.fullmatch(request.host.lower())
     return (found[1] or found[2]) if found else ""
 
 

@@ -57,12 +57,12 @@ class Channel(HTTPChannel):  # type: ignore[misc]
 
     def received(self, data: bytes) -> bool:
         earlier = self.request
-        taken = super().received(data)
+        is_received = super().received(data)
         if self.request is None:
             self.began_at = None
         elif self.request is not earlier:
             self.began_at = time.time()
-        return bool(taken)
+        return bool(is_received)
 
     def readable(self) -> bool:
         return bool(self.connected and super().readable())

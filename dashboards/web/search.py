@@ -19,7 +19,7 @@ ID_ROWS = 200_000
 SHOWN = 12
 KEPT = 8
 """Number of id lists kept, because readers of different groups have different lists."""
-LOOKED_AT = SHORT_ID
+COMPARED = SHORT_ID
 """Characters of an id that are searched."""
 
 
@@ -47,7 +47,7 @@ class Search:
         The exact id comes first, then prefixes, beginnings of words, other substrings, and last ids that contain the
         characters in order.
         """
-        wanted = typed.strip().lower()[:LOOKED_AT]
+        wanted = typed.strip().lower()[:COMPARED]
         if not wanted:
             return [], 0
         found = list(_hits(self._known(), wanted))
@@ -59,7 +59,7 @@ class Search:
             # A lake returns the same object for a reader until the table changes.
             _, ids = self._ids.pop(id(rows), (None, None))
             if ids is None:
-                ids = [(r["group_id"][:LOOKED_AT].lower(), r["group_id"], r["cluster"]) for r in rows]
+                ids = [(r["group_id"][:COMPARED].lower(), r["group_id"], r["cluster"]) for r in rows]
             self._ids[id(rows)] = rows, ids
             while len(self._ids) > KEPT:
                 self._ids.popitem(last=False)

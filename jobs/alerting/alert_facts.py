@@ -39,10 +39,10 @@ class Watch:
 
     _seen: dict[tuple[str, str], tuple[int | None, int]] = field(default_factory=dict)
 
-    def still_since(self, cluster: str, what: str, position: int | None, now_ms: int) -> int:
-        known = self._seen.get((cluster, what))
+    def still_since(self, cluster: str, kind: str, position: int | None, now_ms: int) -> int:
+        known = self._seen.get((cluster, kind))
         if known is None or known[0] != position:
-            self._seen[cluster, what] = known = (position, now_ms)
+            self._seen[cluster, kind] = known = (position, now_ms)
         return known[1]
 
 
@@ -58,19 +58,19 @@ class FactReader:
     warehouse: Path
     limits: AlertLimits
     watch: Watch | None = None
-    covered: CoverageReader = field(default_factory=CoverageReader)
+    coverage: CoverageReader = field(default_factory=CoverageReader)
     _lost: dict[str, tuple[int, list[Loss]]] = field(default_factory=dict)
 
     def clusters(self) -> list[str]:
         """Return the clusters from which anything has been read."""
-        self.covered.look(self.warehouse)
-        return sorted(self.covered.clusters() | {row["cluster"] for row in self._ask(sql.BUILT_CLUSTERS, "groups")})
+        self.coverage.refresh(self.warehouse)
+        return sorted(self.coverage.clusters() | {row["cluster"] for row in self._ask(sql.BUILT_CLUSTERS, "groups")})
 
     def facts(
         self, cluster: str, now_ms: int, asked: Asked | None, raised: AbstractSet[tuple[str, str]] = frozenset()
     ) -> Facts:
         """Return all facts needed to evaluate the cluster's alerts at `now_ms`."""
-        self.covered.look(self.warehouse)
+        self.coverage.refresh(self.warehouse)
         seen = freshness(now_ms, self.limits.stale_ms, self._read(cluster, now_ms), asked)
         until = now_ms if seen.known_until_ms is None else seen.known_until_ms
         hour = moment(until // HOUR_MS * HOUR_MS - HOUR_MS)
@@ -82,8 +82,8 @@ class FactReader:
         return Facts(
             cluster=cluster,
             now_ms=now_ms,
-            sight=seen,
-            polled_until_ms=self.covered.polled_until(cluster),
+            freshness=seen,
+            polled_until_ms=self.coverage.polled_until(cluster),
             storms=self._ask(sql.STORMS, "storms", cluster=cluster),
             rebalancing=rebalancing,
             flapping=flapping,
@@ -95,7 +95,7 @@ class FactReader:
         )
 
     def _read(self, cluster: str, now_ms: int) -> Read:
-        reached = self.covered.of_offsets(cluster)
+        reached = self.coverage.of_offsets(cluster)
         upto = {partition: found.upto for partition, found in reached.items()}
         newest = max((found.newest_ms for found in reached.values() if found.newest_ms is not None), default=None)
         built = self._built(cluster, newest)

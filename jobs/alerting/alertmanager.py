@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jobs.alerting.http_post import NotTakenError, post
+from jobs.alerting.http_post import NotAcceptedError, post
 from jobs.config.receivers import Alertmanager
 from pipelines.gold.alerts.messages import labels, stamp, texts
 from schemas.rows import AlertRow
@@ -27,7 +27,7 @@ def send(
     error = None
     try:
         post(f"{receiver.url.rstrip('/')}/api/v2/alerts", body, {})
-    except NotTakenError as refusal:
+    except NotAcceptedError as refusal:
         error = str(refusal)
     return dict.fromkeys(range(len(rows)), error)
 

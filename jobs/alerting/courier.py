@@ -15,8 +15,8 @@ Errors = Mapping[int, str | None]
 class Courier:
     """Sends at most one batch of rows at a time, so that no queue builds up for a hanging receiver."""
 
-    def __init__(self, tell: Callable[[Sequence[AlertRow]], Errors]) -> None:
-        self._tell = tell
+    def __init__(self, send: Callable[[Sequence[AlertRow]], Errors]) -> None:
+        self._send = send
         self._sent: Sequence[AlertRow] = ()
         self._errors: Errors = {}
         self._thread: threading.Thread | None = None
@@ -40,6 +40,6 @@ class Courier:
 
     def _work(self) -> None:
         try:
-            self._errors = self._tell(self._sent)
+            self._errors = self._send(self._sent)
         except Exception as error:  # noqa: BLE001 - such as a missing secret: reported for this receiver, and retried
             self._errors = dict.fromkeys(range(len(self._sent)), one_line(error))

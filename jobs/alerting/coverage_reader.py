@@ -37,7 +37,7 @@ class CoverageReader:
     _files: set[str] = field(default_factory=set)
     _reached: dict[tuple[str, str, int], Reached] = field(default_factory=dict)
 
-    def look(self, warehouse: Path) -> None:
+    def refresh(self, warehouse: Path) -> None:
         """Read new files; a missing table has none."""
         if not DeltaTable.is_deltatable(table_path(warehouse, COVERAGE)):
             return
@@ -69,9 +69,9 @@ class CoverageReader:
         read_at = pc.if_else(found["is_gap"], pa.scalar(None, pa.int64()), found["to_at"])
         spans = found.append_column("read_at", read_at).group_by(SOURCE)
         for row in spans.aggregate([("to_offset", "max"), ("read_at", "max")]).to_pylist():
-            place = row["cluster"], row["source"], row["source_partition"]
+            partition = row["cluster"], row["source"], row["source_partition"]
             new = Reached(log_epoch=row["log_epoch"], upto=row["to_offset_max"], newest_ms=row["read_at_max"])
-            self._reached[place] = _later(self._reached.get(place), new)
+            self._reached[partition] = _later(self._reached.get(partition), new)
 
 
 def _later(known: Reached | None, new: Reached) -> Reached:

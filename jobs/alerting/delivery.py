@@ -29,11 +29,11 @@ Due = Mapping[str, Sequence[AlertRow]]
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """The receivers of the settings. `taken`, `failed` and `is_up` count from the start of the process."""
+    """The receivers of the settings. `accepted`, `failed` and `is_up` count from the start of the process."""
 
     settings: Settings
     say: Callable[[str], None]
-    taken: Counter[str] = field(default_factory=Counter)
+    accepted: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     is_up: dict[str, bool] = field(default_factory=dict)
     patience_s: float = PATIENCE_S
@@ -60,26 +60,26 @@ class Delivery:
     def send(self, rows: Sequence[AlertRow], due: Due, now_ms: int) -> list[AlertRow]:
         """Send the due rows to each receiver. Return the rows with the outcomes that arrive within `patience_s`.
 
-        `heard` returns later outcomes.
+        `with_outcomes` returns later outcomes.
         """
         for name, receiver in self._receivers.items():
             if due[name]:
-                self._couriers[name] = Courier(partial(self._tell, receiver, now_ms))
+                self._couriers[name] = Courier(partial(self._send, receiver, now_ms))
                 self._couriers[name].give(due[name])
-        return self.heard(rows, now_ms, self.patience_s)
+        return self.with_outcomes(rows, now_ms, self.patience_s)
 
-    def heard(self, rows: Sequence[AlertRow], now_ms: int, within_s: float = 0.0) -> list[AlertRow]:
+    def with_outcomes(self, rows: Sequence[AlertRow], now_ms: int, within_s: float = 0.0) -> list[AlertRow]:
         """Return the rows with the outcomes so far; each outcome applies to the state of the row that was sent."""
         outcomes: dict[Any, dict[str, str | None]] = {}
         until = time.monotonic() + within_s
         for name, courier in list(self._couriers.items()):
             found = courier.collected(max(0.0, until - time.monotonic()))
             if found is None:
-                self._hear(name, ["no response yet"], counts=False)
+                self._record(name, ["no response yet"], counts=False)
                 continue
             del self._couriers[name]
             sent, errors = found
-            self._hear(name, list(errors.values()))
+            self._record(name, list(errors.values()))
             for position, error in errors.items():
                 outcomes.setdefault(identity(sent[position]), {})[name] = error
             error = next(filter(None, errors.values()), None)
@@ -95,18 +95,18 @@ class Delivery:
         every: list[Alertmanager | Webhook] = [*self.settings.alertmanagers, *self.settings.webhooks]
         return {each.name: each for each in every}
 
-    def _tell(self, receiver: Alertmanager | Webhook, now_ms: int, rows: Sequence[AlertRow]) -> dict[int, str | None]:
+    def _send(self, receiver: Alertmanager | Webhook, now_ms: int, rows: Sequence[AlertRow]) -> dict[int, str | None]:
         runbook = partial(runbook_url, self.settings)
         if isinstance(receiver, Alertmanager):
             return alertmanager.send(receiver, rows, now_ms, self.resend_ms, runbook)
         return webhook.send(receiver, rows, now_ms, runbook)
 
-    def _hear(self, name: str, errors: Sequence[str | None], *, counts: bool = True) -> None:
+    def _record(self, name: str, errors: Sequence[str | None], *, counts: bool = True) -> None:
         """Report a receiver's first failure and its recovery; count its alerts if `counts`."""
         was_up, failed = self.is_up.get(name, True), [error for error in errors if error]
         if counts:
             self.failed[name] += len(failed)
-            self.taken[name] += len(errors) - len(failed)
+            self.accepted[name] += len(errors) - len(failed)
         self.is_up[name] = not failed
         if failed and was_up:
             self.say(f"{name} did not accept {len(failed)} alert(s) ({failed[0]}): they are sent again until it does.")

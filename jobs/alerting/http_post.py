@@ -23,7 +23,7 @@ not enough, because it restarts with every byte that arrives.
 LONGEST_ANSWER = 300
 
 
-class NotTakenError(Exception):
+class NotAcceptedError(Exception):
     """The receiver did not accept the request; the message is a short reason."""
 
 
@@ -45,7 +45,7 @@ class _Deadline:
         self._timer = threading.Timer(seconds, self._cut)
         self._timer.daemon = True
         self._lock = threading.Lock()
-        self._held: socket.socket | None = None
+        self._socket: socket.socket | None = None
         self.is_over = False
 
     def __enter__(self) -> Self:
@@ -55,36 +55,36 @@ class _Deadline:
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
         with self._lock:
-            if self._held is not None:
-                self._held.close()
+            if self._socket is not None:
+                self._socket.close()
 
     def connect(self, address: tuple[str, int], *_: Any) -> socket.socket:
         """Connect like `socket.create_connection`, within the remaining time for all addresses of the name."""
-        for family, kind, protocol, _name, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+        for family, kind, protocol, _name, address_found in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
             connecting = socket.socket(family, kind, protocol)
             try:
                 connecting.settimeout(max(0.001, self._ends_at - time.monotonic()))
-                connecting.connect(place)
+                connecting.connect(address_found)
             except OSError as error:
                 connecting.close()
                 failed: OSError = error
                 continue
-            self._hold(connecting)
+            self._keep(connecting)
             return connecting
         raise failed
 
-    def _hold(self, connected: socket.socket) -> None:
+    def _keep(self, connected: socket.socket) -> None:
         with self._lock:
             # A duplicate stays valid when TLS wraps the socket.
-            self._held = connected.dup()
+            self._socket = connected.dup()
         if self.is_over:
             self._cut()
 
     def _cut(self) -> None:
         self.is_over = True
         with self._lock, suppress(OSError):
-            if self._held is not None:
-                self._held.shutdown(socket.SHUT_RDWR)
+            if self._socket is not None:
+                self._socket.shutdown(socket.SHUT_RDWR)
 
 
 def _handlers(deadline: _Deadline) -> list[Any]:
@@ -125,9 +125,9 @@ def post(url: str, body: bytes, headers: Mapping[str, str]) -> None:
         except HTTPError as error:
             with error:
                 reply = without_links(_begin(error).decode("utf-8", "replace").strip())
-            raise NotTakenError(f"answered {error.code}{f': {reply}' if reply else ''}") from None
+            raise NotAcceptedError(f"answered {error.code}{f': {reply}' if reply else ''}") from None
         except (OSError, HTTPException, ValueError) as error:
-            raise NotTakenError(_words(error, is_late=deadline.is_over)) from None
+            raise NotAcceptedError(_words(error, is_late=deadline.is_over)) from None
 
 
 def _begin(answer: Any) -> bytes:

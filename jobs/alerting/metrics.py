@@ -49,7 +49,9 @@ def _of_notify(alerts: Sequence[Row], delivery: Delivery, facts: Sequence[Facts]
     raised = Counter(
         (r["cluster"], str(r["alert_name"]), str(r["severity"])) for r in alerts if r["resolved_at"] is None
     )
-    possible = {(f.cluster, str(name), str(how)) for f in facts for name in AlertName for how in AlertSeverity}
+    possible = {
+        (f.cluster, str(name), str(severity)) for f in facts for name in AlertName for severity in AlertSeverity
+    }
     return [
         Metric(
             name="regroup_last_evaluation_timestamp_seconds",
@@ -69,7 +71,7 @@ def _of_notify(alerts: Sequence[Row], delivery: Delivery, facts: Sequence[Facts]
             kind="counter",
             help="Alerts that a receiver accepted, including resends",
             labels=("receiver",),
-            samples=_by_one(delivery.taken),
+            samples=_by_one(delivery.accepted),
         ),
         Metric(
             name="regroup_alerts_not_taken_total",
@@ -89,8 +91,10 @@ def _of_notify(alerts: Sequence[Row], delivery: Delivery, facts: Sequence[Facts]
 
 
 def _of_clusters(lake: Lake, facts: Sequence[Facts]) -> list[Metric]:
-    known: Samples = {(f.cluster,): f.sight.known_until_ms / 1000 for f in facts if f.sight.known_until_ms is not None}
-    unread: Samples = {(f.cluster,): f.sight.unread for f in facts if f.sight.unread is not None}
+    known: Samples = {
+        (f.cluster,): f.freshness.known_until_ms / 1000 for f in facts if f.freshness.known_until_ms is not None
+    }
+    unread: Samples = {(f.cluster,): f.freshness.unread for f in facts if f.freshness.unread is not None}
     sums = _rows(lake, sql.SUMS, "group_health")
     moving = _rows(lake, sql.REASSIGNMENTS, "reassignments")
     states = _rows(lake, sql.STATES, "groups")

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from jobs.alerting.http_post import NotTakenError, post
+from jobs.alerting.http_post import NotAcceptedError, post
 from jobs.config.receivers import Webhook
 from pipelines.gold.alerts.messages import identity, labels, stamp, texts
 from schemas.rows import AlertRow
@@ -42,7 +42,7 @@ def send(
             body = json.dumps(_message(row, runbook(row))).encode()
             try:
                 post(hook.url, body, signature_headers(hook.key(), body, now_ms // 1000))
-            except NotTakenError as refusal:
+            except NotAcceptedError as refusal:
                 error = str(refusal)
         outcomes[position] = error
     return outcomes

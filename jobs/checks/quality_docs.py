@@ -28,11 +28,11 @@ POLICY = "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self'; 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedVersion:
-    """The results of `Suite.look` for each batch of a version's `escaped` rows."""
+    """The results of `Suite.check` for each batch of a version's `escaped` rows."""
 
     suite: Suite
     version: int
-    told: Sequence[Any]
+    results: Sequence[Any]
 
 
 def escaped(rows: pd.DataFrame) -> pd.DataFrame:
@@ -58,8 +58,8 @@ def write_docs(folder: Path, found: Sequence[CheckedVersion]) -> Path:
             made.suites.add(each.suite.suite)
             name = ExpectationSuiteIdentifier(each.suite.table.name)
             run = RunIdentifier(run_name=f"version {each.version}")
-            for number, result in enumerate(each.told, 1):
-                batch = f"batch {number} of {len(each.told)}"
+            for number, result in enumerate(each.results, 1):
+                batch = f"batch {number} of {len(each.results)}"
                 key = ValidationResultIdentifier(name, run_id=run, batch_identifier=batch)
                 made.validation_results_store.set(key, result)
         made.build_data_docs(site_names=[SITE])

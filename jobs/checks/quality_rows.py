@@ -90,10 +90,10 @@ def batches(
     rules: Sequence[Rule],
     alone: dict[str, set[tuple[object, ...]]],
 ) -> Iterator[pd.DataFrame]:
-    """Yield the rows of the view `looked`, with the columns that `rules` need.
+    """Yield the rows of the view `checked`, with the columns that `rules` need.
 
     Args:
-        connection: an engine with the views `whole` (the table) and `looked` (the rows to check).
+        connection: an engine with the views `whole` (the table) and `checked` (the rows to check).
         table: the table.
         rules: its rules.
         alone: results of `dangling_references`, by name of the reference rule.
@@ -101,9 +101,9 @@ def batches(
     key = ", ".join(f'"{name}"' for name in table.key)
     connection.execute(
         f"CREATE OR REPLACE TEMP TABLE copied AS SELECT {key}, count(*) AS copies FROM whole "  # noqa: S608
-        f"SEMI JOIN (SELECT {key} FROM looked) USING ({key}) GROUP BY ALL HAVING count(*) > 1"
+        f"SEMI JOIN (SELECT {key} FROM checked) USING ({key}) GROUP BY ALL HAVING count(*) > 1"
     )
-    same = " AND ".join(f'copied."{name}" = looked."{name}"' for name in table.key)
+    same = " AND ".join(f'copied."{name}" = checked."{name}"' for name in table.key)
     extra = [f'coalesce(copied.copies, 1) AS "{COPIES}"']
     joined = [f"LEFT JOIN copied ON {same}"]
     for number, rule in enumerate(rules):
@@ -115,7 +115,7 @@ def batches(
         elif (derived := _derived(rule)) is not None:
             extra.append(f'{derived} AS "{context_column(rule)}"')
     asked = [_column(table, name) for name in _needed(table, rules)]
-    found = connection.sql(f"SELECT {', '.join([*asked, *extra])} FROM looked {' '.join(joined)}")  # noqa: S608
+    found = connection.sql(f"SELECT {', '.join([*asked, *extra])} FROM checked {' '.join(joined)}")  # noqa: S608
     for batch in found.to_arrow_reader(BATCH_ROWS):
         yield batch.to_pandas(types_mapper=NULLABLE.get)
 
@@ -128,12 +128,12 @@ def context_column(rule: Rule) -> str:
 def _alone(connection: DuckDBPyConnection, rule: Rule, name: str, found: set[tuple[object, ...]]) -> str:
     columns = ", ".join(f'"{column}"' for column in rule.columns)
     connection.execute(
-        f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {columns}, true AS is_alone FROM looked LIMIT 0"  # noqa: S608
+        f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT {columns}, true AS is_alone FROM checked LIMIT 0"  # noqa: S608
     )
     if found:
         places = ", ".join("?" for _ in rule.columns)
         connection.executemany(f"INSERT INTO {name} VALUES ({places}, true)", [list(each) for each in sorted(found)])  # noqa: S608
-    same = " AND ".join(f'{name}."{column}" = looked."{column}"' for column in rule.columns)
+    same = " AND ".join(f'{name}."{column}" = checked."{column}"' for column in rule.columns)
     return f"LEFT JOIN {name} ON {same}"
 
 
@@ -141,12 +141,12 @@ def _derived(rule: Rule) -> str | None:
     match rule.kind:
         case RuleKind.SPAN:
             _, begin, end = rule.columns
-            return f'epoch_ms(looked."{end}") - epoch_ms(looked."{begin}")'
+            return f'epoch_ms(checked."{end}") - epoch_ms(checked."{begin}")'
         case RuleKind.COUNT:
-            return f'len(looked."{rule.columns[1]}")'
+            return f'len(checked."{rule.columns[1]}")'
         case RuleKind.EACH_OF:
             known = ", ".join(f"'{value}'" for value in rule.known)
-            return f'len(list_filter(looked."{rule.columns[0]}", lambda x: x IS NULL OR x NOT IN ({known})))'
+            return f'len(list_filter(checked."{rule.columns[0]}", lambda x: x IS NULL OR x NOT IN ({known})))'
         case _:
             return None
 
@@ -159,7 +159,7 @@ def _needed(table: Table, rules: Sequence[Rule]) -> list[str]:
 def _column(table: Table, name: str) -> str:
     kind = next(column.type for column in table.columns if column.name == name)
     if kind == "TIMESTAMP":
-        return f'epoch_ms(looked."{name}") AS "{name}"'
+        return f'epoch_ms(checked."{name}") AS "{name}"'
     if kind.startswith(("ARRAY", "MAP")):
-        return f'len(looked."{name}") AS "{name}"'
-    return f'looked."{name}"'
+        return f'len(checked."{name}") AS "{name}"'
+    return f'checked."{name}"'

@@ -53,7 +53,7 @@ class Suite:
         self.verdicts = {rule.name: RuleResult(rule=rule) for rule in rules}
         self.suite = gx.ExpectationSuite(table.name, expectations=[expectation(rule) for rule in rules])
 
-    def look(self, rows: pd.DataFrame) -> Any:
+    def check(self, rows: pd.DataFrame) -> Any:
         """Check a batch. Return the result from Great Expectations.
 
         Raises:

@@ -73,18 +73,18 @@ def typed(key: str, value: Any, wanted: Any) -> Any:
     return number
 
 
-def text(what: str, value: Any, longest: int = LONGEST_TEXT) -> str:
+def text(subject: str, value: Any, longest: int = LONGEST_TEXT) -> str:
     """Return the value if it is text of at most `longest` characters without NUL that UTF-8 can encode.
 
     Raises:
         UserError: the value is something else.
     """
     if not isinstance(value, str):
-        raise UserError(f'{what} must be str (text in "quotes"), but is {quoted_value(value)}.')
+        raise UserError(f'{subject} must be str (text in "quotes"), but is {quoted_value(value)}.')
     if "\0" in value or (longest == LONGEST_TEXT and "\n" in value) or not _is_utf8(value):
-        raise UserError(f"{what} contains a character that is not allowed in text: correct it.")
+        raise UserError(f"{subject} contains a character that is not allowed in text: correct it.")
     if len(value) > longest:
-        raise UserError(f"{what} has more than {longest:,} characters: shorten it.")
+        raise UserError(f"{subject} has more than {longest:,} characters: shorten it.")
     return value
 
 
@@ -95,14 +95,14 @@ def quoted_value(value: Any) -> str:
     return repr(value if not isinstance(value, str) else value[:LONGEST_SHOWN])
 
 
-def table(what: str, value: Any) -> dict[str, Any]:
+def table(subject: str, value: Any) -> dict[str, Any]:
     """Return the value if it is a table.
 
     Raises:
         UserError: the value is something else.
     """
     if not isinstance(value, dict):
-        raise UserError(f"{what} must be a table: write [{what}] on a line of its own.")
+        raise UserError(f"{subject} must be a table: write [{subject}] on a line of its own.")
     return value
 
 
@@ -131,7 +131,7 @@ def refuse_unknown(declared: Mapping[str, Any], known: set[str], place: str) -> 
             raise UserError(f"Unknown setting {key!r} in {place}: {hint}")
 
 
-def secret(what: str, value: str) -> str:
+def secret(subject: str, value: str) -> str:
     """Return the secret that `env:NAME` or `file:PATH` refers to; return any other value unchanged.
 
     Never print or store the result. An empty `value` means that the setting is absent.
@@ -139,30 +139,30 @@ def secret(what: str, value: str) -> str:
     Raises:
         UserError: the value or its target is missing, blank or not UTF-8 text. An empty secret would protect nothing.
     """
-    found = _referred(what, value)
+    found = _referred(subject, value)
     try:
         found.encode()
     except UnicodeEncodeError:
-        raise UserError(f"{what} is not UTF-8 text: write env:NAME or file:PATH of a secret that is.") from None
+        raise UserError(f"{subject} is not UTF-8 text: write env:NAME or file:PATH of a secret that is.") from None
     if value.strip() and not found.strip():
-        raise UserError(f"{what} refers to nothing: {value} is empty, put a secret there.")
+        raise UserError(f"{subject} refers to nothing: {value} is empty, put a secret there.")
     if value and not value.strip():
-        raise UserError(f"{what} is blank: write env:NAME or file:PATH.")
+        raise UserError(f"{subject} is blank: write env:NAME or file:PATH.")
     return found
 
 
-def _referred(what: str, value: str) -> str:
+def _referred(subject: str, value: str) -> str:
     kind, _, reference = value.partition(":")
     if kind == "env":
         if reference not in os.environ:
-            raise UserError(f"{what} refers to the environment variable {reference}, which is not set.")
+            raise UserError(f"{subject} refers to the environment variable {reference}, which is not set.")
         return os.environ[reference]
     if kind == "file":
         try:
             with Path(reference).open(encoding="utf-8") as file:
                 return file.read(LONGEST_SECRET).strip()
         except OSError as error:
-            raise UserError(f"{what} refers to the file {reference}: {error.strerror}.") from None
+            raise UserError(f"{subject} refers to the file {reference}: {error.strerror}.") from None
         except ValueError:
-            raise UserError(f"{what} refers to the file {reference}, which is not UTF-8 text.") from None
+            raise UserError(f"{subject} refers to the file {reference}, which is not UTF-8 text.") from None
     return value

@@ -22,7 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.settings import Settings
-from jobs.gold.gold_inputs import PLACES, files_of, gold_stored
+from jobs.gold.gold_inputs import TIME_COLUMNS, files_of, gold_stored
 from jobs.gold.replaying import Replaying
 from jobs.gold.storms import update_storms
 from jobs.tables.as_of import opened
@@ -49,7 +49,7 @@ Scope = dict[Group, int]
 
 Change = tuple[Group, int]
 
-Announced = tuple[str, int, str | None, str, str]
+MarkKey = tuple[str, int, str | None, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +79,17 @@ def analyze_part(
     """
     warehouse = settings.warehouse
     memory = analysed_path(warehouse, tables)
-    terms = AnalysisConfig(
+    config = AnalysisConfig(
         quiet_ms=settings.quiet_ms,
         worth=SavingThreshold(seconds=settings.worth_resource_seconds, ratio=settings.worth_ratio),
     )
     with reading or nullcontext():
         known = _known(warehouse)
         versions = {t: opened(warehouse, t) for t in INPUTS}
-        standing = {t.name: TableSnapshot.of(version) for t, version in versions.items()}
+        snapshots = {t.name: TableSnapshot.of(version) for t, version in versions.items()}
         now = {
-            "standing": standing,
-            "told": {"observed": known.observed, "terms": asdict(terms), "tables": sorted(PLACES)},
+            "standing": snapshots,
+            "told": {"observed": known.observed, "terms": asdict(config), "tables": sorted(TIME_COLUMNS)},
             "until_ms": known.until_ms,
             "marks": [list(mark) for mark in _listed(known)],
         }
@@ -97,15 +97,15 @@ def analyze_part(
             update_storms(spark, settings, again=again)
     before = _remembered(memory)
     is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
-    changes = _all(warehouse) if is_new or before is None else _touched(warehouse, before, standing, known, tables)
+    changes = _all(warehouse) if is_new or before is None else _affected(warehouse, before, snapshots, known, tables)
     scope = _waiting(None if is_new else before, changes)
     part = dict(islice(scope.items(), most))
     if part and replaying:
-        new = replaying.gold(files_of(warehouse, versions), part, known, terms, tables)
+        new = replaying.gold(files_of(warehouse, versions), part, known, config, tables)
         _replace(spark, warehouse, gold_stored(warehouse, part, tables), new)
     elif part:
         silver = {t: read(spark, warehouse, t, version.version()) for t, version in versions.items()}
-        _rebuild(spark, warehouse, silver, part, known, terms, tables)
+        _rebuild(spark, warehouse, silver, part, known, config, tables)
     left = [[*group, at] for group, at in scope.items() if group not in part]
     memory.parent.mkdir(parents=True, exist_ok=True)
     # Renamed into place: a crash before this analyzes these groups again, with the same result.
@@ -127,19 +127,19 @@ def _rebuild(
     silver: Mapping[Table, DataFrame],
     scope: Scope,
     known: Known,
-    terms: AnalysisConfig,
+    config: AnalysisConfig,
     tables: Sequence[Table],
 ) -> None:
     starts_at = [(cluster, group, since) for (cluster, group), since in sorted(scope.items())]
-    told = spark.createDataFrame(starts_at, "cluster STRING, group_id STRING, since_ms BIGINT")
-    since = told.select("cluster", "group_id", F.timestamp_millis("since_ms").alias("since_at"))
-    found = gold(silver, since, known, terms, tables).toArrow()
+    since_rows = spark.createDataFrame(starts_at, "cluster STRING, group_id STRING, since_ms BIGINT")
+    since = since_rows.select("cluster", "group_id", F.timestamp_millis("since_ms").alias("since_at"))
+    found = gold(silver, since, known, config, tables).toArrow()
     day = F.date_trunc("DAY", "since_at").alias("from_at")
     starts = F.broadcast(since.select("cluster", "group_id", day))
     old = {}
     for table in tables:
         stored = read(spark, warehouse, table).join(starts, ["cluster", "group_id"])
-        old[table] = stored.where(F.col(PLACES[table.name]) >= F.col("from_at")).select(*table.names).toArrow()
+        old[table] = stored.where(F.col(TIME_COLUMNS[table.name]) >= F.col("from_at")).select(*table.names).toArrow()
     _replace(spark, warehouse, old, {table: rows_of(found, table) for table in tables})
 
 
@@ -161,7 +161,7 @@ def _known(warehouse: Path) -> Known:
     return Known(observed=_broker_settings(warehouse), until_ms=until, marks=marks)
 
 
-def _listed(known: Known) -> list[Announced]:
+def _listed(known: Known) -> list[MarkKey]:
     """Return every mark as cluster, timestamp, group, kind, text: one per group, or None for the whole cluster."""
     return [
         (m["cluster"], m["marked_at"], group, m["kind"], m["text"])
@@ -203,10 +203,10 @@ def _all(warehouse: Path) -> Iterator[Change]:
         yield (row["cluster"], row["group_id"]), EVERYTHING
 
 
-def _touched(
+def _affected(
     warehouse: Path,
     before: Mapping[str, Any],
-    standing: Mapping[str, TableSnapshot],
+    snapshots: Mapping[str, TableSnapshot],
     known: Known,
     tables: Sequence[Table],
 ) -> Iterator[Change]:
@@ -218,11 +218,11 @@ def _touched(
     if GROUP_HEALTH in tables:
         yield from _open_hours(warehouse, before["until_ms"], known.until_ms)
     if DIAGNOSES in tables:
-        yield from _announced(warehouse, {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known)))
+        yield from _near_marks(warehouse, {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known)))
     for table in INPUTS:
         try:
             then = TableSnapshot(*before["standing"][table.name])
-            changes = changed(table.names, TIMES[table.name], then, standing[table.name])
+            changes = changed(table.names, TIMES[table.name], then, snapshots[table.name])
         except GoneError:
             yield from _all(warehouse)
             return
@@ -230,7 +230,7 @@ def _touched(
             yield (cluster, group_id), at
 
 
-def _announced(warehouse: Path, marks: Collection[Announced]) -> Iterator[Change]:
+def _near_marks(warehouse: Path, marks: Collection[MarkKey]) -> Iterator[Change]:
     """Yield groups that rebalanced shortly after a mark that concerns them or their cluster."""
     if not marks:
         return

@@ -20,7 +20,7 @@ from schemas.silver import GENERATIONS
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
-PLACES = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
+TIME_COLUMNS = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of"}
 """The timestamp column that assigns a gold row to a day."""
 
 
@@ -32,12 +32,12 @@ def files_of(warehouse: Path, versions: Mapping[Table, DeltaTable]) -> Files:
     return {table.name: datafiles(table_path(warehouse, table), version) for table, version in versions.items()}
 
 
-def silver_of(files: Files, scope: Mapping[Group, int], terms: AnalysisConfig) -> dict[str, pa.Table]:
+def silver_of(files: Files, scope: Mapping[Group, int], config: AnalysisConfig) -> dict[str, pa.Table]:
     """Return the rows of `INPUTS` by name that `groups.gold_of_few` needs, from these files, with timestamps in ms."""
     with connect() as engine:
         for table in INPUTS:
             show_files(engine, table.name, table, files[table.name])
-        _tell(engine, {group: cut_ms(since, terms) for group, since in scope.items()})
+        _register_starts(engine, {group: cut_ms(since, config) for group, since in scope.items()})
         engine.execute(
             "CREATE TEMP TABLE starts AS SELECT cluster, group_id, "  # noqa: S608 - our own names
             "coalesce(max(epoch_ms(joined_at)) FILTER (WHERE epoch_ms(joined_at) < told_ms), told_ms) AS from_ms "
@@ -58,17 +58,17 @@ def gold_stored(warehouse: Path, scope: Mapping[Group, int], tables: Sequence[Ta
     """Return the rows of these gold tables from the day on at which each group's analysis starts."""
     found = {}
     with connect() as engine:
-        _tell(engine, {group: since // DAY_MS * DAY_MS for group, since in scope.items()})
+        _register_starts(engine, {group: since // DAY_MS * DAY_MS for group, since in scope.items()})
         for table in tables:
             show(engine, "stored", warehouse, table)
             found[table] = engine.sql(
                 f"SELECT {quoted(table.names)} FROM stored JOIN told USING (cluster, group_id) "  # noqa: S608
-                f"WHERE epoch_ms({PLACES[table.name]}) >= told_ms"
+                f"WHERE epoch_ms({TIME_COLUMNS[table.name]}) >= told_ms"
             ).to_arrow_table()
     return found
 
 
-def _tell(engine: DuckDBPyConnection, instants: Mapping[Group, int]) -> None:
+def _register_starts(engine: DuckDBPyConnection, instants: Mapping[Group, int]) -> None:
     """Register a timestamp for each group as the view `told`."""
     rows = [{"cluster": cluster, "group_id": group, "told_ms": at} for (cluster, group), at in instants.items()]
     kind = pa.schema([("cluster", pa.string()), ("group_id", pa.string()), ("told_ms", pa.int64())])

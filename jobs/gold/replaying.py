@@ -25,7 +25,7 @@ class Replaying(WorkerProcess):
         files: Files,
         scope: Mapping[Group, int],
         known: Known,
-        terms: AnalysisConfig,
+        config: AnalysisConfig,
         tables: Sequence[Table] = GROUP_TABLES,
     ) -> dict[Table, pa.Table]:
         """Return the result of `gold_of_few` for the silver in these files.
@@ -33,16 +33,16 @@ class Replaying(WorkerProcess):
         Raises:
             WorkerProcessError: as in `ask`.
         """
-        return dict(zip(tables, self.ask(files, scope, known, terms, tables), strict=True))
+        return dict(zip(tables, self.ask(files, scope, known, config, tables), strict=True))
 
 
 def replayed(
     files: Files,
     scope: Mapping[Group, int],
     known: Known,
-    terms: AnalysisConfig,
+    config: AnalysisConfig,
     tables: Sequence[Table],
 ) -> list[pa.Table]:
     """Return the result of `gold_of_few` in the order of `tables`."""
-    found = gold_of_few(silver_of(files, scope, terms), scope, known, terms, tables)
+    found = gold_of_few(silver_of(files, scope, config), scope, known, config, tables)
     return [found[table] for table in tables]

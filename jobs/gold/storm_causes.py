@@ -92,12 +92,14 @@ def voices(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> list[
         for first in range(0, len(groups), AT_ONCE):
             found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE])
     out = []
-    for shake in storm.shakes:
-        if shake.group_id in found:
-            generation = None if shake.generation_id is None else (shake.incarnation, shake.generation_id)
-            cause = found[shake.group_id].cause(generation, shake.at)
+    for disturbance in storm.disturbances:
+        if disturbance.group_id in found:
+            generation = (
+                None if disturbance.generation_id is None else (disturbance.incarnation, disturbance.generation_id)
+            )
+            cause = found[disturbance.group_id].cause(generation, disturbance.at)
             if cause is not None:
-                out.append(Voice(group_id=shake.group_id, cause=cause))
+                out.append(Voice(group_id=disturbance.group_id, cause=cause))
     return out
 
 

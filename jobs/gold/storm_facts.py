@@ -63,8 +63,10 @@ def _within(warehouse: Path, storm: Storm) -> list[Difference]:
     for row in _members(warehouse, storm, among_all=False):
         name = row["group_instance_id"] or row["client_id"] or row["member_id"]
         named[name, row["client_host"] or ""] = frozen(attributes_of(row) | {"instance": {name}})
-    who = [named[s.who, s.client_host] for s in storm.shakes if (s.who, s.client_host) in named]
-    return culprits(who, list(named.values()))
+    starters = [
+        named[s.started_by, s.client_host] for s in storm.disturbances if (s.started_by, s.client_host) in named
+    ]
+    return culprits(starters, list(named.values()))
 
 
 def _among_groups(warehouse: Path, storm: Storm, marks: Sequence[MarkRow]) -> list[Difference]:

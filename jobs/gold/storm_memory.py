@@ -19,7 +19,7 @@ from jobs.tables.changed_rows import TableSnapshot
 from pipelines.gold.storms.disturbances import Disturbance
 from schemas.states import Evidence
 
-VERSION = 3
+VERSION = 4
 """Increase this number with each change of the definition of a disturbance, or of its cached fields."""
 
 TYPES = {int: pa.int64(), int | None: pa.int64(), bool: pa.bool_()}
@@ -29,20 +29,20 @@ SCHEMA = pa.schema(
         *((name, TYPES.get(kind, pa.string())) for name, kind in get_type_hints(Disturbance).items()),
     ]
 )
-Standing = Mapping[str, TableSnapshot]
+Snapshots = Mapping[str, TableSnapshot]
 Group = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """`standing`: the scanned version of each silver table; None if none was scanned yet."""
+    """`snapshots`: the scanned version of each silver table; None if none was scanned yet."""
 
-    standing: Standing | None
-    shakes: pa.Table
+    snapshots: Snapshots | None
+    disturbances: pa.Table
 
     @classmethod
     def empty(cls) -> Memory:
-        return cls(standing=None, shakes=SCHEMA.empty_table())
+        return cls(snapshots=None, disturbances=SCHEMA.empty_table())
 
     @classmethod
     def of(cls, path: Path) -> Memory:
@@ -53,18 +53,18 @@ class Memory:
             return cls.empty()
         if metadata["version"] != VERSION or table.schema.names != SCHEMA.names:
             return cls.empty()
-        standing = {name: TableSnapshot(*each) for name, each in metadata["standing"].items()}
-        return cls(standing=standing, shakes=table.cast(SCHEMA))
+        snapshots = {name: TableSnapshot(*each) for name, each in metadata["standing"].items()}
+        return cls(snapshots=snapshots, disturbances=table.cast(SCHEMA))
 
     def save(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        metadata = json.dumps({"version": VERSION, "standing": self.standing})
+        metadata = json.dumps({"version": VERSION, "standing": self.snapshots})
         part = path.with_suffix(".part")
-        pq.write_table(self.shakes.replace_schema_metadata({"regroup": metadata}), part)
+        pq.write_table(self.disturbances.replace_schema_metadata({"regroup": metadata}), part)
         part.replace(path)
 
     def with_new(
-        self, standing: Standing, since: Mapping[Group, int], found: Mapping[Group, Iterable[Disturbance]]
+        self, snapshots: Snapshots, since: Mapping[Group, int], found: Mapping[Group, Iterable[Disturbance]]
     ) -> Memory:
         """Return a copy in which the disturbances of groups since a timestamp are replaced by those in `found`."""
         starts = pa.table(
@@ -74,21 +74,21 @@ class Memory:
                 "since": pa.array(since.values(), pa.int64()),
             }
         )
-        joined = self.shakes.join(starts, ["cluster", "group_id"])
+        joined = self.disturbances.join(starts, ["cluster", "group_id"])
         kept = joined.filter(pc.fill_null(pc.less(joined["at"], joined["since"]), fill_value=True)).select(SCHEMA.names)
         new = [{"cluster": cluster, **asdict(s)} for (cluster, _), mine in found.items() for s in mine]
-        return Memory(standing=standing, shakes=pa.concat_tables([kept, pa.Table.from_pylist(new, SCHEMA)]))
+        return Memory(snapshots=snapshots, disturbances=pa.concat_tables([kept, pa.Table.from_pylist(new, SCHEMA)]))
 
     def since(self, kept: Mapping[str, int]) -> Memory:
         """Return a copy without disturbances older than the timestamp of their cluster."""
         parts = [
-            self.shakes.filter((pc.field("cluster") == cluster) & (pc.field("at") >= start))
+            self.disturbances.filter((pc.field("cluster") == cluster) & (pc.field("at") >= start))
             for cluster, start in kept.items()
         ]
-        return Memory(standing=self.standing, shakes=pa.concat_tables([SCHEMA.empty_table(), *parts]))
+        return Memory(snapshots=self.snapshots, disturbances=pa.concat_tables([SCHEMA.empty_table(), *parts]))
 
 
-def shakes_of(table: pa.Table) -> list[Disturbance]:
+def disturbances_of(table: pa.Table) -> list[Disturbance]:
     columns = {field.name: table[field.name].to_pylist() for field in fields(Disturbance)}
     # By a dictionary, because calling an enumeration takes longer than all the rest for a hundred thousand rows.
     evidences = {str(each): each for each in Evidence}

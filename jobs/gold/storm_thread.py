@@ -48,14 +48,14 @@ class StormThread(WorkerThread):
         create_tables(self.spark, warehouse, (STORMS,))
         # Scan once at the start, because an earlier run may have left changes.
         self.wake()
-        with WorkerProcess(scan_as_of, nicer=NICER) as beside:
+        with WorkerProcess(scan_as_of, nicer=NICER) as worker:
             while not stopped.is_set():
                 if not self._woken.wait(1):
                     continue
                 self._woken.clear()
                 with self.building:
                     seen = versions(warehouse, (*SILVER, MARKS))
-                store(self.spark, warehouse, beside.ask(warehouse, seen))
+                store(self.spark, warehouse, worker.ask(warehouse, seen))
                 self.on_found()
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from dashboards.lake.lake import milliseconds
 from jobs.config.settings import Settings
 from jobs.gold.storm_facts import facts
-from jobs.gold.storm_memory import Group, Memory, Standing, shakes_of
+from jobs.gold.storm_memory import Group, Memory, Snapshots, disturbances_of
 from jobs.spark.spark import for_few_rows
 from jobs.tables.as_of import opened
 from jobs.tables.changed_rows import GoneError, TableSnapshot, changed
@@ -88,22 +88,22 @@ def store(spark: SparkSession, warehouse: Path, found: Update) -> None:
 def scan(warehouse: Path, *, again: bool = False) -> Update:
     """Return the changes to the stored storms that follow from silver."""
     before = Memory.empty() if again else Memory.of(memory_path(warehouse))
-    standing = {table.name: TableSnapshot.of(opened(warehouse, table)) for table in COLUMNS}
+    snapshots = {table.name: TableSnapshot.of(opened(warehouse, table)) for table in COLUMNS}
     known = _known(warehouse)
-    since = _changed(before, standing, known)
-    memory = before.with_new(standing, since, _shaken(warehouse, since))
-    standing_rows = cast("list[StormRow]", rows(warehouse, STORMS, STORMS.names))
+    since = _changed(before, snapshots, known)
+    memory = before.with_new(snapshots, since, _disturbances(warehouse, since))
+    all_rows = cast("list[StormRow]", rows(warehouse, STORMS, STORMS.names))
     old: list[StormRow] = []
     new: list[StormRow] = []
     kept: dict[str, int] = {}
     for cluster in sorted({cluster for cluster, _ in known}):
-        mine = [row for row in standing_rows if row["cluster"] == cluster]
+        mine = [row for row in all_rows if row["cluster"] == cluster]
         changes = {group: at for (name, group), at in since.items() if name == cluster}
-        looked, found = _look(warehouse, cluster, known, memory, changes, mine)
-        old += looked.replaced
+        storm_scan, found = _scan_cluster(warehouse, cluster, known, memory, changes, mine)
+        old += storm_scan.replaced
         new += found
-        kept[cluster] = looked.kept
-    return Update(old=old, new=new, memory=memory.since(kept) if before.standing != standing else None)
+        kept[cluster] = storm_scan.kept
+    return Update(old=old, new=new, memory=memory.since(kept) if before.snapshots != snapshots else None)
 
 
 def memory_path(warehouse: Path) -> Path:
@@ -120,15 +120,15 @@ def _known(warehouse: Path) -> Known:
     return out
 
 
-def _changed(memory: Memory, standing: Standing, known: Known) -> dict[Group, int]:
+def _changed(memory: Memory, snapshots: Snapshots, known: Known) -> dict[Group, int]:
     """Return for each group with changed rows the timestamp from which it must be scanned again, in ms."""
     everything = dict.fromkeys(known, 0)
-    if memory.standing is None:
+    if memory.snapshots is None:
         return everything
     since: dict[Group, int] = {}
     for table, columns in COLUMNS.items():
         try:
-            found = changed(columns, TIMES[table], memory.standing[table.name], standing[table.name])
+            found = changed(columns, TIMES[table], memory.snapshots[table.name], snapshots[table.name])
         except GoneError:
             return everything
         for cluster, group, at in found:
@@ -137,7 +137,7 @@ def _changed(memory: Memory, standing: Standing, known: Known) -> dict[Group, in
     return since
 
 
-def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Disturbance]]:
+def _disturbances(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Disturbance]]:
     """Return the disturbances of these groups since their timestamps."""
     if not since:
         return {}
@@ -155,8 +155,8 @@ def _shaken(warehouse: Path, since: Mapping[Group, int]) -> dict[Group, list[Dis
         for key in part:
             generations = cast("list[GenerationRow]", found[GENERATIONS][key])
             events = cast("list[GroupEventRow]", found[GROUP_EVENTS][key])
-            shaken = disturbances(key[1], generations, events)
-            out[key] = [shake for shake in shaken if shake.at >= since[key]]
+            new = disturbances(key[1], generations, events)
+            out[key] = [disturbance for disturbance in new if disturbance.at >= since[key]]
     return out
 
 
@@ -171,7 +171,7 @@ def _of_groups(late: pa.Table, time: str, since: Mapping[Group, int]) -> dict[Gr
     return of_group
 
 
-def _look(
+def _scan_cluster(
     warehouse: Path,
     cluster: str,
     known: Known,
@@ -181,27 +181,27 @@ def _look(
 ) -> tuple[StormScan, list[StormRow]]:
     """Scan the changes of one cluster; return the scan and the new rows."""
     until = max(last for (name, _), (_, last) in known.items() if name == cluster)
-    looked = StormScan(
+    storm_scan = StormScan(
         cluster=cluster,
         stored=stored,
         since_ms=min([until - RECENT_MS, *(at - 2 * WINDOW_MS for at in changes.values())]),
         first_seen_at={group: first for (name, group), (first, _) in known.items() if name == cluster},
     )
-    table = memory.shakes.filter(pc.field("cluster") == cluster)
-    lately = shakes_of(table.filter(pc.field("at") >= looked.lately))
-    looked.shake_together(lately)
-    groups = looked.groups(lately)
+    table = memory.disturbances.filter(pc.field("cluster") == cluster)
+    lately = disturbances_of(table.filter(pc.field("at") >= storm_scan.lately))
+    storm_scan.find_cluster_storms(lately)
+    groups = storm_scan.groups(lately)
     is_theirs = pc.field("group_id").isin(pa.array(sorted(groups), pa.string()))
-    earlier = shakes_of(table.filter(is_theirs & (pc.field("at") < looked.lately)))
+    earlier = disturbances_of(table.filter(is_theirs & (pc.field("at") < storm_scan.lately)))
     of_groups: dict[str, list[Disturbance]] = {group: [] for group in groups}
-    for shake in chain(earlier, lately):
-        if shake.group_id in groups and shake.at >= looked.needed(shake.group_id):
-            of_groups[shake.group_id].append(shake)
-    storms = looked.storms(of_groups)
+    for disturbance in chain(earlier, lately):
+        if disturbance.group_id in groups and disturbance.at >= storm_scan.needed(disturbance.group_id):
+            of_groups[disturbance.group_id].append(disturbance)
+    storms = storm_scan.storms(of_groups)
     if not storms:
-        return looked, []
+        return storm_scan, []
     marks = cast("list[MarkRow]", rows(warehouse, MARKS, MARKS.names, where=pc.field("cluster") == cluster))
-    before = {row["storm_id"]: row for row in looked.replaced}
+    before = {row["storm_id"]: row for row in storm_scan.replaced}
     out: list[StormRow] = []
     for storm in storms:
         row = before.get(storm.storm_id)
@@ -211,4 +211,4 @@ def _look(
             out.append(described_again(storm, row, until))
         else:
             out.append(storm_row(storm, until, facts(warehouse, storm, marks), marks))
-    return looked, out
+    return storm_scan, out

@@ -103,7 +103,7 @@ class Poller:
         """Return the seconds until the next poll."""
         return MOVING_S if self.is_moving else RESTING_S
 
-    def look(self) -> list[Observation]:
+    def poll(self) -> list[Observation]:
         """Poll once and return the new observations in the order in which they were made."""
         self._seen, self.errors = [], {}
         self._brokers, why = attempt(self._client.brokers)
@@ -323,7 +323,7 @@ class Poller:
             self._report("group", group["group_id"], body)
 
     def _end_offsets(self) -> None:
-        found, why = self._ends.look()
+        found, why = self._ends.poll()
         if why is not None:
             self._failed("list_offsets", why)
         for topic, seen in found:
@@ -336,8 +336,8 @@ def _described(group: Any, limits: Limits) -> dict[str, Any]:
 
     If the assignments exceed the limit, return their number in `too_large` instead.
     """
-    given = {each.member_id: each.assignment.topic_partitions for each in group.members}
-    total = sum(map(len, given.values()))
+    assignments = {each.member_id: each.assignment.topic_partitions for each in group.members}
+    total = sum(map(len, assignments.values()))
     is_too_large = total > limits.resources
     members = [
         {
@@ -345,7 +345,9 @@ def _described(group: Any, limits: Limits) -> dict[str, Any]:
             "instance_id": each.group_instance_id and shortened(each.group_instance_id, limits.name_bytes),
             "client_id": shortened(each.client_id, limits.name_bytes),
             "host": each.host,
-            "assignment": [] if is_too_large else sorted([at.topic, at.partition] for at in given[each.member_id]),
+            "assignment": []
+            if is_too_large
+            else sorted([at.topic, at.partition] for at in assignments[each.member_id]),
         }
         for each in sorted(group.members, key=lambda each: each.member_id)
     ]

@@ -60,7 +60,7 @@ class EndOffsets:
         for gone in self._topics.keys() - set(group_ids):
             del self._topics[gone]
 
-    def look(self) -> tuple[list[tuple[str, Seen]], str | None]:
+    def poll(self) -> tuple[list[tuple[str, Seen]], str | None]:
         """Return the end offsets to store, as (topic, offsets) in order of time, and the error text of a failed
         request.
         """

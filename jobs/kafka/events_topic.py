@@ -14,7 +14,7 @@ from jobs.config.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from jobs.config.settings import Cluster
+    from jobs.config.clusters import Cluster
 
 ANSWER_WITHIN_S = 15.0
 KNOWN_WITHIN_S = 10.0

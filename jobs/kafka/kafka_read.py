@@ -87,14 +87,14 @@ class RangeReader:
     def _records(self) -> Iterator[Records]:
         pieces: list[Records] = []
         size = 0
-        heard_at = time.monotonic()
+        responded_at = time.monotonic()
         while self._open:
             before = len(pieces)
             if self._take(self._consumer.consume(self._wanted(), 0.1), pieces):
-                heard_at = time.monotonic()
+                responded_at = time.monotonic()
                 size += sum(map(_size, pieces[before:]))
-            elif time.monotonic() - heard_at > DOUBT_AFTER_S:
-                self._doubt(since=heard_at)
+            elif time.monotonic() - responded_at > DOUBT_AFTER_S:
+                self._doubt(since=responded_at)
             if sum(len(piece.key) for piece in pieces) >= self._records_at_once or size >= self._bytes_at_once:
                 yield _joined(pieces)
                 pieces, size = [], 0

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Feed:
+class TopicStream:
     """One topic of one cluster, and the conversion of its records to rows.
 
     A stream without a checkpoint starts at `start`. With `has_headers`, records include their headers. `fold` turns
@@ -57,15 +57,15 @@ class Feed:
     tables: tuple[Table, ...]
     max_offsets_per_trigger: int
     tasks: int
-    has_fuse: bool = False
+    has_quarantine_limit: bool = False
     has_headers: bool = False
     folders: Mapping[str, str] = field(default_factory=dict)
     few_bytes: int = FEW_BYTES
     start: TopicPosition = field(default_factory=TopicPosition)
 
-    def stream(self, spark: SparkSession) -> DataFrame:
+    def frame(self, spark: SparkSession) -> DataFrame:
         """Return the topic's rows as a stream, from `start` if there is no checkpoint."""
-        return read_stream(spark, FeedReader(self), (*self.tables, COVERAGE))
+        return read_stream(spark, TopicStreamReader(self), (*self.tables, COVERAGE))
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class Share(InputPartition):
     gaps: tuple[Span, ...]
 
 
-class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Plans batches in the driver and reads them in the workers. A repeated batch gives the same rows."""
 
-    def __init__(self, feed: Feed) -> None:
-        self._feed = feed
+    def __init__(self, stream: TopicStream) -> None:
+        self._stream = stream
         self._target: TopicEnds | None = None
         self._has_target = False
         self._has_waited = False
@@ -88,10 +88,10 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # ruff: noqa: N802 - the names below are Spark's
 
     def initialOffset(self) -> dict[str, Any]:
-        return self._feed.start.stored()
+        return self._stream.start.stored()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        return ReadMaxRows(self._feed.max_offsets_per_trigger)
+        return ReadMaxRows(self._stream.max_offsets_per_trigger)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._target = self._ends()
@@ -101,54 +101,56 @@ class FeedReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         ends = self._target if self._has_target else self._ends()
         if ends is None:
             return start
-        most = None if isinstance(limit, ReadAllAvailable) else self._feed.max_offsets_per_trigger
+        most = None if isinstance(limit, ReadAllAvailable) else self._stream.max_offsets_per_trigger
         return TopicPosition.of(start).seen(ends).advanced(ends, most).stored()
 
     def _ends(self) -> TopicEnds | None:
         try:
-            ends = topic_ends(admin(self._feed.options), self._feed.topic)
+            ends = topic_ends(admin(self._stream.options), self._stream.topic)
         except KafkaException as error:
-            raise unreachable(self._feed.options, error.args[0]) from None
+            raise unreachable(self._stream.options, error.args[0]) from None
         if ends is None and not self._has_waited:
             self._has_waited = True
-            log.warning("waiting: the topic %s does not exist yet on %s", self._feed.topic, self._feed.cluster)
+            log.warning("waiting: the topic %s does not exist yet on %s", self._stream.topic, self._stream.cluster)
         return ends
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         before, after = TopicPosition.of(start), TopicPosition.of(end)
         gaps = lost(before, after)
         ranges = []
-        for partition, place in after.places.items():
-            old = before.place(partition)
-            first = old.offset if old.log_epoch == place.log_epoch else place.begin
-            if first < place.offset:
-                ranges.append(Range(partition=partition, log_epoch=place.log_epoch, start=first, end=place.offset))
-        shares = [share for share in _packed(ranges, self._feed.tasks) if share]
+        for partition, position in after.positions.items():
+            old = before.position(partition)
+            first = old.offset if old.log_epoch == position.log_epoch else position.begin
+            if first < position.offset:
+                ranges.append(
+                    Range(partition=partition, log_epoch=position.log_epoch, start=first, end=position.offset)
+                )
+        shares = [share for share in _packed(ranges, self._stream.tasks) if share]
         if gaps and not shares:
             shares = [[]]
         return [Share(ranges=tuple(s), gaps=() if i else tuple(gaps)) for i, s in enumerate(shares)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, Share)
-        feed = self._feed
-        output = Output(tables=(*feed.tables, COVERAGE), folders=feed.folders, few_bytes=feed.few_bytes)
+        stream = self._stream
+        output = Output(tables=(*stream.tables, COVERAGE), folders=stream.folders, few_bytes=stream.few_bytes)
         spans = {
             r.partition: Span(partition=r.partition, log_epoch=r.log_epoch, from_offset=r.start, to_offset=r.end)
             for r in partition.ranges
         }
         gaps = list(partition.gaps)
         if partition.ranges:
-            reader = RangeReader(feed.options, feed.topic, partition.ranges, has_headers=feed.has_headers)
-            fuse = ConsecutiveLimit(feed.cluster, feed.topic) if feed.has_fuse else None
+            reader = RangeReader(stream.options, stream.topic, partition.ranges, has_headers=stream.has_headers)
+            limit = ConsecutiveLimit(stream.cluster, stream.topic) if stream.has_quarantine_limit else None
             with no_collection():
                 for records in reader:
-                    rows = feed.fold(records, spans)
-                    if fuse:
-                        fuse.hold(records, rows[QUARANTINE.name])
+                    rows = stream.fold(records, spans)
+                    if limit:
+                        limit.check(records, rows[QUARANTINE.name])
                     yield from output.of(rows)
             gaps += reader.gaps
         yield from output.rest()
-        covered = [span.row(feed.cluster, feed.topic) for span in (*_around(spans, gaps), *gaps)]
+        covered = [span.row(stream.cluster, stream.topic) for span in (*_around(spans, gaps), *gaps)]
         yield from union({COVERAGE.name: pa.array(covered, row_type(COVERAGE))}, output.tables)
 
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from jobs.config.settings import LogFile
+    from jobs.config.clusters import LogFile
 
 LINES_PER_TRIGGER = 200_000
 LINES_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogFeed:
+class LogStream:
     """The log files of one cluster. `topic` is the name of the stream."""
 
     cluster: str
@@ -42,7 +42,7 @@ class LogFeed:
     topic: str = "log-files"
     tables = (COORDINATOR_EVENTS, QUARANTINE)
 
-    def stream(self, spark: SparkSession) -> DataFrame:
+    def frame(self, spark: SparkSession) -> DataFrame:
         """Return the files' rows as a stream, from their beginning if there is no checkpoint."""
         return read_stream(spark, LogReader(self), (*self.tables, COVERAGE))
 
@@ -63,8 +63,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         UserError: a file is missing or cannot be read.
     """
 
-    def __init__(self, feed: LogFeed) -> None:
-        self._feed = feed
+    def __init__(self, stream: LogStream) -> None:
+        self._stream = stream
         self._followers: dict[str, Follower] = {}
         self._is_once = self._is_done = False
 
@@ -73,7 +73,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> dict[str, Any]:
         """Return the start of each existing file, so that a rotation before the first batch loses no lines."""
         found = {}
-        for log in self._feed.logs:
+        for log in self._stream.logs:
             follower = Follower(Path(log.path))
             found[log.path] = follower.position.to_json()
             follower.close()
@@ -88,7 +88,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: ARG002
         if self._is_done:
             return start
-        ends = {log.path: self._ahead(log.path, _position(start, log.path)) for log in self._feed.logs}
+        ends = {log.path: self._ahead(log.path, _position(start, log.path)) for log in self._stream.logs}
         self._is_done = self._is_once and all(is_end for _, is_end in ends.values())
         return start | {path: position.to_json() for path, (position, _) in ends.items()}
 
@@ -111,7 +111,7 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         found = []
-        for log in self._feed.logs:
+        for log in self._stream.logs:
             before, after = _position(start, log.path), _position(end, log.path)
             if after is not None and after.line_no > (before.line_no if before else 0):
                 found.append(Stretch(log=log, before=before, after=after))
@@ -121,13 +121,13 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         assert isinstance(partition, Stretch)
         log, after = partition.log, partition.after
         first = (partition.before.line_no if partition.before else 0) + 1
-        tables = (*self._feed.tables, COVERAGE)
+        tables = (*self._stream.tables, COVERAGE)
         span = Span(partition=-1, log_epoch=0, from_offset=first, to_offset=after.line_no + 1)
         lines = _lines(partition)
         if lines is None:
             span.gap_reason = "the file was replaced before its lines were stored"
         else:
-            rows = line_rows(lines, cluster=self._feed.cluster, layout=layout(log.layout), zone=zone(log.zone))
+            rows = line_rows(lines, cluster=self._stream.cluster, layout=layout(log.layout), zone=zone(log.zone))
             events, refused = rows
             times = [round(row["event_at"].timestamp() * 1000) for row in events]
             if times:
@@ -135,8 +135,8 @@ class LogReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             span.records, span.quarantined = len(lines), len(refused)
             span.skipped = len(lines) - len(events) - len(refused)
             made = {COORDINATOR_EVENTS.name: events, QUARANTINE.name: refused}
-            yield from union({t.name: pa.array(made[t.name], row_type(t)) for t in self._feed.tables}, tables)
-        covered = [span.row(self._feed.cluster, log.path)]
+            yield from union({t.name: pa.array(made[t.name], row_type(t)) for t in self._stream.tables}, tables)
+        covered = [span.row(self._stream.cluster, log.path)]
         yield from union({COVERAGE.name: pa.array(covered, row_type(COVERAGE))}, tables)
 
 

@@ -35,7 +35,7 @@ class QuarantineLimit:
     topic: str
     _read: dict[int, tuple[float, float]] = field(default_factory=dict)
 
-    def hold(self, batch: Iterable[tuple[int, int, int]]) -> None:
+    def check(self, batch: Iterable[tuple[int, int, int]]) -> None:
         """Add (partition, records, quarantined records) of a batch that is not written yet.
 
         Raises:
@@ -50,10 +50,10 @@ class QuarantineLimit:
             self._read[partition] = known * aged, bad * aged
 
 
-def limit_reached(cluster: str, topic: str, partition: int, what: str) -> UserError:
+def limit_reached(cluster: str, topic: str, partition: int, records: str) -> UserError:
     """Return the error that ends a stream."""
     return UserError(
-        f"Reading stopped before more was written: {what} in {topic}-{partition} on {cluster} cannot be decoded. A "
+        f"Reading stopped before more was written: {records} in {topic}-{partition} on {cluster} cannot be decoded. A "
         "newer Regroup may decode them. Otherwise check that this is the right topic, or set quarantine_fuse = false "
         f"in [clusters.{cluster}] to continue and keep them in quarantine."
     )
@@ -67,7 +67,7 @@ class ConsecutiveLimit:
     topic: str
     _bad: dict[int, int] = field(default_factory=dict)
 
-    def hold(self, records: Records, refused: pa.StructArray) -> None:
+    def check(self, records: Records, refused: pa.StructArray) -> None:
         """Add records and the rows of `quarantine` made from them.
 
         Raises:
@@ -75,9 +75,9 @@ class ConsecutiveLimit:
         """
         if not len(refused) and not self._bad:
             return
-        places = refused.field("source_partition").to_numpy(), refused.field("source_offset").to_numpy()
+        positions = refused.field("source_partition").to_numpy(), refused.field("source_offset").to_numpy()
         for partition in np.unique(records.partition).tolist():
-            is_bad = np.isin(records.offset[records.partition == partition], places[1][places[0] == partition])
+            is_bad = np.isin(records.offset[records.partition == partition], positions[1][positions[0] == partition])
             before = -1 - self._bad.get(partition, 0)
             edges = np.concatenate(([before], np.flatnonzero(~is_bad), [len(is_bad)]))
             if int(np.diff(edges).max()) - 1 > IN_A_ROW:

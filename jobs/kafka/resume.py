@@ -21,34 +21,34 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, SparkSession
 
-    from jobs.kafka.kafka_source import Feed
+    from jobs.kafka.kafka_source import TopicStream
     from schemas.tables import Table
 
 
-def resume(spark: SparkSession, warehouse: Path, feed: Feed) -> TopicPosition:
+def resume(spark: SparkSession, warehouse: Path, stream: TopicStream) -> TopicPosition:
     """Return the position after the last offsets that `coverage` has for the feed's topic.
 
     `coverage` is written last, so rows after it belong to an unfinished batch. They are deleted here and read again.
     Otherwise runs of commits that are folded differently would count twice.
     """
-    if not any(_has_rows(warehouse, table) for table in (*feed.tables, COVERAGE)):
+    if not any(_has_rows(warehouse, table) for table in (*stream.tables, COVERAGE)):
         return TopicPosition()
     spans = read(spark, warehouse, COVERAGE)
-    here = (F.col("cluster") == feed.cluster) & (F.col("source") == feed.topic)
+    here = (F.col("cluster") == stream.cluster) & (F.col("source") == stream.topic)
     newest = spans.where(here).groupBy("source_partition", "log_epoch").agg(F.max("to_offset").alias("end")).collect()
-    places: dict[int, PartitionPosition] = {}
+    positions: dict[int, PartitionPosition] = {}
     for row in sorted(newest, key=lambda r: r.log_epoch):
-        places[row.source_partition] = PartitionPosition(log_epoch=row.log_epoch, begin=0, offset=row.end)
-    for table in feed.tables:
+        positions[row.source_partition] = PartitionPosition(log_epoch=row.log_epoch, begin=0, offset=row.end)
+    for table in stream.tables:
         if not _has_rows(warehouse, table):
             continue
-        unfinished = _beyond(table, feed, places)
+        unfinished = _beyond(table, stream, positions)
         path = table_path(warehouse, table)
         target = DeltaTable.forPath(spark, path)
         if not target.toDF().where(unfinished).isEmpty():
             with table_lock(path, alone=True):
                 target.delete(unfinished)
-    return TopicPosition(places=places)
+    return TopicPosition(positions=positions)
 
 
 def _has_rows(warehouse: Path, table: Table) -> bool:
@@ -56,25 +56,25 @@ def _has_rows(warehouse: Path, table: Table) -> bool:
     return bool(deltalake.DeltaTable(table_path(warehouse, table)).file_uris())
 
 
-def _beyond(table: Table, feed: Feed, places: Mapping[int, PartitionPosition]) -> Column:
-    """Return the condition for this feed's rows at or after `places`. It excludes observations, whose key is
+def _beyond(table: Table, stream: TopicStream, positions: Mapping[int, PartitionPosition]) -> Column:
+    """Return the condition for this stream's rows at or after `positions`. It excludes observations, whose key is
     idempotent.
     """
     epoch, partition, offset = F.col("log_epoch"), F.col("source_partition"), F.col("source_offset")
-    mine = F.col("cluster") == feed.cluster
+    mine = F.col("cluster") == stream.cluster
     match table.name:
         case OFFSET_COMMITS.name:
             offset = F.col("last_offset")
         case COORDINATOR_EVENTS.name:
             source = F.regexp_extract("source_id", r"^(.*)-(\d+)(#\d+)?$", 1)
             partition = F.regexp_extract("source_id", r"^(.*)-(\d+)(#\d+)?$", 2).try_cast("int")
-            mine, epoch, offset = mine & (source == feed.topic), F.lit(0), F.col("line_no")
+            mine, epoch, offset = mine & (source == stream.topic), F.lit(0), F.col("line_no")
         case QUARANTINE.name:
-            mine &= F.col("source") == feed.topic
+            mine &= F.col("source") == stream.topic
         case ADMIN_OBSERVATIONS.name:
             return F.lit(False)  # noqa: FBT003 - a literal, not a flag
     before = [
-        (partition == p) & ((epoch < place.log_epoch) | ((epoch == place.log_epoch) & (offset < place.offset)))
-        for p, place in places.items()
+        (partition == p) & ((epoch < position.log_epoch) | ((epoch == position.log_epoch) & (offset < position.offset)))
+        for p, position in positions.items()
     ]
     return mine & ~reduce(or_, before, F.lit(False))  # noqa: FBT003

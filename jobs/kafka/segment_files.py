@@ -36,7 +36,7 @@ class UnreadBatch(NamedTuple):
     why: Quarantined
 
 
-def place_of(path: Path) -> tuple[str | None, int | None]:
+def partition_of(path: Path) -> tuple[str | None, int | None]:
     """Return topic and partition of a segment file from its folder's name; None if the name has another form."""
     found = FOLDER.fullmatch(path.absolute().parent.name)
     return (found["topic"], int(found["partition"])) if found else (None, None)

@@ -33,20 +33,20 @@ class TopicPosition:
 
     topic_id: str | None = None
     log_epoch: int = 0
-    places: Mapping[int, PartitionPosition] = field(default_factory=dict)
+    positions: Mapping[int, PartitionPosition] = field(default_factory=dict)
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> TopicPosition:
-        places = {int(p): PartitionPosition(**place) for p, place in stored.get("places", {}).items()}
-        return cls(topic_id=stored.get("topic_id"), log_epoch=stored.get("log_epoch", 0), places=places)
+        positions = {int(p): PartitionPosition(**position) for p, position in stored.get("places", {}).items()}
+        return cls(topic_id=stored.get("topic_id"), log_epoch=stored.get("log_epoch", 0), positions=positions)
 
     def stored(self) -> dict[str, Any]:
         """Return the position as JSON, with partitions in order, because Spark compares the text."""
-        places = {str(p): asdict(self.places[p]) for p in sorted(self.places)}
-        return {"topic_id": self.topic_id, "log_epoch": self.log_epoch, "places": places}
+        positions = {str(p): asdict(self.positions[p]) for p in sorted(self.positions)}
+        return {"topic_id": self.topic_id, "log_epoch": self.log_epoch, "places": positions}
 
-    def place(self, partition: int) -> PartitionPosition:
-        return self.places.get(partition, PartitionPosition(log_epoch=self.log_epoch, begin=0, offset=0))
+    def position(self, partition: int) -> PartitionPosition:
+        return self.positions.get(partition, PartitionPosition(log_epoch=self.log_epoch, begin=0, offset=0))
 
     def seen(self, topic: TopicEnds) -> TopicPosition:
         """Return this position for the topic as it is now, without partitions that no longer exist.
@@ -54,52 +54,53 @@ class TopicPosition:
         A recreated topic, or a truncated log, starts a new incarnation.
         """
         if self._is_another(topic):
-            epoch = 1 + max((place.log_epoch for place in self.places.values()), default=self.log_epoch)
-            fresh = TopicPosition(topic_id=topic.topic_id, log_epoch=epoch, places={})
-            return replace(fresh, places={p: fresh.place(p) for p in topic.ends})
-        places = {p: self.place(p) for p in topic.ends}
+            epoch = 1 + max((position.log_epoch for position in self.positions.values()), default=self.log_epoch)
+            fresh = TopicPosition(topic_id=topic.topic_id, log_epoch=epoch, positions={})
+            return replace(fresh, positions={p: fresh.position(p) for p in topic.ends})
+        positions = {p: self.position(p) for p in topic.ends}
         for partition, (_, high) in topic.ends.items():
-            place = places[partition]
-            if high < place.offset:
-                places[partition] = PartitionPosition(log_epoch=place.log_epoch + 1, begin=high, offset=high)
-        return replace(self, topic_id=topic.topic_id, places=places)
+            position = positions[partition]
+            if high < position.offset:
+                positions[partition] = PartitionPosition(log_epoch=position.log_epoch + 1, begin=high, offset=high)
+        return replace(self, topic_id=topic.topic_id, positions=positions)
 
     def _is_another(self, topic: TopicEnds) -> bool:
         if self.topic_id and topic.topic_id:
             return self.topic_id != topic.topic_id
         # Brokers before 2.8 have no topic ids. A smaller end offset can only mean a new topic or lost data.
-        return any(p not in topic.ends or topic.ends[p][1] < place.offset for p, place in self.places.items())
+        return any(p not in topic.ends or topic.ends[p][1] < position.offset for p, position in self.positions.items())
 
     def advanced(self, topic: TopicEnds, limit: int | None) -> TopicPosition:
         """Return the position at the end of every partition, or about `limit` records later.
 
         With a limit, every partition advances by the same share of its remaining records.
         """
-        waiting = {p: max(0, high - max(self.place(p).offset, low)) for p, (low, high) in topic.ends.items()}
+        waiting = {p: max(0, high - max(self.position(p).offset, low)) for p, (low, high) in topic.ends.items()}
         total = sum(waiting.values())
         share = 1.0 if limit is None or total <= limit else limit / total
-        places = {}
+        positions = {}
         for partition, (low, high) in topic.ends.items():
-            place = self.place(partition)
-            start = max(place.offset, low) if waiting[partition] else place.offset
+            position = self.position(partition)
+            start = max(position.offset, low) if waiting[partition] else position.offset
             # Rounded up, so that every partition with remaining records advances.
             end = high if share == 1.0 else start - int(-waiting[partition] * share // 1)
-            places[partition] = replace(place, offset=max(place.offset, min(high, end)))
-        return replace(self, places=places)
+            positions[partition] = replace(position, offset=max(position.offset, min(high, end)))
+        return replace(self, positions=positions)
 
 
 def lost(start: TopicPosition, end: TopicPosition) -> list[Span]:
     """Return the gaps between two positions that come from a recreated topic or a truncated log."""
-    if not start.places:
+    if not start.positions:
         return []
     if end.log_epoch != start.log_epoch:
         return [
-            _gap(p, place.log_epoch, place.offset, place.offset, RECREATED) for p, place in sorted(start.places.items())
+            _gap(p, position.log_epoch, position.offset, position.offset, RECREATED)
+            for p, position in sorted(start.positions.items())
         ]
     return [
-        _gap(p, place.log_epoch, 0, place.begin, TRUNCATED)
-        for p, place in sorted(end.places.items())
-        if place.log_epoch != start.place(p).log_epoch
+        _gap(p, position.log_epoch, 0, position.begin, TRUNCATED)
+        for p, position in sorted(end.positions.items())
+        if position.log_epoch != start.position(p).log_epoch
     ]
 
 

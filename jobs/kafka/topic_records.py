@@ -13,6 +13,7 @@ from jobs.kafka.kafka_client import ANSWER_WITHIN_S, admin, consumer, topic_ends
 from jobs.kafka.kafka_read import Range, RangeReader
 from pipelines.decoding.group_partition import partition_of
 from pipelines.decoding.source_record import SourceRecord
+from schemas.written import span
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -90,14 +91,15 @@ class TopicRecords:
         return last is not None and all(at >= last for at in self._position.values())
 
     def _read(self, partition: int, end: int) -> Iterator[SourceRecord]:
-        span = Range(partition=partition, log_epoch=0, start=self._position[partition], end=end)
+        unread = Range(partition=partition, log_epoch=0, start=self._position[partition], end=end)
         reader = RangeReader(
-            self._options, self._topic, [span], records_at_once=RECORDS_AT_ONCE, bytes_at_once=BYTES_AT_ONCE
+            self._options, self._topic, [unread], records_at_once=RECORDS_AT_ONCE, bytes_at_once=BYTES_AT_ONCE
         )
         for piece in reader:
             yield from _each(piece)
         for gap in reader.gaps:
-            self._on_gap(f"partition {partition}, offsets {gap.from_offset} to {gap.to_offset - 1}: {gap.gap_reason}")
+            offsets = span(str(gap.from_offset), str(gap.to_offset - 1))
+            self._on_gap(f"partition {partition}, offsets {offsets}: {gap.gap_reason}")
 
     def _ends(self) -> Mapping[int, tuple[int, int]]:
         try:
@@ -118,8 +120,9 @@ class TopicRecords:
         if chosen is None:
             return sorted(ends)
         if chosen not in ends:
+            known = span("0", str(max(ends)))
             raise UserError(
-                f"The topic {self._topic} has the partitions 0 to {max(ends)}, but not {chosen}: correct --partition."
+                f"The topic {self._topic} has the partitions {known}, but not {chosen}: correct --partition."
             )
         return [chosen]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from jobs.kafka.kafka_source import Feed
-from jobs.kafka.log_source import LogFeed
+from jobs.kafka.kafka_source import TopicStream
+from jobs.kafka.log_source import LogStream
 from pipelines import event_batch
 from pipelines.bronze_batch import TOPIC, bronze, count
 from pipelines.limits import DEFAULT_LIMITS
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from jobs.config.settings import Cluster
+    from jobs.config.clusters import Cluster
     from pipelines.bronze_batch import Records
     from pipelines.coverage import Span
     from pipelines.limits import Limits
 
 
-def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> Feed:
+def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> TopicStream:
     """Return the feed of `__consumer_offsets`: group records, folded commits, quarantine."""
-    return Feed(
+    return TopicStream(
         cluster=cluster.name,
         topic=TOPIC,
         options=cluster.client(),
@@ -33,11 +33,11 @@ def offsets(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) ->
         tables=(COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE),
         max_offsets_per_trigger=cluster.max_offsets_per_trigger,
         tasks=tasks,
-        has_fuse=cluster.quarantine_fuse,
+        has_quarantine_limit=cluster.quarantine_fuse,
     )
 
 
-def events(cluster: Cluster, *, tasks: int, topic: str | None = None) -> Feed:
+def events(cluster: Cluster, *, tasks: int, topic: str | None = None) -> TopicStream:
     """Return the feed of one events topic: log lines, marks and other messages from Regroup itself."""
     topic = topic or cluster.events_topic
     sources = tuple(source for source in cluster.event_sources if source.topic == topic)
@@ -49,7 +49,7 @@ def events(cluster: Cluster, *, tasks: int, topic: str | None = None) -> Feed:
         sources=sources,
         largest=cluster.events_max_message_bytes,
     )
-    return Feed(
+    return TopicStream(
         cluster=cluster.name,
         topic=topic,
         options=cluster.client(),
@@ -61,15 +61,15 @@ def events(cluster: Cluster, *, tasks: int, topic: str | None = None) -> Feed:
     )
 
 
-def topics(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> list[Feed]:
+def topics(cluster: Cluster, *, tasks: int, limits: Limits = DEFAULT_LIMITS) -> list[TopicStream]:
     """Return the feeds of all topics that are read in a cluster."""
     further = (events(cluster, tasks=tasks, topic=topic) for topic in cluster.event_topics())
     return [offsets(cluster, tasks=tasks, limits=limits), *further]
 
 
-def logs(cluster: Cluster) -> LogFeed:
+def logs(cluster: Cluster) -> LogStream:
     """Return the feed of the cluster's log files on this machine."""
-    return LogFeed(cluster=cluster.name, logs=cluster.logs)
+    return LogStream(cluster=cluster.name, logs=cluster.logs)
 
 
 def _offsets(cluster: str, limits: Limits, records: Records, spans: Mapping[int, Span]) -> dict[str, pa.StructArray]:

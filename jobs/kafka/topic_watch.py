@@ -16,7 +16,7 @@ from pipelines.gold.alerts.freshness import Asked
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
-    from jobs.config.settings import Cluster
+    from jobs.config.clusters import Cluster
 
 
 @dataclass(slots=True)

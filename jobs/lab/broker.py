@@ -155,7 +155,7 @@ class Broker:
 
     def _wait_until_ready(self) -> None:
         deadline = time.monotonic() + READY_WITHIN_S
-        while not self._answers():
+        while not self._responds():
             if self._process is None or not self._process.is_alive():
                 raise UserError(f"The embedded broker ended while starting: its reasons are in {self.log_file}.")
             if time.monotonic() > deadline:
@@ -164,7 +164,7 @@ class Broker:
                 )
             time.sleep(0.05)
 
-    def _answers(self) -> bool:
+    def _responds(self) -> bool:
         """Return whether metadata requests are answered. Tries a plain connection first; librdkafka logs refusals."""
         try:
             socket.create_connection((self._host, self._port), timeout=1).close()
@@ -179,8 +179,8 @@ class Broker:
 
 def free_ports(count: int) -> list[int]:
     """Return free loopback ports."""
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]

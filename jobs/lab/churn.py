@@ -43,9 +43,9 @@ def restart(group: RunningGroup, index: int, away_s: float, **changes: Any) -> I
 def deploys(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Restart single members; every third time, restart all members in turn."""
     yield from staggered_joins(group, rng)
-    for turn in itertools.count(1):
+    for round_no in itertools.count(1):
         yield rng.uniform(12, 30)
-        if turn % 3:
+        if round_no % 3:
             yield from restart(group, rng.randrange(group.plan.members), rng.uniform(2, 8))
         else:
             group.say(f"{group.plan.group_id}: a rolling restart")
@@ -68,12 +68,12 @@ def static_bounces(group: RunningGroup, rng: Random) -> Iterator[float]:
 def crashes(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Kill members and start them before or after their session ends; every third time in a crash loop."""
     yield from staggered_joins(group, rng)
-    for turn in itertools.count(1):
+    for round_no in itertools.count(1):
         yield rng.uniform(15, 35)
         index = rng.randrange(group.plan.members)
-        if turn % 3 == 0:
+        if round_no % 3 == 0:
             group.say(f"{group.plan.group_id}: a crash loop")
-        for _ in range(1 if turn % 3 else 4):
+        for _ in range(1 if round_no % 3 else 4):
             group.kill(index)
             yield rng.uniform(0.5, 9)
             group.start(index)
@@ -139,10 +139,10 @@ def poll_loop(group: RunningGroup, rng: Random) -> Iterator[float]:
 def comings_and_goings(group: RunningGroup, rng: Random) -> Iterator[float]:
     """Alternate: one member leaves and returns; the next is killed and returns after its session ended."""
     yield from staggered_joins(group, rng)
-    for turn in itertools.count():
+    for round_no in itertools.count():
         yield rng.uniform(9, 14)
-        index = turn % group.plan.members
-        if turn % 2:
+        index = round_no % group.plan.members
+        if round_no % 2:
             yield from crash(group, index, group.plan.session_timeout_ms / 1000 * rng.uniform(1.4, 1.8))
         else:
             yield from restart(group, index, rng.uniform(4, 8))
@@ -162,10 +162,10 @@ def worker_losses(group: RunningGroup, rng: Random) -> Iterator[float]:
     had delayed.
     """
     yield from staggered_joins(group, rng)
-    for turn in itertools.count():
+    for round_no in itertools.count():
         yield rng.uniform(16, 20)
-        index = (turn + 1) % group.plan.members
-        if turn % 2:
+        index = (round_no + 1) % group.plan.members
+        if round_no % 2:
             yield from crash(group, index, rng.uniform(26, 30))
         else:
             yield from restart(group, index, rng.uniform(1, 2))

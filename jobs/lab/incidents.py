@@ -57,15 +57,15 @@ def reassignments(cluster: LocalCluster, rng: Random, say: Callable[[str], None]
         while admin.list_partition_reassignments():  # of an earlier run
             yield 1
         replicas = cluster.replicas(MOVED_TOPIC)
-        turn = 0
+        round_no = 0
         while True:
-            turn += 1
-            partition = turn % len(replicas)
+            round_no += 1
+            partition = round_no % len(replicas)
             kept, left = replicas[partition]
             target = [next(i for i in ids if i not in replicas[partition]), kept]
             say(f"{MOVED_TOPIC}-{partition} moves from {[kept, left]} to {target}")
             admin.alter_partition_reassignments({TopicPartition(MOVED_TOPIC, partition): target})
-            if turn % 3 == 0:
+            if round_no % 3 == 0:
                 yield rng.uniform(3, 6)
                 say(f"the move of {MOVED_TOPIC}-{partition} is cancelled")
                 admin.alter_partition_reassignments({TopicPartition(MOVED_TOPIC, partition): None})

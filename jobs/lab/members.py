@@ -107,7 +107,7 @@ class RunningGroup:
             self._running[index] = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=sink, stderr=sink, text=True, bufsize=1, start_new_session=True
             )
-        self._tell(index, "starts")
+        self._report(index, "starts")
 
     def leave(self, index: int) -> None:
         """Make the member close cleanly. A dynamic member leaves the group; a static member does not."""
@@ -121,7 +121,7 @@ class RunningGroup:
         """Kill the member with SIGKILL."""
         if self.is_running(index):
             self._running[index].kill()
-            self._tell(index, "is killed")
+            self._report(index, "is killed")
 
     def freeze(self, index: int) -> None:
         """Stop the process with SIGSTOP until `thaw`, as if its host had paused."""
@@ -145,7 +145,7 @@ class RunningGroup:
     def _signal(self, index: int, number: signal.Signals, meaning: str) -> None:
         if self.is_running(index):
             self._running[index].send_signal(number)
-            self._tell(index, meaning)
+            self._report(index, meaning)
 
     def _order(self, index: int, order: str, meaning: str) -> None:
         process = self._running.get(index)
@@ -155,10 +155,10 @@ class RunningGroup:
             process.stdin.write(order + "\n")
         except BrokenPipeError:
             return
-        self._tell(index, meaning)
+        self._report(index, meaning)
 
-    def _tell(self, index: int, what: str) -> None:
-        self.say(f"{self.plan.client_id(index)} {what}")
+    def _report(self, index: int, event: str) -> None:
+        self.say(f"{self.plan.client_id(index)} {event}")
 
 
 def _reap(process: subprocess.Popen[str]) -> None:

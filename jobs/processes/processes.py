@@ -30,15 +30,15 @@ class Supervised:
         *,
         output: Path,
         env: Mapping[str, str] | None = None,
-        given: str = "",
+        stdin_text: str = "",
         grace_s: float = 15,
         nicer: int = 0,
     ) -> None:
-        """Start `command`, append its stdout and stderr to the file `output`, and send `given` as its whole stdin.
+        """Start `command`, append its stdout and stderr to the file `output`, and send `stdin_text` as its whole stdin.
 
         `nicer` is added to this process's niceness. `grace_s` is the time in seconds between SIGTERM and SIGKILL.
         """
-        stdin = given.encode()
+        stdin = stdin_text.encode()
         with output.open("ab") as sink:
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", __file__, str(grace_s), str(nicer), str(len(stdin)), *command],
@@ -79,7 +79,7 @@ class Supervised:
         self._supervisor.stdout.close()
 
 
-def _supervise(grace_s: float, nicer: int, given: bytes, command: Sequence[str]) -> None:
+def _supervise(grace_s: float, nicer: int, stdin_text: bytes, command: Sequence[str]) -> None:
     # A terminal's Ctrl-C reaches the whole foreground group. Only the parent decides, by closing its end of the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
@@ -110,24 +110,24 @@ def _supervise(grace_s: float, nicer: int, given: bytes, command: Sequence[str])
     sys.stdout.flush()
     threading.Thread(target=leave_with_child).start()
     # A thread, because a pipe holds only 64 KiB, and the child may read the rest late or never.
-    threading.Thread(target=_give, args=(child, given), daemon=True).start()
+    threading.Thread(target=_write_input, args=(child, stdin_text), daemon=True).start()
     while os.read(0, 4096):
         pass
     end_child()
 
 
-def _give(child: subprocess.Popen[bytes], given: bytes) -> None:
+def _write_input(child: subprocess.Popen[bytes], stdin_text: bytes) -> None:
     assert child.stdin is not None
     with suppress(BrokenPipeError), child.stdin:
-        child.stdin.write(given)
+        child.stdin.write(stdin_text)
 
 
-def _taken(size: int) -> bytes:
+def _read_input(size: int) -> bytes:
     """Return the first `size` bytes of stdin. After them, stdin only signals the end of the pipe."""
-    taken = b""
-    while len(taken) < size and (part := os.read(0, size - len(taken))):
-        taken += part
-    return taken
+    received = b""
+    while len(received) < size and (part := os.read(0, size - len(received))):
+        received += part
+    return received
 
 
 def die_with_parent() -> None:
@@ -137,4 +137,4 @@ def die_with_parent() -> None:
 
 
 if __name__ == "__main__":
-    _supervise(float(sys.argv[1]), int(sys.argv[2]), _taken(int(sys.argv[3])), sys.argv[4:])
+    _supervise(float(sys.argv[1]), int(sys.argv[2]), _read_input(int(sys.argv[3])), sys.argv[4:])

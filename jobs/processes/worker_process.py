@@ -88,14 +88,14 @@ class WorkerProcess:
         process.wait()
 
 
-def _answer(function: Callable[..., Any], questions: IO[bytes], answers: IO[bytes]) -> None:
+def _answer(function: Callable[..., Any], questions: IO[bytes], responses: IO[bytes]) -> None:
     while True:
         try:
             question = pickle.load(questions)  # noqa: S301 - of the process that started this one
         except EOFError:
             return
-        pickle.dump(_result(function, question), answers)
-        answers.flush()
+        pickle.dump(_result(function, question), responses)
+        responses.flush()
         del question
         trim()
 

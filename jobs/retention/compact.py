@@ -57,9 +57,9 @@ class Made(NamedTuple):
 
 
 def compact(
-    warehouse: Path, table: Table, beside: WorkerProcess, building: AbstractContextManager[object] | None = None
+    warehouse: Path, table: Table, worker: WorkerProcess, building: AbstractContextManager[object] | None = None
 ) -> Made:
-    """Merge small files of the table. `merged_file` runs in `beside`; `building` is held for each commit.
+    """Merge small files of the table. `merged_file` runs in `worker`; `building` is held for each commit.
 
     Raises:
         OSError: the disk is full.
@@ -67,7 +67,7 @@ def compact(
     path, made = table_path(warehouse, table), Made()
     for files in files_to_merge(path, table.time, LARGE.get(table.layer, LARGE_ELSEWHERE), time.time()):
         refuse_full(Path(path), max(NO_SPACE, sum(Path(file).stat().st_size for file in files)))
-        found: DataFile = beside.ask(warehouse, table, files)
+        found: DataFile = worker.ask(warehouse, table, files)
         with building or nullcontext():
             if exchange(path, files, (found,), is_same=True):
                 made = Made(made.before + len(files), made.after + 1)

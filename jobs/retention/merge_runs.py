@@ -22,7 +22,15 @@ from pyspark.sql import SparkSession
 
 from dashboards.lake.lake import moment
 from jobs.processes.worker_process import WorkerProcess
-from jobs.retention.merged_hour import HOUR_MS, PLACE, Covered, Place, Replaced, merged_files, merged_hour
+from jobs.retention.merged_hour import (
+    HOUR_MS,
+    PARTITION,
+    ReadUntil,
+    Replaced,
+    TopicPartition,
+    merged_files,
+    merged_hour,
+)
 from jobs.tables.delta_io import actions, checkpoint_path, table_path
 from jobs.tables.engine import connect, show
 from jobs.tables.local_rewrite import exchange
@@ -65,14 +73,14 @@ def merge_runs(spark: SparkSession, warehouse: Path, *, now_ms: int | None = Non
     hours = _hours(path, progress, version, until)
     merged = _merged(spark, warehouse, hours) if hours else []
     Progress(version=version, until_ms=until).keep(note)
-    return sum(looked for looked, _ in merged), sum(became for _, became in merged)
+    return sum(rows_read for rows_read, _ in merged), sum(became for _, became in merged)
 
 
 def _merged(spark: SparkSession, warehouse: Path, hours: Iterable[int]) -> list[tuple[int, int]]:
-    covered = _covered(warehouse)
+    read_until = _read_until(warehouse)
     if is_local(table_path(warehouse, OFFSET_COMMITS)):
-        return list(_merged_beside(warehouse, hours, covered))
-    return [_merged_by_spark(spark, warehouse, hour, covered) for hour in hours]
+        return list(_merged_by_worker(warehouse, hours, read_until))
+    return [_merged_by_spark(spark, warehouse, hour, read_until) for hour in hours]
 
 
 def _hours(path: str, progress: Progress, version: int, until: int) -> list[int]:
@@ -125,28 +133,30 @@ def _appended(path: str, after: int, upto: int) -> list[tuple[int, int]] | None:
     return spans
 
 
-def _merged_beside(warehouse: Path, hours: Iterable[int], covered: Covered) -> Iterator[tuple[int, int]]:
+def _merged_by_worker(warehouse: Path, hours: Iterable[int], read_until: ReadUntil) -> Iterator[tuple[int, int]]:
     """Merge in a worker process with low priority. Batches wait only for the commits."""
-    with WorkerProcess(merged_files) as beside:
+    with WorkerProcess(merged_files) as worker:
         for hour in hours:
-            found: Replaced = beside.ask(warehouse, hour, covered)
+            found: Replaced = worker.ask(warehouse, hour, read_until)
             if found.gone and not exchange(table_path(warehouse, OFFSET_COMMITS), found.gone, found.come):
                 raise CommitFailedError("other files hold the rows now")
-            yield found.looked, found.became
+            yield found.rows_read, found.became
 
 
-def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, covered: Covered) -> tuple[int, int]:
-    looked, rows = merged_hour(warehouse, hour, covered)
-    if rows.num_rows < looked:
-        places = rows.select(PLACE).group_by(PLACE).aggregate([]).to_pylist()
-        where = _where(hour, {place: covered[place] for place in (tuple(row.values()) for row in places)})
+def _merged_by_spark(spark: SparkSession, warehouse: Path, hour: int, read_until: ReadUntil) -> tuple[int, int]:
+    rows_read, rows = merged_hour(warehouse, hour, read_until)
+    if rows.num_rows < rows_read:
+        partitions = rows.select(PARTITION).group_by(PARTITION).aggregate([]).to_pylist()
+        where = _where(
+            hour, {partition: read_until[partition] for partition in (tuple(row.values()) for row in partitions)}
+        )
         writer = spark.createDataFrame(rows).coalesce(1).write.format("delta").mode("overwrite")
         path = table_path(warehouse, OFFSET_COMMITS)
         retry_commit(path, lambda: writer.option("replaceWhere", where).save(path), by_spark=True)
-    return looked, rows.num_rows
+    return rows_read, rows.num_rows
 
 
-def _covered(warehouse: Path) -> dict[Place, int]:
+def _read_until(warehouse: Path) -> dict[TopicPartition, int]:
     """Return for each (cluster, log_epoch, source_partition) the offset after the last one read."""
     with connect() as engine:
         show(engine, "coverage", warehouse, COVERAGE)
@@ -158,7 +168,7 @@ def _covered(warehouse: Path) -> dict[Place, int]:
     return {(cluster, epoch, partition): upto for cluster, epoch, partition, upto in found}
 
 
-def _where(hour: int, replaced: Mapping[Place, int]) -> str:
+def _where(hour: int, replaced: Mapping[TopicPartition, int]) -> str:
     """Return the condition for the rows to replace, in Spark SQL."""
     spans = " OR ".join(
         f"(cluster = {_literal(c)} AND log_epoch = {e} AND source_partition = {p} AND last_offset < {upto})"

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from jobs.setup.jars import ALWAYS, locked
@@ -99,7 +100,7 @@ def document(found: Iterable[Component]) -> str:
             "",
             "All of these licences are compatible with Apache-2.0. If you pass on these packages, you must name the",
             "place of their source:",
-            f"{', '.join(weak)}.",
+            *wrap(f"{', '.join(weak)}.", 120, break_long_words=False, break_on_hyphens=False),
             "The wheels of numpy and scipy contain libgfortran (GPL-3.0-or-later WITH GCC-exception-3.1) and",
             "libquadmath (LGPL-2.1-or-later), as separate libraries.",
             "",

@@ -11,12 +11,14 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from dashboards.lake.databricks_warehouse import Warehouse
+from jobs.config.clusters import Cluster, LogFile
 from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.settings import TABLES as SECTIONS
-from jobs.config.settings import Cluster, LogFile, Settings
+from jobs.config.settings import Settings
 from jobs.setup.row_types import rows_module
 from pipelines.event_sources import EventSource
 from schemas.bronze import BRONZE
@@ -145,7 +147,7 @@ def _tables() -> Iterator[str]:
     for layer, (tables, about) in LAYERS.items():
         yield from ("", f"## {layer}", "", about)
         for table in tables:
-            yield from ("", f"### {table.name}", "", table.comment, "")
+            yield from ("", f"### {table.name}", "", *wrap(table.comment, 120), "")
             yield from ("| column | type | key | description |", "|---|---|---|---|")
             for column in table.columns:
                 key = "yes" if column.name in table.key else ""

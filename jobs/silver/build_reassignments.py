@@ -18,7 +18,7 @@ from jobs.tables.delta_io import checkpoint_path, follow, read, table_path
 from jobs.tables.engine import connect
 from jobs.tables.replace import replace_rows
 from jobs.tables.transactions import retry_commit
-from pipelines.reassignments.frame import cut, reassignments, since_cut, touching
+from pipelines.reassignments.frame import affected_rows, cut, reassignments, since_cut
 from pipelines.rows_of_tables import rows_of, table_of
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS
 from schemas.silver import REASSIGNMENT_TABLES, REASSIGNMENTS
@@ -51,7 +51,7 @@ def rebuild_all_reassignments(spark: SparkSession, warehouse: Path) -> None:
         rebuilt.unpersist()
 
 
-def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Mapping[Table, NewRows]) -> None:
+def rebuild_affected_reassignments(spark: SparkSession, warehouse: Path, new: Mapping[Table, NewRows]) -> None:
     """Update both tables for new bronze rows that bronze already holds. Only rows of `INPUTS` matter."""
     tables = [table for table in INPUTS if table in new]
     if not tables:
@@ -59,9 +59,9 @@ def rebuild_touched_reassignments(spark: SparkSession, warehouse: Path, new: Map
     with connect() as engine:
         for table in tables:
             new[table].show(engine)
-        changes = " UNION ALL ".join(touching(table, table.name) for table in tables)
+        changes = " UNION ALL ".join(affected_rows(table, table.name) for table in tables)
         earliest = engine.sql(
-            f"SELECT cluster, min(since_at) FROM ({changes}) touched GROUP BY cluster"  # noqa: S608 - our own names
+            f"SELECT cluster, min(since_at) FROM ({changes}) affected GROUP BY cluster"  # noqa: S608 - our own names
         ).to_arrow_table()
     rebuild_since(spark, warehouse, earliest)
 
@@ -70,7 +70,7 @@ def start_reassignments(spark: SparkSession, warehouse: Path, trigger: Mapping[s
     """Follow bronze and rebuild the affected clusters."""
     progress = checkpoint_path(warehouse, "build-reassignments")
     start_over_unless(progress, [table_path(warehouse, table) for table in INPUTS])
-    new = [spark.sql(touching(table, "{rows}"), rows=follow(spark, warehouse, table)) for table in INPUTS]
+    new = [spark.sql(affected_rows(table, "{rows}"), rows=follow(spark, warehouse, table)) for table in INPUTS]
 
     def build(batch: DataFrame, _: int) -> None:
         rebuild_since(batch.sparkSession, warehouse, batch.groupBy("cluster").agg(F.min("since_at")).toArrow())

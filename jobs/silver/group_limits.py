@@ -36,7 +36,7 @@ WITH room AS (
     SELECT t.cluster, t.group_id, g.group_id IS NOT NULL AS is_built, row_number() OVER (
         PARTITION BY t.cluster, g.group_id IS NULL ORDER BY t.since_at, t.group_id
     ) AS place
-    FROM touched t LEFT JOIN groups g ON t.cluster = g.cluster AND t.group_id = g.group_id
+    FROM affected t LEFT JOIN groups g ON t.cluster = g.cluster AND t.group_id = g.group_id
 )
 SELECT ranked.cluster, ranked.group_id FROM ranked LEFT JOIN room ON ranked.cluster = room.cluster
 WHERE is_built OR place + coalesce(built, 0) <= $most
@@ -74,15 +74,15 @@ class GroupLimits:
     _counted_at: float = field(default=float("-inf"), init=False)
     _reported: list[tuple[Any, ...]] = field(default_factory=list, init=False)
 
-    def admitted(self, touched: pa.Table, *, anew: bool = False) -> pa.Table:
-        """Return the rows of `touched` (cluster, group_id, since_at, …) whose groups are built, and rows without a
+    def admitted(self, affected: pa.Table, *, anew: bool = False) -> pa.Table:
+        """Return the rows of `affected` (cluster, group_id, since_at, …) whose groups are built, and rows without a
         group.
 
         Groups in silver stay, unless all is built `anew`. Other groups come in the order of their first row, then of
         their id. `report` reports the groups that are left out.
         """
-        kept = self._with_room(self._with_short_ids(touched), anew=anew)
-        self._has_news = self._has_news or kept.num_rows < touched.num_rows
+        kept = self._with_room(self._with_short_ids(affected), anew=anew)
+        self._has_news = self._has_news or kept.num_rows < affected.num_rows
         return kept
 
     def report(self) -> None:
@@ -104,27 +104,27 @@ class GroupLimits:
             at = time.time_ns() // 1_000_000
             small_table.append(self.warehouse, LIMITS_REACHED, [self._row(at, *each) for each in found])
 
-    def _with_short_ids(self, touched: pa.Table) -> pa.Table:
-        size = pc.fill_null(pc.binary_length(touched["group_id"]), 0)
-        return touched.filter(pc.less_equal(size, self.limits.name_bytes))
+    def _with_short_ids(self, affected: pa.Table) -> pa.Table:
+        size = pc.fill_null(pc.binary_length(affected["group_id"]), 0)
+        return affected.filter(pc.less_equal(size, self.limits.name_bytes))
 
-    def _with_room(self, touched: pa.Table, *, anew: bool) -> pa.Table:
-        if anew and touched.num_rows <= self.limits.groups:
-            return touched
+    def _with_room(self, affected: pa.Table, *, anew: bool) -> pa.Table:
+        if anew and affected.num_rows <= self.limits.groups:
+            return affected
         with connect() as engine:
             if anew:
                 engine.register("groups", NONE_BUILT)
             else:
                 show(engine, "groups", self.warehouse, GROUPS)
             built = engine.execute("SELECT count(*) FROM groups GROUP BY cluster").fetchall()
-            if touched.num_rows + max((count for (count,) in built), default=0) <= self.limits.groups:
-                return touched
-            named = touched.filter(pc.is_valid(touched["group_id"])).select(["cluster", "group_id", "since_at"])
-            engine.register("touched", named)
+            if affected.num_rows + max((count for (count,) in built), default=0) <= self.limits.groups:
+                return affected
+            named = affected.filter(pc.is_valid(affected["group_id"])).select(["cluster", "group_id", "since_at"])
+            engine.register("affected", named)
             found = engine.execute(ADMITTED, {"most": self.limits.groups}).fetchall()
         kept = set(found)
-        groups = zip(touched["cluster"].to_pylist(), touched["group_id"].to_pylist(), strict=True)
-        return touched.filter(pa.array([group[1] is None or group in kept for group in groups], pa.bool_()))
+        groups = zip(affected["cluster"].to_pylist(), affected["group_id"].to_pylist(), strict=True)
+        return affected.filter(pa.array([group[1] is None or group in kept for group in groups], pa.bool_()))
 
     def _row(self, at: int, cluster: str, is_long: bool, groups: int, example: str) -> LimitReachedRow:  # noqa: FBT001 - a row
         return {

@@ -48,7 +48,7 @@ more. Spark takes seconds before it starts, and the most for a late and therefor
 LATELY_MS = 3_600_000
 """Time in ms before a change in which most groups had their last rebalance."""
 
-NAMED = {name: name for name in ("touched", "groups", "stalls", "members", "rebalances")}
+NAMED = {name: name for name in ("affected", "groups", "stalls", "members", "rebalances")}
 """Names of DuckDB's views in the SQL texts."""
 
 
@@ -62,11 +62,11 @@ class Frames(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SilverInputs:
-    """The input for the groups in `touched`, whose columns `resume_points.committing` reads."""
+    """The input for the groups in `affected`, whose columns `resume_points.committing` reads."""
 
     spark: SparkSession
     warehouse: Path
-    touched: pa.Table
+    affected: pa.Table
 
     @property
     def is_local(self) -> bool:
@@ -75,52 +75,52 @@ class SilverInputs:
 
     @property
     def by_duckdb(self) -> bool:
-        return int(self.touched.num_rows) <= FEW_GROUPS or self.is_local
+        return int(self.affected.num_rows) <= FEW_GROUPS or self.is_local
 
     def committing(self) -> tuple[pa.Table, pa.Table]:
         """Return the old and new rows of `groups` for groups that only committed (`resume_points.committing`)."""
         kind = schema_of(GROUPS)
-        committed = self.touched.filter(pc.is_valid(self.touched["last_commit_at"]))
+        committed = self.affected.filter(pc.is_valid(self.affected["last_commit_at"]))
         if not committed.num_rows:
             return kind.empty_table(), kind.empty_table()
         if self.by_duckdb:
             with connect() as engine:
-                engine.register("touched", self.touched)
+                engine.register("affected", self.affected)
                 engine.register("stalls", pending_first_commits(self.warehouse, committed))
                 show(engine, "groups", self.warehouse, GROUPS)
                 show(engine, "members", self.warehouse, GENERATION_MEMBERS)
                 new = engine.sql(COMMITTING.format(**NAMED)).to_arrow_table()
             return of_groups(self.warehouse, GROUPS, new.select(GROUP)), new.cast(kind)
         groups, stalls, members = (self._read(table) for table in (GROUPS, STALLS, GENERATION_MEMBERS))
-        new = committing(self.spark.createDataFrame(self.touched), groups, stalls, members).toArrow()
+        new = committing(self.spark.createDataFrame(self.affected), groups, stalls, members).toArrow()
         committed = F.broadcast(self.spark.createDataFrame(new.select(GROUP)))
         old = groups.join(committed, GROUP, "left_semi").select(*GROUPS.names).toArrow() if new.num_rows else new
         return old, new
 
     def restarts(self) -> pa.Table:
         """Return the point from which each group's history can be rebuilt (`resume_points.resume_points`)."""
-        touched = self.touched.select([*GROUP, "since_at", "has_classic", "has_modern"])
+        affected = self.affected.select([*GROUP, "since_at", "has_classic", "has_modern"])
         if not self.by_duckdb:
-            new = self.spark.createDataFrame(touched)
+            new = self.spark.createDataFrame(affected)
             return resume_points(new, self._read(REBALANCES), self._read(GROUPS)).toArrow()
-        if not touched.num_rows:
-            return self._restarts(touched)
+        if not affected.num_rows:
+            return self._restarts(affected)
         # A second scan without a time limit finds older rebalances, and those that a coordinator's clock may have
         # misplaced.
-        begin = milliseconds_of(pc.max(touched["since_at"])) - LATELY_MS
-        found = self._restarts(touched, begin)
+        begin = milliseconds_of(pc.max(affected["since_at"])) - LATELY_MS
+        found = self._restarts(affected, begin)
         is_sure = pc.fill_null(pc.greater(found["base_at"], instant(begin + ASTRAY_MS)), fill_value=False)
         sure = found.filter(is_sure)
         if sure.num_rows == found.num_rows:
             return found
-        rest = touched.join(sure.select(GROUP), GROUP, join_type="left anti")
+        rest = affected.join(sure.select(GROUP), GROUP, join_type="left anti")
         return pa.concat_tables([sure, self._restarts(rest)])
 
-    def _restarts(self, touched: pa.Table, begin_ms: int | None = None) -> pa.Table:
+    def _restarts(self, affected: pa.Table, begin_ms: int | None = None) -> pa.Table:
         """Read rebalances that started since `begin_ms`; rows before it may be included."""
         since = (REBALANCES.time, begin_ms) if REBALANCES.time and begin_ms is not None else None
         with connect() as engine:
-            engine.register("touched", touched)
+            engine.register("affected", affected)
             show(engine, "rebalances", self.warehouse, REBALANCES, since)
             show(engine, "groups", self.warehouse, GROUPS)
             found = engine.sql(RESTARTS.format(**NAMED)).to_arrow_table()

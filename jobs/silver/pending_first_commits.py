@@ -50,7 +50,7 @@ def pending_first_commits(warehouse: Path, groups: pa.Table) -> pa.Table:
     """
     path, stored = table_path(warehouse, STALLS), opened(warehouse, STALLS)
     known, table_id = _known.get(path), str(stored.metadata().id)
-    if known is None or known.table_id != table_id or not known.stands(path, stored.version()):
+    if known is None or known.table_id != table_id or not known.is_current(path, stored.version()):
         known = _known[path] = PendingFirstCommits(table_id=table_id, version=stored.version())
     known.learn(warehouse, groups.select(GROUP))
     return known.rows
@@ -85,7 +85,7 @@ class PendingFirstCommits:
     rows: pa.Table = field(default_factory=KIND.empty_table)
     points: pa.Table | None = None
 
-    def stands(self, path: str, version: int) -> bool:
+    def is_current(self, path: str, version: int) -> bool:
         """Return whether `version` has the same rows in other files. If so, the cache continues with that version."""
         if version < self.version or not all(_is_same(path, n) for n in range(self.version + 1, version + 1)):
             return False

@@ -15,7 +15,7 @@ LAST = 3
 
 RESOURCE = quoted(("cluster", "group_id", "log_epoch", "topic", "partition", "topic_id"))
 
-THINNED = f"""
+PRUNED = f"""
 WITH placed AS (
     SELECT runs.*, records.source_offset AS after_offset
     FROM runs ASOF LEFT JOIN records
@@ -41,4 +41,4 @@ def pruned_commits(runs: pa.Table, records: pa.Table) -> pa.Table:
     with connect() as engine:
         engine.register("runs", runs)
         engine.register("records", records.select(["cluster", "group_id", "log_epoch", "source_offset"]))
-        return engine.sql(THINNED.format(columns=quoted(runs.column_names))).to_arrow_table().cast(runs.schema)
+        return engine.sql(PRUNED.format(columns=quoted(runs.column_names))).to_arrow_table().cast(runs.schema)

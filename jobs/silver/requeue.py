@@ -27,8 +27,8 @@ from schemas.states import QuarantineReason
 CLOSED = f'"reason":"{QuarantineReason.OVERSIZED}"'
 """Part of the body of a record with a blob that `member_blobs.closed_if_too_large` did not decode."""
 
-PLACE = ("cluster", "log_epoch", "source_partition")
-NUMBERS = (*PLACE[1:], "source_offset")
+PARTITION = ("cluster", "log_epoch", "source_partition")
+NUMBERS = (*PARTITION[1:], "source_offset")
 OFFSET = {COORDINATOR_RECORDS: "source_offset", OFFSET_COMMITS: "first_offset"}
 
 
@@ -46,9 +46,9 @@ def requeue(spark: SparkSession, warehouse: Path) -> int:
         rows = pa.concat_arrays([found[table.name] for found in readable])
         if not len(rows):
             continue
-        place = [*PLACE, offset]
+        position = [*PARTITION, offset]
         new = spark.createDataFrame(pa.Table.from_struct_array(rows.cast(row_type(table))))
-        fresh = new.join(read(spark, warehouse, table).select(*place), place, "left_anti").select(*table.names)
+        fresh = new.join(read(spark, warehouse, table).select(*position), position, "left_anti").select(*table.names)
         path = table_path(warehouse, table)
         with table_lock(path, alone=True):
             fresh.write.format("delta").mode("append").save(path)
@@ -61,14 +61,14 @@ def reopen(spark: SparkSession, warehouse: Path, limits: Limits) -> int:
 
     Return their number.
     """
-    place = ", ".join(f"{name} {kind}" for name, kind in (("cluster", "STRING"), *((n, "BIGINT") for n in NUMBERS)))
+    position = ", ".join(f"{name} {kind}" for name, kind in (("cluster", "STRING"), *((n, "BIGINT") for n in NUMBERS)))
     closed = read(spark, warehouse, COORDINATOR_RECORDS).where(F.col("body").contains(CLOSED))
     raw = closed.select("cluster", *(F.col(name).cast("BIGINT") for name in NUMBERS), "raw_key", "raw_value", "body")
-    opened = raw.mapInArrow(partial(_opened, limits.resources), f"{place}, body STRING").persist()
+    opened = raw.mapInArrow(partial(_opened, limits.resources), f"{position}, body STRING").persist()
     try:
         count = opened.count()
         if count:
-            same = " AND ".join(f"r.{name} = o.{name}" for name in (*PLACE, "source_offset"))
+            same = " AND ".join(f"r.{name} = o.{name}" for name in (*PARTITION, "source_offset"))
             path = table_path(warehouse, COORDINATOR_RECORDS)
             with table_lock(path, alone=True):
                 merge = DeltaTable.forPath(spark, path).alias("r").merge(opened.alias("o"), same)
@@ -89,9 +89,9 @@ def _opened(max_resources: int, given: Iterable[pa.RecordBatch]) -> Iterator[pa.
         yield pa.RecordBatch.from_pylist(rows, schema=pa.schema(kept))
 
 
-def _forget(spark: SparkSession, warehouse: Path, places: pa.StructArray) -> None:
-    done = spark.createDataFrame(pa.Table.from_struct_array(places))
-    same = " AND ".join(f"q.{name} = d.{name}" for name in (*PLACE, "source_offset"))
+def _forget(spark: SparkSession, warehouse: Path, positions: pa.StructArray) -> None:
+    done = spark.createDataFrame(pa.Table.from_struct_array(positions))
+    same = " AND ".join(f"q.{name} = d.{name}" for name in (*PARTITION, "source_offset"))
     path = table_path(warehouse, QUARANTINE)
     with table_lock(path, alone=True):
         target = DeltaTable.forPath(spark, path).alias("q")
@@ -103,9 +103,9 @@ def _readable(kept: pa.Table) -> Iterator[dict[str, pa.StructArray]]:
     for row in kept.to_pylist():
         if isinstance(decode_record(row["raw_key"], row["raw_value"]), Quarantined):
             continue
-        place = {name: row[name] for name in (*PLACE, "source_offset")}
-        kind = pa.struct([(name, row_type(QUARANTINE).field(name).type) for name in place])
-        yield bronze(_alone(row), cluster=row["cluster"]) | {"place": pa.array([place], kind)}
+        position = {name: row[name] for name in (*PARTITION, "source_offset")}
+        kind = pa.struct([(name, row_type(QUARANTINE).field(name).type) for name in position])
+        yield bronze(_alone(row), cluster=row["cluster"]) | {"place": pa.array([position], kind)}
 
 
 def _alone(row: dict[str, Any]) -> Records:

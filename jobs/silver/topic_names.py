@@ -52,14 +52,16 @@ def polled_topics(warehouse: Path) -> PolledTopics:
     return PolledTopics(dict(names), dict(counts))
 
 
-def with_named(spark: SparkSession, warehouse: Path, touched: pa.Table, polled: Callable[[], PolledTopics]) -> pa.Table:
-    """Return `touched` with the groups whose rows a poll of a topic changes, each from its start.
+def with_named(
+    spark: SparkSession, warehouse: Path, affected: pa.Table, polled: Callable[[], PolledTopics]
+) -> pa.Table:
+    """Return `affected` with the groups whose rows a poll of a topic changes, each from its start.
 
     These groups know a topic only by its id, or own partitions that no poll had seen before. Rows without a group,
     which name the topics, are left out. `polled` returns the result of `polled_topics` for the warehouse.
     """
-    groups = touched.filter(pc.is_valid(touched["group_id"])).drop_columns(["topic_ids", "topics"])
-    named = touched.filter(pc.is_null(touched["group_id"])).to_pylist()
+    groups = affected.filter(pc.is_valid(affected["group_id"])).drop_columns(["topic_ids", "topics"])
+    named = affected.filter(pc.is_null(affected["group_id"])).to_pylist()
     ids = sorted({topic_id for row in named for topic_id in row["topic_ids"] or ()})
     topics = {(row["cluster"], topic) for row in named for topic in row["topics"] or ()}
     found = _with_ids(spark, warehouse, ids) if ids else set()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from schemas.tables import Table
 
 
-_held: dict[Path, TextIO] = {}
+_locks: dict[Path, TextIO] = {}
 """The locks that this process holds, by lock file."""
 
 
@@ -74,7 +74,7 @@ class Checkpoint:
     def has_progress(self) -> bool:
         return any((self.path / "offsets").glob("[0-9]*"))
 
-    def hold(self) -> None:
+    def acquire(self) -> None:
         """Reserve the stream for this process until the process ends.
 
         Two processes that start at the same time would each create an app id, and write the first batch twice.
@@ -83,11 +83,11 @@ class Checkpoint:
             UserError: another process has the stream.
         """
         lock = self.path.with_name(f"{self.path.name}.lock")
-        if lock in _held:
+        if lock in _locks:
             return
         try:
-            _held[lock] = lock_file(lock)
-            atexit.register(_held[lock].close)
+            _locks[lock] = lock_file(lock)
+            atexit.register(_locks[lock].close)
         except BlockingIOError:
             raise UserError(
                 f"Another process already runs the stream of the checkpoint {self.path}: stop that process first."

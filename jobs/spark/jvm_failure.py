@@ -30,10 +30,10 @@ def jvm_death_named() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if isinstance(error, UserError) or (how := _ended(error)) is None:
+        if isinstance(error, UserError) or (ending := _ended(error)) is None:
             raise
         raise UserError(
-            f"Spark's JVM {how}: start this command again; it continues where it stopped. If nobody ended the JVM, "
+            f"Spark's JVM {ending}: start this command again; it continues where it stopped. If nobody ended the JVM, "
             "check the system's log for a lack of memory, and driver_memory in the settings."
         ) from None
     finally:

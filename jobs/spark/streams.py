@@ -66,7 +66,7 @@ class Streams:
         self._on_failure = on_failure
         self._streams = [_Stream(each, each()) for each in begin]
 
-    def look(self) -> bool:
+    def restart_due(self) -> bool:
         """Restart the streams that are due; return whether any stream still runs.
 
         Raises:
@@ -77,9 +77,9 @@ class Streams:
         return any(going)
 
     def wait(self) -> None:
-        """Return after all streams have ended. Raise the exceptions of `look`; then all streams are stopped."""
+        """Return after all streams have ended. Raise the exceptions of `restart_due`; then all streams are stopped."""
         try:
-            while self.look():
+            while self.restart_due():
                 for stream in self._streams:
                     if stream.due is None:
                         with suppress(StreamingQueryException):

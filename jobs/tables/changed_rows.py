@@ -19,7 +19,7 @@ from jobs.tables.engine import connect
 GoneError = (FileNotFoundError, pa.ArrowException, duckdb.Error)
 """The exceptions for a file that was vacuumed or lacks newer columns. The changes are then unknown."""
 
-LOOKED_BACK = 500
+VERSIONS_BACK = 500
 """Commits whose log is searched for compacted files. Reading more of them takes longer than comparing the rows."""
 
 
@@ -62,7 +62,7 @@ def _apart(before: TableSnapshot, now: TableSnapshot) -> set[str]:
     """
     found = set(now.files)
     folder = next(iter(now.files), "").rpartition("/")[0]
-    for version in range(now.version, max(before.version, now.version - LOOKED_BACK), -1):
+    for version in range(now.version, max(before.version, now.version - VERSIONS_BACK), -1):
         if (commit := actions(local(folder), version)) is None:
             break
         come, gone = (

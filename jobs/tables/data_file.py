@@ -43,16 +43,18 @@ def write_pieces(folder: Path, schema: pa.Schema, pieces: Iterable[pa.Table]) ->
     Raises:
         OSError: the disk is full.
     """
-    file, told = folder / f"part-{uuid4()}.zstd.parquet", Statistics()
+    file, statistics = folder / f"part-{uuid4()}.zstd.parquet", Statistics()
     try:
         with pq.ParquetWriter(file, schema, compression="zstd") as out:
             for rows in pieces:
                 out.write_table(rows)
-                told.add(rows)
+                statistics.add(rows)
     except OSError:
         file.unlink(missing_ok=True)
         raise
-    return DataFile(name=file.name, rows=told.rows, size=file.stat().st_size, stats=json.dumps(told.stored()))
+    return DataFile(
+        name=file.name, rows=statistics.rows, size=file.stat().st_size, stats=json.dumps(statistics.stored())
+    )
 
 
 @dataclass(slots=True)
@@ -77,8 +79,8 @@ class Statistics:
 
     def stored(self) -> Mapping[str, Any]:
         """Return the statistics as Delta stores them. A column whose limits include a long text has no limits."""
-        told = {name: tuple(map(_statistic, limits)) for name, limits in self._limits.items()}
-        least, greatest = ({name: ends[i] for name, ends in told.items() if None not in ends} for i in (0, 1))
+        statistics = {name: tuple(map(_statistic, limits)) for name, limits in self._limits.items()}
+        least, greatest = ({name: ends[i] for name, ends in statistics.items() if None not in ends} for i in (0, 1))
         return {"numRecords": self.rows, "minValues": least, "maxValues": greatest, "nullCount": self._nulls}
 
 

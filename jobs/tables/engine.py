@@ -20,7 +20,7 @@ from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 from dashboards.lake.delta_files import relation
 from jobs.tables.memory import trim
-from jobs.tables.silver_rows import standing_files
+from jobs.tables.silver_rows import current_files
 from pipelines.arrow_types import schema_of
 from schemas.tables import Table
 
@@ -99,7 +99,7 @@ def show(
     connection: DuckDBPyConnection, name: str, warehouse: Path, table: Table, since: tuple[str, int] | None = None
 ) -> None:
     """Register the current table as the view `name`, without files that end before `since` (a column and ms)."""
-    show_files(connection, name, table, standing_files(warehouse, table, since))
+    show_files(connection, name, table, current_files(warehouse, table, since))
 
 
 def show_files(connection: DuckDBPyConnection, name: str, table: Table, files: Sequence[str]) -> None:

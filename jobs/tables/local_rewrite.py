@@ -50,10 +50,10 @@ def rewrite(
     """
     stored = DeltaTable(path)
     keys = pa.concat_tables([changed.select(table.key), gone.select(table.key)])
-    standing = datafiles(path, stored, since)
-    held = _holding(standing, table, keys) if standing and keys.num_rows else []
-    others = pa.concat_tables([changed, _without(held, table, keys, changed.schema)]) if held else changed
-    commit(path, stored, removed=held, added=(new, *_by_age(others, since)), files=files)
+    current = datafiles(path, stored, since)
+    affected = _holding(current, table, keys) if current and keys.num_rows else []
+    others = pa.concat_tables([changed, _without(affected, table, keys, changed.schema)]) if affected else changed
+    commit(path, stored, removed=affected, added=(new, *_by_age(others, since)), files=files)
 
 
 def _by_age(rows: pa.Table, since: tuple[str, int] | None) -> tuple[pa.Table, ...]:
@@ -106,11 +106,11 @@ def exchange(path: str, gone: Sequence[str], come: Sequence[DataFile], *, is_sam
 
     def act() -> bool:
         stored = DeltaTable(path)
-        standing = {Path(file).name for file in stored.file_uris()}
-        if {file.name for file in come} <= standing:
+        current = {Path(file).name for file in stored.file_uris()}
+        if {file.name for file in come} <= current:
             # An attempt can fail although its commit exists.
             return True
-        if not {Path(file).name for file in gone} <= standing:
+        if not {Path(file).name for file in gone} <= current:
             return False
         commit(path, stored, removed=gone, added=(), files=come, is_same=is_same)
         return True

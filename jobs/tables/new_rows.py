@@ -60,8 +60,8 @@ def collected(batch: DataFrame, tables: Collection[Table], warehouse: str | Path
     """Return the output of tasks (`jobs.tables.output`) by table, without tables that have no new rows."""
     found = batch.toArrow()
     files = defaultdict(list)
-    for told in found.column(WRITTEN).drop_null().to_pylist():
-        files[told.pop("table")].append(DataFile(**told))
+    for entry in found.column(WRITTEN).drop_null().to_pylist():
+        files[entry.pop("table")].append(DataFile(**entry))
     out = {}
     for table in tables:
         few = _typed(rows_of(found, table), table)

@@ -63,11 +63,11 @@ def stored_rows(
 
 def dataset(warehouse: Path, table: Table, *, since: tuple[str, int] | None = None) -> ds.Dataset:
     """Return a table's files as a dataset, without files that end before `since`."""
-    paths = standing_files(warehouse, table, since)
+    paths = current_files(warehouse, table, since)
     return ds.dataset(paths, schema=schema_of(table), format="parquet")
 
 
-def standing_files(warehouse: Path, table: Table, since: tuple[str, int] | None = None) -> list[str]:
+def current_files(warehouse: Path, table: Table, since: tuple[str, int] | None = None) -> list[str]:
     """Return the table's files without those that end before `since`. `jobs.tables.as_of` may set the version."""
     return datafiles(table_path(warehouse, table), opened(warehouse, table), since)
 

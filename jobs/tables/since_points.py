@@ -19,13 +19,15 @@ timestamp, but by no more than this.
 """
 
 
-def since_points(warehouse: Path, table: Table, points: pa.Table, holds: str, *, most: int | None = None) -> pa.Table:
-    """Return rows `old` of the table that fulfil `holds` for their group's `point` (`from_base`, `after_base`).
+def since_points(
+    warehouse: Path, table: Table, points: pa.Table, condition: str, *, most: int | None = None
+) -> pa.Table:
+    """Return rows `old` of the table that fulfil `condition` for their group's `point` (`from_base`, `after_base`).
 
     With `most`, reading stops after `most` + 1 rows of each kind of group. Columns that `UNUSED` names are left out.
     For groups with a base, files with only older rows are not opened.
     """
-    tail = f"WHERE {holds}" + (f" LIMIT {most + 1}" if most is not None else "")
+    tail = f"WHERE {condition}" + (f" LIMIT {most + 1}" if most is not None else "")
     has_base = pc.is_valid(points["base_at"])
     parts = [of_groups(warehouse, table, points.filter(pc.invert(has_base)), tail)]
     if (based := points.filter(has_base)).num_rows:

@@ -75,9 +75,9 @@ def _columns(values: Sequence[bytes | None], sizes: NDArray[np.int64]) -> tuple[
     data = b"".join(chain(filter(None, values), (_PAD,)))
     byte, int16, int32, int64 = (_at_every_byte(data, kind) for kind in ("u1", ">i2", ">i4", ">i8"))
 
-    stated = int16[starts].astype(np.int64)
-    is_known = (stated >= 0) & (stated <= _FLEXIBLE) & (sizes >= _LEAST)
-    version = np.where(is_known, stated, 0)
+    declared = int16[starts].astype(np.int64)
+    is_known = (declared >= 0) & (declared <= _FLEXIBLE) & (sizes >= _LEAST)
+    version = np.where(is_known, declared, 0)
     is_flexible = version == _FLEXIBLE
     length_at = starts + _LENGTH_AT[version]
     length = np.where(is_flexible, byte[length_at].astype(np.int64) - 1, int16[length_at])
@@ -129,9 +129,9 @@ def _one(value: bytes | None, at: int, out: CommitValues) -> None:
         out.error[at] = _ERRORS[decoded.reason]
         out.why[at] = decoded
         return
-    stated = decoded.body["value"]
-    out.committed_offset[at] = stated["offset"]
-    out.leader_epoch[at] = stated.get("leaderEpoch", -1)
-    out.commit_timestamp[at] = stated["commitTimestamp"]
-    if "topicId" in stated:
-        out.topic_id[at] = np.void(uuid_bytes(stated["topicId"]))
+    declared = decoded.body["value"]
+    out.committed_offset[at] = declared["offset"]
+    out.leader_epoch[at] = declared.get("leaderEpoch", -1)
+    out.commit_timestamp[at] = declared["commitTimestamp"]
+    if "topicId" in declared:
+        out.topic_id[at] = np.void(uuid_bytes(declared["topicId"]))

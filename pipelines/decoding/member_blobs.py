@@ -133,7 +133,7 @@ def _registry(names: Sequence[str]) -> Callable[[bytes, str | None], Blob]:
         if raw.count(b"{") + raw.count(b"[") > MOST_BRACKETS:
             raise WireError(QuarantineReason.INVALID_VALUE, "more brackets than a schema registry writes")
         try:
-            found = {name: stated for name, stated in json.loads(raw).items() if name in names}
+            found = {name: declared for name, declared in json.loads(raw).items() if name in names}
             # A table can store neither half of a surrogate pair nor a number outside JSON.
             json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
         except (ValueError, AttributeError):

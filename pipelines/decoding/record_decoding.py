@@ -17,12 +17,12 @@ _INT16 = reader("int16", flexible=False)
 _KEYS: dict[int, Reader] = {number: reader(kind.key, flexible=False) for number, kind in KINDS.items()}
 _VALUES: dict[tuple[int, int], list[tuple[Reader, bool]]] = {
     (number, version): [
-        (reader(layout, flexible=stated.flexible), layouts is stated.early_access)
-        for layouts in (stated.layouts, stated.early_access)
+        (reader(layout, flexible=declared.flexible), layouts is declared.early_access)
+        for layouts in (declared.layouts, declared.early_access)
         for layout in layouts
     ]
     for number, kind in KINDS.items()
-    for version, stated in kind.versions.items()
+    for version, declared in kind.versions.items()
 }
 _COMMITS = (b"\x00\x00", b"\x00\x01")
 _COMMIT, _GROUP_METADATA, _CONSUMER_MEMBER = 1, 2, 5

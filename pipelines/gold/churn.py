@@ -32,16 +32,16 @@ class Outage:
     """One absence of an instance. Times are in milliseconds.
 
     The instance stopped working at `stopped_at`, the coordinator removed it at `gone_at`, and its next process asked to
-    join at `back_at` (None: never). `how`: left, session_expired or poll_timeout. `held` is the number of resources
-    that it owned. It stopped at most `early_ms` before and `late_ms` after the estimate.
+    join at `back_at` (None: never). `departure_kind`: left, session_expired or poll_timeout. `owned` is the number of
+    resources that it owned. It stopped at most `early_ms` before and `late_ms` after the estimate.
     """
 
     instance: int
     stopped_at: int
     gone_at: int
     back_at: int | None
-    how: GroupEventKind
-    held: int = 0
+    departure_kind: GroupEventKind
+    owned: int = 0
     early_ms: int = 0
     late_ms: int = 0
 
@@ -168,7 +168,7 @@ def _outages(found: Sequence[Instance], silver: Silver) -> list[Outage]:
     }
     pairs = ((i, *each) for i in found for each in zip(i.memberships, [*i.memberships[1:], None], strict=True))
     for instance, membership, following in pairs:
-        if membership.stopped_at is None or membership.gone_at is None or membership.how is None:
+        if membership.stopped_at is None or membership.gone_at is None or membership.departure_kind is None:
             continue
         back = following.arrived_at if following else None
         earliest, latest = bounds.get(
@@ -180,8 +180,8 @@ def _outages(found: Sequence[Instance], silver: Silver) -> list[Outage]:
                 stopped_at=membership.stopped_at,
                 gone_at=membership.gone_at,
                 back_at=back,
-                how=membership.how,
-                held=last.get(membership.member_id, 0),
+                departure_kind=membership.departure_kind,
+                owned=last.get(membership.member_id, 0),
                 early_ms=max(0, membership.stopped_at - earliest),
                 late_ms=max(0, min(latest, membership.gone_at) - membership.stopped_at),
             )
@@ -214,15 +214,15 @@ def memberships(silver: Silver) -> list[Membership]:
         came = next((e for e in events[member_id] if e["kind"] in CAME), None)
         gone = next((e for e in events[member_id] if e["kind"] in GONE), None)
         arrived = _arrived(mine[0], came, of_number[number(mine[0])], begun, noticing)
-        end, how = _gone(mine[-1], gone, following.get(number(mine[-1])))
+        end, departure_kind = _gone(mine[-1], gone, following.get(number(mine[-1])))
         stop = _stopped(mine[-1], stops[member_id], gone, end)
-        if how == GroupEventKind.LEFT and (gone is None or gone["evidence"] == Evidence.INFERRED):
+        if departure_kind == GroupEventKind.LEFT and (gone is None or gone["evidence"] == Evidence.INFERRED):
             # Only its absence is recorded. A client leaves as soon as it has stopped.
             end = stop
         topics = (
             tasks or tuple(mine[-1]["subscribed_topics"] or ()) or tuple(sorted({n for n, _ in _resources(mine[-1])}))
         )
-        out.append(_membership(mine[-1], topics, arrived, stop, end, how))
+        out.append(_membership(mine[-1], topics, arrived, stop, end, departure_kind))
     return out
 
 
@@ -239,7 +239,7 @@ def _membership(
     arrived: int,
     stop: int | None,
     end: int | None,
-    how: GroupEventKind | None,
+    departure_kind: GroupEventKind | None,
 ) -> Membership:
     return Membership(
         member_id=row["member_id"],
@@ -252,7 +252,7 @@ def _membership(
         arrived_at=arrived,
         stopped_at=stop,
         gone_at=end,
-        how=how,
+        departure_kind=departure_kind,
     )
 
 

@@ -27,7 +27,7 @@ def gold(
     silver: Mapping[Table, DataFrame],
     scope: DataFrame,
     known: Known,
-    terms: AnalysisConfig,
+    config: AnalysisConfig,
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> DataFrame:
     """Analyze the groups of `scope`.
@@ -36,24 +36,24 @@ def gold(
         silver: the tables of `INPUTS`.
         scope: columns cluster, group_id and since_at, the day from which the group's gold rows are wanted.
         known: facts about the clusters.
-        terms: configuration of the analysis.
+        config: configuration of the analysis.
         tables: the gold tables to compute.
 
     Returns:
         One column per gold table, a struct of its columns. Each row has a value in one of them; the others are NULL.
     """
-    starts = _starts(silver[GENERATIONS], scope, terms)
+    starts = _starts(silver[GENERATIONS], scope, config)
     first, *rest = (_side(table, silver[table], starts) for table in INPUTS)
     for side in rest:
         first = first.unionByName(side, allowMissingColumns=True)
     ordered = first.repartition("cluster", "group_id").sortWithinPartitions("cluster", "group_id")
-    return ordered.mapInArrow(partial(_analyse, known, terms, tables), ddl(tables))
+    return ordered.mapInArrow(partial(_analyse, known, config, tables), ddl(tables))
 
 
-def _starts(generations: DataFrame, scope: DataFrame, terms: AnalysisConfig) -> DataFrame:
+def _starts(generations: DataFrame, scope: DataFrame, config: AnalysisConfig) -> DataFrame:
     """Return the time from which each group's rows are needed: the generation in force when the window begins."""
     day = F.floor(F.unix_millis("since_at") / DAY_MS) * DAY_MS
-    wanted = F.broadcast(scope.withColumn("cut", (day - terms.window_ms).cast("bigint")))
+    wanted = F.broadcast(scope.withColumn("cut", (day - config.window_ms).cast("bigint")))
     before = F.unix_millis("joined_at") < F.col("cut")
     found = (
         wanted.join(generations.select("cluster", "group_id", "joined_at"), ["cluster", "group_id"], "left")
@@ -76,14 +76,14 @@ def _side(table: Table, rows: DataFrame, starts: DataFrame) -> DataFrame:
 
 
 def _analyse(
-    known: Known, terms: AnalysisConfig, tables: Sequence[Table], given: Iterable[pa.RecordBatch]
+    known: Known, config: AnalysisConfig, tables: Sequence[Table], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    rows = (row for batch in given for row in batch.to_pylist())
+    rows = (row for batch in batches for row in batch.to_pylist())
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in tables}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)
         silver = {table.name: [row[table.name] for row in mine if row[table.name] is not None] for table in INPUTS}
-        found = gold_of((cluster, group_id), cast("Silver", silver), mine[0]["since_ms"], known, terms, tables)
+        found = gold_of((cluster, group_id), cast("Silver", silver), mine[0]["since_ms"], known, config, tables)
         for name, new in found.items():
             out[name] += new
         if sum(map(len, out.values())) >= ROWS_PER_BATCH:

@@ -37,12 +37,12 @@ class Known:
     marks: Mapping[str, Sequence[MarkRow]] = field(default_factory=dict)
 
 
-def cut_ms(since_ms: int, terms: AnalysisConfig) -> int:
+def cut_ms(since_ms: int, config: AnalysisConfig) -> int:
     """Return the time (milliseconds) from which silver rows are needed for gold rows of the day of `since_ms`.
 
     The generation in force at that time is needed too.
     """
-    return since_ms // DAY_MS * DAY_MS - terms.window_ms
+    return since_ms // DAY_MS * DAY_MS - config.window_ms
 
 
 def gold_of(
@@ -50,7 +50,7 @@ def gold_of(
     silver: Silver,
     since_ms: int,
     known: Known,
-    terms: AnalysisConfig,
+    config: AnalysisConfig,
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> Rows:
     """Return rows of `tables` by table name for one group. `silver` has its rows of `INPUTS` by table name.
@@ -63,7 +63,7 @@ def gold_of(
         group_id,
         silver,
         broker=broker(known.observed.get(cluster, {})),
-        terms=terms,
+        config=config,
         since_ms=since_ms,
         until_ms=known.until_ms.get(cluster, 0),
         marks=[m for m in known.marks.get(cluster, ()) if is_about(m, (group_id,))],
@@ -75,7 +75,7 @@ def gold_of_few(
     silver: Mapping[str, pa.Table],
     scope: Mapping[Group, int],
     known: Known,
-    terms: AnalysisConfig,
+    config: AnalysisConfig,
     tables: Sequence[Table] = GROUP_TABLES,
 ) -> dict[Table, pa.Table]:
     """Return the same rows as `frame.gold`, with one Arrow table per gold table.
@@ -84,7 +84,7 @@ def gold_of_few(
         silver: rows of the tables of `INPUTS` by table name, with timestamps in milliseconds.
         scope: by group, the time in milliseconds from which its gold rows are wanted.
         known: facts about the clusters.
-        terms: configuration of the analysis.
+        config: configuration of the analysis.
         tables: the gold tables to compute.
     """
     groups: dict[Group, dict[str, list[dict[str, Any]]]] = {g: {t.name: [] for t in INPUTS} for g in scope}
@@ -94,6 +94,6 @@ def gold_of_few(
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in tables}
     for group, mine in groups.items():
         if any(mine.values()):
-            for name, new in gold_of(group, cast("Silver", mine), scope[group], known, terms, tables).items():
+            for name, new in gold_of(group, cast("Silver", mine), scope[group], known, config, tables).items():
                 out[name] += new
     return {table: stored(out[table.name], table) for table in tables}

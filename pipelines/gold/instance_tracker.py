@@ -26,10 +26,10 @@ class Membership:
     - `settled_at`: when it had its assignment and its first poll began.
     - `stopped_at`: when its resources stopped. For a member that died or hung, this is before the coordinator knew it.
     - `gone_at`: when it left; None while it is a member.
-    - `how`: how it left; None if unknown. `said`: further text of the record or log line.
-    - `came_with`: generation of its join; None if it was present when the rows begin, or if it is a static member that
+    - `departure_kind`: how it left; None if unknown. `reason`: further text of the record or log line.
+    - `joined_in`: generation of its join; None if it was present when the rows begin, or if it is a static member that
       returned without a rebalance.
-    - `went_with`: generation without it; None while it is a member, or before such a static return.
+    - `left_in`: generation without it; None while it is a member, or before such a static return.
     """
 
     member_id: str
@@ -43,11 +43,11 @@ class Membership:
     settled_at: int = 0
     stopped_at: int | None = None
     gone_at: int | None = None
-    how: GroupEventKind | None = None
-    came_with: Number | None = None
-    went_with: Number | None = None
+    departure_kind: GroupEventKind | None = None
+    joined_in: Number | None = None
+    left_in: Number | None = None
     evidence: Evidence = Evidence.INFERRED
-    said: str | None = None
+    reason: str | None = None
 
     @property
     def is_over(self) -> bool:

@@ -29,7 +29,7 @@ GONE = (
 CAME = (GroupEventKind.JOINED, GroupEventKind.STATIC_RETURNED)
 """Events that begin a membership."""
 
-HOW_BY_TRIGGER: Mapping[str, GroupEventKind] = {
+DEPARTURE_BY_TRIGGER: Mapping[str, GroupEventKind] = {
     Trigger.MEMBER_LEFT: GroupEventKind.LEFT,
     Trigger.SESSION_EXPIRED: GroupEventKind.SESSION_EXPIRED,
     Trigger.POLL_TIMEOUT: GroupEventKind.POLL_TIMEOUT,
@@ -47,34 +47,34 @@ def is_recorded(event: GroupEventRow) -> bool:
     return not (event["kind"] == GroupEventKind.LEFT and event["evidence"] == Evidence.INFERRED)
 
 
-def how_by_trigger(member_id: str, g: GenerationRow) -> GroupEventKind | None:
+def departure_by_trigger(member_id: str, g: GenerationRow) -> GroupEventKind | None:
     """Return how a member left according to the rebalance's trigger; None if that does not show it.
 
     This is for departures of which only the absence is recorded.
     """
     named = g["trigger_member_id"]
-    return HOW_BY_TRIGGER.get(g["trigger"]) if named in (None, member_id) else None
+    return DEPARTURE_BY_TRIGGER.get(g["trigger"]) if named in (None, member_id) else None
 
 
-def stopped_at(gone_at: int, how: GroupEventKind | None, session_timeout_ms: int | None) -> int:
+def stopped_at(gone_at: int, departure_kind: GroupEventKind | None, session_timeout_ms: int | None) -> int:
     """Return the earliest time (milliseconds) at which a member may have died and its next process may have joined.
 
     That is one session timeout before the coordinator removed it, or the time at which it left.
     """
-    is_silent = how in (None, GroupEventKind.SESSION_EXPIRED)
+    is_silent = departure_kind in (None, GroupEventKind.SESSION_EXPIRED)
     return gone_at - (session_timeout_ms or DEFAULT_SESSION_MS) * is_silent
 
 
 @dataclass(slots=True)
 class _Open:
     row: GenerationMemberRow
-    came_with: Number | None
+    joined_in: Number | None
     arrived_at: int
     settled_at: int
 
 
 @dataclass(slots=True)
-class _Walk:
+class _GenerationReader:
     """State while a group's generations are processed in order."""
 
     members: Mapping[Number, Sequence[GenerationMemberRow]]
@@ -87,7 +87,7 @@ class _Walk:
         rows = self.members.get(number(g), ())
         here = {row["member_id"] for row in rows}
         for member_id in sorted(self.present.keys() - here):
-            self._close(member_id, *self._went(member_id, g))
+            self._close(member_id, *self._departure(member_id, g))
         began = set(g["joined_member_ids"] or ())
         for row in rows:
             if row["member_id"] in self.present:
@@ -100,7 +100,7 @@ class _Walk:
                 self.static[row["group_instance_id"]][row["member_id"]] = None
             self.present[row["member_id"]] = _Open(
                 row=row,
-                came_with=number(g) if is_new else None,
+                joined_in=number(g) if is_new else None,
                 arrived_at=self._arrived(row, g) if is_new else row["valid_from_at"],
                 settled_at=row["valid_from_at"],
             )
@@ -112,23 +112,25 @@ class _Walk:
         self,
         member_id: str,
         at: int,
-        went_with: Number | None,
-        how: GroupEventKind | None,
+        left_in: Number | None,
+        departure_kind: GroupEventKind | None,
         evidence: Evidence,
-        said: str | None,
+        reason: str | None,
     ) -> None:
         opened = self.present.pop(member_id)
         self.static.get(opened.row["group_instance_id"] or "", {}).pop(member_id, None)
-        self.ended.append(_membership(opened, at, went_with=went_with, how=how, evidence=evidence, said=said))
+        self.ended.append(
+            _membership(opened, at, left_in=left_in, departure_kind=departure_kind, evidence=evidence, reason=reason)
+        )
 
-    def _went(
+    def _departure(
         self, member_id: str, g: GenerationRow
     ) -> tuple[int, Number, GroupEventKind | None, Evidence, str | None]:
         found = next((e for e in self._events(member_id, g) if e["kind"] in GONE), None)
         if found is not None and is_recorded(found):
             kind, evidence = GroupEventKind(found["kind"]), Evidence(found["evidence"])
             return found["event_at"], number(g), kind, evidence, found["detail"]
-        return g["joined_at"], number(g), how_by_trigger(member_id, g), Evidence.INFERRED, None
+        return g["joined_at"], number(g), departure_by_trigger(member_id, g), Evidence.INFERRED, None
 
     def _arrived(self, row: GenerationMemberRow, g: GenerationRow) -> int:
         came = next((e for e in self._events(row["member_id"], g) if e["kind"] in CAME), None)
@@ -149,20 +151,20 @@ def tracked(silver: Silver) -> list[Instance]:
     events: dict[tuple[str, int, int | None], list[GroupEventRow]] = defaultdict(list)
     for event in sorted(silver["group_events"], key=lambda e: (e["event_at"], e["kind"])):
         events[event["member_id"], event["incarnation"], event["generation_id"]].append(event)
-    walk = _Walk(members, events)
+    reader = _GenerationReader(members, events)
     for at, g in enumerate(generations):
-        walk.step(g, is_first=at == 0)
-    return instances(walk.memberships())
+        reader.step(g, is_first=at == 0)
+    return instances(reader.memberships())
 
 
 def _membership(
     opened: _Open,
     gone_at: int | None,
     *,
-    went_with: Number | None = None,
-    how: GroupEventKind | None = None,
+    left_in: Number | None = None,
+    departure_kind: GroupEventKind | None = None,
     evidence: Evidence = Evidence.INFERRED,
-    said: str | None = None,
+    reason: str | None = None,
 ) -> Membership:
     row = opened.row
     return Membership(
@@ -175,11 +177,11 @@ def _membership(
         rebalance_timeout_ms=row["rebalance_timeout_ms"] or 0,
         arrived_at=opened.arrived_at,
         settled_at=opened.settled_at,
-        stopped_at=None if gone_at is None else stopped_at(gone_at, how, row["session_timeout_ms"]),
+        stopped_at=None if gone_at is None else stopped_at(gone_at, departure_kind, row["session_timeout_ms"]),
         gone_at=gone_at,
-        how=how,
-        came_with=opened.came_with,
-        went_with=went_with,
+        departure_kind=departure_kind,
+        joined_in=opened.joined_in,
+        left_in=left_in,
         evidence=evidence,
-        said=said,
+        reason=reason,
     )

@@ -40,7 +40,7 @@ def gold_rows(
     silver: Silver,
     *,
     broker: BrokerSettings,
-    terms: AnalysisConfig,
+    config: AnalysisConfig,
     since_ms: int,
     until_ms: int,
     marks: Sequence[MarkRow] = (),
@@ -50,7 +50,7 @@ def gold_rows(
 
     Advice and diagnoses exist once for each day (UTC) on which the group rebalanced, as of the last recorded time of
     that day. `marks` are the marks of the group and of its whole cluster. `until_ms` is the end of the cluster's
-    history. `silver` must reach back to the generation before `since_ms - terms.window_ms`.
+    history. `silver` must reach back to the generation before `since_ms - config.window_ms`.
     """
     silver = _ordered(silver)
     first_day = since_ms // DAY_MS
@@ -59,10 +59,10 @@ def gold_rows(
     diagnoses: dict[int, list[DiagnosisOfGroup]] = {}
     for day in days:
         end = (day + 1) * DAY_MS
-        start = max(end - terms.window_ms, _manageable(silver, end))
+        start = max(end - config.window_ms, _manageable(silver, end))
         analyzed = window(silver, start, end)
         if ADVICE in tables:
-            advice += advice_rows(analyzed, broker, terms.worth, terms.quiet_ms)
+            advice += advice_rows(analyzed, broker, config.worth, config.quiet_ms)
         found = diagnosis_rows(analyzed, start, marks) if DIAGNOSES in tables else []
         diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []

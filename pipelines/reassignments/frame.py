@@ -70,7 +70,7 @@ def reassignments(observations: DataFrame, events: DataFrame) -> DataFrame:
     return ordered.mapInArrow(_rebuild, ddl(REASSIGNMENT_TABLES))
 
 
-def touching(table: Table, rows: str) -> str:
+def affected_rows(table: Table, rows: str) -> str:
     """Return SQL for the cluster and `since_at` of each row of a bronze table that may change a reassignment.
 
     Both Spark and DuckDB can run it.
@@ -122,8 +122,8 @@ def _struct(name: str, fields: Iterable[str], table: Table) -> Column:
     return F.struct(*(F.unix_millis(f).alias(f) if f in times else F.col(f) for f in fields)).alias(name)
 
 
-def _rebuild(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    rows = (row for batch in given for row in batch.to_pylist())
+def _rebuild(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    rows = (row for batch in batches for row in batch.to_pylist())
     for cluster, found in groupby(rows, key=lambda row: row["cluster"]):
         of_cluster = list(found)
         observations = [row["seen"] | {"body": json.loads(row["seen"]["body"])} for row in of_cluster if row["seen"]]

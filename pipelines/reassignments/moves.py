@@ -18,12 +18,12 @@ from schemas.states import Evidence, ReassignmentState
 class Move:
     """One reassignment, with times in milliseconds.
 
-    `is_stated` and `is_end_stated` mean that a log line gives the exact time of the start and of the end.
+    `is_logged` and `is_end_logged` mean that a log line gives the exact time of the start and of the end.
     """
 
     started_at: int
     started_at_earliest: int | None
-    is_stated: bool
+    is_logged: bool
     original: Brokers | None
     target: Brokers | None
     replicas: Brokers
@@ -33,7 +33,7 @@ class Move:
     last_at: int = 0
     ended_at: int | None = None
     ended_at_earliest: int | None = None
-    is_end_stated: bool = False
+    is_end_logged: bool = False
     outcome: ReassignmentState | None = None
     sources: set[StatementSource] = field(default_factory=set)
 
@@ -46,8 +46,8 @@ class Move:
     def evidence(self) -> Evidence:
         if self.is_hint:
             return Evidence.INFERRED
-        stated = self.is_stated and (self.ended_at is None or self.is_end_stated)
-        return Evidence.OBSERVED if stated else Evidence.BOUNDED
+        logged = self.is_logged and (self.ended_at is None or self.is_end_logged)
+        return Evidence.OBSERVED if logged else Evidence.BOUNDED
 
 
 def moves(statements: Iterable[Statement]) -> list[Move]:
@@ -111,13 +111,13 @@ class _Partition:
     ) -> Move:
         before = self._running.ended_at_earliest if self._running else self._since
         original = self._settled or statement.replicas_before
-        is_stated = statement.source > StatementSource.POLL and (
+        is_logged = statement.source > StatementSource.POLL and (
             statement.source == StatementSource.CONTROLLER_LOG or self._settled is not None or self._running is not None
         )
         move = Move(
             started_at=statement.at,
-            started_at_earliest=statement.at if is_stated else before,
-            is_stated=is_stated,
+            started_at_earliest=statement.at if is_logged else before,
+            is_logged=is_logged,
             original=original or tuple(b for b in replicas if b not in adding),
             target=target,
             replicas=replicas,
@@ -146,9 +146,9 @@ class _Partition:
         self._since = statement.at
 
     def _end(self, move: Move, statement: Statement) -> None:
-        move.is_end_stated = statement.source > StatementSource.POLL
+        move.is_end_logged = statement.source > StatementSource.POLL
         move.ended_at = statement.at
-        move.ended_at_earliest = statement.at if move.is_end_stated else move.last_at
+        move.ended_at_earliest = statement.at if move.is_end_logged else move.last_at
         move.last_at = statement.at
         move.sources.add(statement.source)
 
@@ -173,12 +173,12 @@ class _Partition:
         Examples are a new order, fewer replicas, or a reassignment that finished between two polls.
         """
         before = self._settled or ()
-        is_stated = source > StatementSource.POLL
+        is_logged = source > StatementSource.POLL
         self.moves.append(
             Move(
                 started_at=at,
-                started_at_earliest=at if is_stated else earliest,
-                is_stated=is_stated,
+                started_at_earliest=at if is_logged else earliest,
+                is_logged=is_logged,
                 original=self._settled,
                 target=replicas,
                 replicas=replicas,
@@ -186,8 +186,8 @@ class _Partition:
                 removing=tuple(b for b in before if b not in replicas),
                 last_at=at,
                 ended_at=at,
-                ended_at_earliest=at if is_stated else earliest,
-                is_end_stated=is_stated,
+                ended_at_earliest=at if is_logged else earliest,
+                is_end_logged=is_logged,
                 outcome=ReassignmentState.COMPLETED,
                 sources={source},
             )

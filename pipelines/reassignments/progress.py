@@ -38,7 +38,7 @@ class Sample:
     at: int
     done: int | None
     total: int | None
-    standing: ReplicaState | None
+    replica_state: ReplicaState | None
 
     @property
     def share(self) -> float | None:
@@ -48,7 +48,7 @@ class Sample:
 
 
 def samples(
-    move: Move, adding: Brokers, lists: Sequence[int], sizes: Sequence[Sizes], standing: Standings
+    move: Move, adding: Brokers, lists: Sequence[int], sizes: Sequence[Sizes], states: ReplicaStates
 ) -> list[Sample]:
     """Return one sample for each response during the reassignment: with sizes, or without if only the list is known."""
     end = move.ended_at
@@ -59,9 +59,9 @@ def samples(
     alone = [a for a, b in pairwise(edges) if bisect_right(sized, a - 1) == bisect_right(sized, b - 1)]
     out = []
     for at in sorted({*sized, *alone}):
-        now = standing.at(at)
+        now = states.at(at)
         done, total = _bytes(times.get(at), adding, now.leader if now else None)
-        out.append(Sample(at=at, done=done, total=total, standing=now))
+        out.append(Sample(at=at, done=done, total=total, replica_state=now))
     return out
 
 
@@ -81,7 +81,7 @@ def _bytes(sizes: Sizes | None, adding: Brokers, leader: int | None) -> tuple[in
     return sum(min(sizes.by_broker.get(broker, 0), whole) for broker in adding), total
 
 
-class Standings:
+class ReplicaStates:
     """Leader and in-sync replicas over time. Each entry combines the last known leader and the last known ISR."""
 
     def __init__(self, states: Sequence[ReplicaState]) -> None:
@@ -104,11 +104,11 @@ class Standings:
         return [each for each in self._known[first:] if end is None or each.at < end]
 
 
-def phase(move: Move, adding: Brokers, standing: Standings) -> ReassignmentPhase:
+def phase(move: Move, adding: Brokers, states: ReplicaStates) -> ReassignmentPhase:
     """Return the furthest step that was observed. A completed reassignment passed all steps."""
     if move.outcome == ReassignmentState.COMPLETED:
         return ReassignmentPhase.COMPLETED
-    seen = [_step(move, adding, each) for each in standing.between(move.started_at, move.ended_at)]
+    seen = [_step(move, adding, each) for each in states.between(move.started_at, move.ended_at)]
     return max([ReassignmentPhase.REPLICAS_ADDED, *seen], key=list(ReassignmentPhase).index)
 
 
@@ -121,9 +121,9 @@ def _step(move: Move, adding: Brokers, now: ReplicaState) -> ReassignmentPhase:
     return ReassignmentPhase.LEADER_MOVED if left else ReassignmentPhase.CAUGHT_UP
 
 
-def speed(taken: Sequence[Sample], window_ms: int | None) -> float | None:
+def speed(series: Sequence[Sample], window_ms: int | None) -> float | None:
     """Return bytes per second over the last `window_ms` milliseconds of the samples, or over all samples if None."""
-    known = [s for s in taken if s.done is not None]
+    known = [s for s in series if s.done is not None]
     if window_ms is not None and known:
         known = [s for s in known if s.at >= known[-1].at - window_ms]
     if len(known) < 2 or known[-1].at == known[0].at:
@@ -131,12 +131,12 @@ def speed(taken: Sequence[Sample], window_ms: int | None) -> float | None:
     return ((known[-1].done or 0) - (known[0].done or 0)) * 1000 / (known[-1].at - known[0].at)
 
 
-def stalled_since(taken: Sequence[Sample]) -> int | None:
+def stalled_since(series: Sequence[Sample]) -> int | None:
     """Return the time since which no byte was added, in milliseconds.
 
     Return None if that is less than `STALLED_AFTER_MS`, if no byte is missing, or if sizes are not known.
     """
-    known = [s for s in taken if s.done is not None and s.total is not None]
+    known = [s for s in series if s.done is not None and s.total is not None]
     if not known or known[-1].done == known[-1].total:
         return None
     since, most = known[0].at, known[0].done or 0

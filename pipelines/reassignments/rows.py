@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from pipelines.reassignments.moves import Move, moves
 from pipelines.reassignments.progress import (
     SPEED_WINDOW_MS,
+    ReplicaStates,
     Sample,
     Sizes,
-    Standings,
     phase,
     samples,
     speed,
@@ -46,9 +46,9 @@ def reassignment_rows(cluster: str, observations: Iterable[Row], events: Iterabl
     out: ReassignmentRows = {"reassignments": [], "reassignment_samples": []}
     for key in sorted(seen.moving() | _moving(lines)):
         for move, following in _with_next(_moves(seen, key, lines[key])):
-            row, taken = _row(cluster, seen, key, lines[key], move, following)
+            row, series = _row(cluster, seen, key, lines[key], move, following)
             out["reassignments"].append(row)
-            out["reassignment_samples"] += _sample_rows(cluster, key, taken)
+            out["reassignment_samples"] += _sample_rows(cluster, key, series)
     return out
 
 
@@ -139,12 +139,12 @@ def _row(
     cluster: str, seen: _Seen, key: Key, lines: Sequence[Row], move: Move, following: Move | None
 ) -> tuple[ReassignmentRow, list[Sample]]:
     polled = seen.of_partition(key)
-    standing = Standings(standings(polled, lines))
+    states = ReplicaStates(standings(polled, lines))
     adding, removing = _difference(move)
     listed = [at for at, entry in polled.lists if entry is not None]
-    taken = samples(move, adding, listed, seen.sizes_of(key), standing) if adding and not _at_once(move) else []
-    last = _last(standing, move, following)
-    progress = _progress(move, adding, taken)
+    series = samples(move, adding, listed, seen.sizes_of(key), states) if adding and not _at_once(move) else []
+    last = _last(states, move, following)
+    progress = _progress(move, adding, series)
     row: ReassignmentRow = {
         "cluster": cluster,
         "topic": key[0],
@@ -160,8 +160,8 @@ def _row(
         "removing": list(removing),
         "leader": last.leader if last else None,
         "isr": _listed(last.isr) if last else None,
-        "phase": phase(move, adding, standing).value,
-        "last_observed_at": max([move.last_at, *(s.at for s in taken)]),
+        "phase": phase(move, adding, states).value,
+        "last_observed_at": max([move.last_at, *(s.at for s in series)]),
         "completed_at": move.ended_at,
         "completed_at_earliest": move.ended_at_earliest,
         "sources": sorted(source.name.lower() for source in move.sources),
@@ -174,7 +174,7 @@ def _row(
         "eta_at": progress.eta_at,
         "stalled_since_at": progress.stalled_since,
     }
-    return row, taken
+    return row, series
 
 
 class _Progress(NamedTuple):
@@ -206,18 +206,18 @@ def _difference(move: Move) -> tuple[Brokers, Brokers]:
     )
 
 
-def _last(standing: Standings, move: Move, following: Move | None) -> Any:
+def _last(states: ReplicaStates, move: Move, following: Move | None) -> Any:
     """Return the last known state of a move in progress, or the first state after the end of a completed one."""
     if move.ended_at is None:
-        known = standing.between(move.started_at, None)
+        known = states.between(move.started_at, None)
         return known[-1] if known else None
     end = following.started_at if following else None
-    after = [each for each in standing.between(move.ended_at, end) if each.at >= move.ended_at]
-    return after[0] if after else standing.at(move.ended_at)
+    after = [each for each in states.between(move.ended_at, end) if each.at >= move.ended_at]
+    return after[0] if after else states.at(move.ended_at)
 
 
-def _progress(move: Move, adding: Brokers, taken: Sequence[Sample]) -> _Progress:
-    sized = [s for s in taken if s.total is not None]
+def _progress(move: Move, adding: Brokers, series: Sequence[Sample]) -> _Progress:
+    sized = [s for s in series if s.total is not None]
     total = sized[-1].total if sized else None if adding else 0
     done = sized[-1].done if sized else None if adding else 0
     since = None
@@ -226,18 +226,18 @@ def _progress(move: Move, adding: Brokers, taken: Sequence[Sample]) -> _Progress
     if state == ReassignmentState.COMPLETED:
         done, fraction = total, 1.0
     elif move.ended_at is None:
-        since = stalled_since(taken)
+        since = stalled_since(series)
         state = ReassignmentState.RUNNING if since is None else ReassignmentState.STALLED
-    pace = speed(taken, SPEED_WINDOW_MS if move.ended_at is None else None)
+    pace = speed(series, SPEED_WINDOW_MS if move.ended_at is None else None)
     eta = None
     if state == ReassignmentState.RUNNING and pace and pace > 0 and total is not None and done is not None:
         eta = sized[-1].at + round((total - done) * 1000 / pace)
     return _Progress(state, total, done, fraction, pace, eta, since)
 
 
-def _sample_rows(cluster: str, key: Key, taken: Sequence[Sample]) -> list[ReassignmentSampleRow]:
+def _sample_rows(cluster: str, key: Key, series: Sequence[Sample]) -> list[ReassignmentSampleRow]:
     out: list[ReassignmentSampleRow] = []
-    for before, each in zip([None, *taken], taken, strict=False):
+    for before, each in zip([None, *series], series, strict=False):
         out.append(
             {
                 "cluster": cluster,
@@ -248,8 +248,8 @@ def _sample_rows(cluster: str, key: Key, taken: Sequence[Sample]) -> list[Reassi
                 "bytes_total": each.total,
                 "progress": each.share,
                 "bytes_per_second": speed([before, each], None) if before else None,
-                "isr": _listed(each.standing.isr) if each.standing else None,
-                "leader": each.standing.leader if each.standing else None,
+                "isr": _listed(each.replica_state.isr) if each.replica_state else None,
+                "leader": each.replica_state.leader if each.replica_state else None,
             }
         )
     return out

@@ -151,8 +151,8 @@ def _merged(first: Statement, other: Statement) -> Statement:
     """
     better, lesser = (other, first) if other.source > first.source else (first, other)
     names = ("replicas", "replicas_before", "adding", "removing")
-    stated = {name: value for name in names if (value := getattr(better, name)) is not None}
-    filled = {name: getattr(lesser, name) for name in names if name not in stated}
+    filled_in = {name: value for name in names if (value := getattr(better, name)) is not None}
+    filled = {name: getattr(lesser, name) for name in names if name not in filled_in}
     return replace(better, at=first.at, **filled)
 
 

@@ -19,7 +19,7 @@ START = "TIMESTAMP '1970-01-01 00:00:00'"
 """The time of a row without a timestamp. Such a row may belong anywhere, so its group is rebuilt from the start."""
 
 
-TOUCHED = pa.schema(
+AFFECTED = pa.schema(
     [
         ("cluster", TYPES["STRING"]),
         ("group_id", TYPES["STRING"]),
@@ -59,7 +59,7 @@ DUCKDB = Dialect(
 )
 
 
-def touching(table: Table, rows: str, dialect: Dialect) -> str:
+def affected_rows(table: Table, rows: str, dialect: Dialect) -> str:
     """Return SQL with one row for each row of a bronze table.
 
     Its columns are cluster, group_id, since_at, is_commit, last_commit_at, committed, topic_id, polled_topic,
@@ -102,7 +102,7 @@ def touching(table: Table, rows: str, dialect: Dialect) -> str:
 
 
 def by_group(rows: str) -> str:
-    """Return SQL that combines the rows of `touching` to one row per group.
+    """Return SQL that combines the rows of `affected_rows` to one row per group.
 
     Columns: cluster, group_id, `since_at` (time of the earliest new row), `committed` (resources) and `last_commit_at`
     (NULL unless all new rows are commits). `has_classic` and `has_modern` tell whether records of the classic protocol
@@ -120,14 +120,14 @@ def by_group(rows: str) -> str:
     """  # noqa: S608 - the names are constants
 
 
-def touched_sql(tables: Collection[Table], dialect: Dialect) -> str:
+def affected_sql(tables: Collection[Table], dialect: Dialect) -> str:
     """Return SQL for the groups of new rows (`by_group`). The new rows are in views with the tables' names."""
-    return by_group(f"({' UNION ALL '.join(touching(table, table.name, dialect) for table in tables)}) new_rows")
+    return by_group(f"({' UNION ALL '.join(affected_rows(table, table.name, dialect) for table in tables)}) new_rows")
 
 
-def touching_frame(table: Table, rows: DataFrame) -> DataFrame:
-    """Return `touching` as a Spark frame. It also works for a stream."""
-    return rows.sparkSession.sql(touching(table, "{rows}", SPARK), rows=rows)
+def affected_frame(table: Table, rows: DataFrame) -> DataFrame:
+    """Return `affected_rows` as a Spark frame. It also works for a stream."""
+    return rows.sparkSession.sql(affected_rows(table, "{rows}", SPARK), rows=rows)
 
 
 def by_group_frame(rows: DataFrame) -> DataFrame:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from pipelines.silver.episodes import resume_points
 from pipelines.silver.generation_log import LogIndex
 from pipelines.silver.generation_rows import generation_row, moved
-from pipelines.silver.generations import Generation, Lives, ResumeState, lives
+from pipelines.silver.generations import Generation, GroupIncarnations, ResumeState, read_incarnations
 from pipelines.silver.group_events import event_row, lifecycle, of_generation, static_returns
 from pipelines.silver.groups import group_row
 from pipelines.silver.member_rows import member_rows
@@ -31,7 +31,7 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     base = converted or (None if timeline.has_begun else timeline.base)
     records = phase.records[:-1] if phase.is_handed_on else phase.records
     starts_anew = timeline.is_alive and base is None
-    found = lives(records, base, timeline.incarnation + starts_anew)
+    found = read_incarnations(records, base, timeline.incarnation + starts_anew)
     lines = LogIndex(phase.history.events)
     logs = [lines.log_of(g) for g in found.generations]
     contexts = generation_contexts(found.generations, logs, timeline.history.commits, timeline.workers)
@@ -69,13 +69,13 @@ def _converted(timeline: Timeline, phase: Phase) -> ResumeState | None:
     )
 
 
-def _lifecycle(phase: Phase, found: Lives, lines: LogIndex) -> Iterator[GroupEventOfGroup]:
+def _lifecycle(phase: Phase, found: GroupIncarnations, lines: LogIndex) -> Iterator[GroupEventOfGroup]:
     first = phase.records[0] if phase.records else None
     if phase.is_taken_over and first is not None and first.at is not None:
         found = replace(found, created=[(i, r) for i, r in found.created if r.position != first.position])
         incarnation = found.generations[0].incarnation if found.generations else found.incarnation
-        stated = first.value["generation"] if first.value else None
-        yield event_row(first.at, GroupEventKind.DOWNGRADED, incarnation, evidence=Evidence.OBSERVED, generation=stated)
+        number = first.value["generation"] if first.value else None
+        yield event_row(first.at, GroupEventKind.DOWNGRADED, incarnation, evidence=Evidence.OBSERVED, generation=number)
     unfinished = lines.unfinished(found.generations[-1]) if found.generations else []
     yield from lifecycle(found, phase.history.events, unfinished)
 
@@ -103,7 +103,7 @@ def _after_conversion(row: GenerationOfGroup, before: frozenset[str], g: Generat
         row["trigger"], row["trigger_evidence"], row["trigger_member_id"] = why.trigger, why.evidence, why.member_id
 
 
-def _hand_on(timeline: Timeline, found: Lives) -> None:
+def _hand_on(timeline: Timeline, found: GroupIncarnations) -> None:
     timeline.incarnation = found.incarnation
     last = found.generations[-1] if found.generations else None
     if last is not None and last.incarnation != found.incarnation:

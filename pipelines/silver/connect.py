@@ -34,16 +34,16 @@ def worker(subscription: dict[str, Any], assignment: dict[str, Any]) -> Worker |
     """Return the worker's data, or None if a blob was not decoded or the leader omitted the worker."""
     if "configOffset" not in subscription or "assignment" not in assignment:
         return None
-    given = resources(assignment["assignment"])
+    assigned = resources(assignment["assignment"])
     if assignment["version"] == 0:
-        held, revoked, running = None, frozenset[Resource](), given
+        held, revoked, running = None, frozenset[Resource](), assigned
     else:
         ran = subscription["allocation"]
         if ran is not None and "assignment" not in ran:
             return None
         held = resources(ran["assignment"]) if ran else frozenset()
         revoked = resources(assignment["revoked"])
-        running = (held - revoked) | given
+        running = (held - revoked) | assigned
     return Worker(
         version=assignment["version"],
         allocation=held,

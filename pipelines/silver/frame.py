@@ -151,9 +151,9 @@ def _union(sides: list[DataFrame]) -> DataFrame:
 
 
 def _rebuild(
-    quiet_ms: int, hosts: ClientHosts, polled: PolledTopics, name_bytes: int, given: Iterable[pa.RecordBatch]
+    quiet_ms: int, hosts: ClientHosts, polled: PolledTopics, name_bytes: int, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    rows = (row for batch in given for row in batch.to_pylist())
+    rows = (row for batch in batches for row in batch.to_pylist())
     out: dict[str, list[Mapping[str, Any]]] = {table.name: [] for table in SILVER}
     for (cluster, group_id), of_group in groupby(rows, key=lambda row: (row["cluster"], row["group_id"])):
         mine = list(of_group)

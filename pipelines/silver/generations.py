@@ -159,7 +159,7 @@ class ResumeState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lives:
+class GroupIncarnations:
     """All generations in order, the records of new groups (W1), and the tombstones."""
 
     generations: list[Generation]
@@ -171,14 +171,16 @@ class Lives:
 BLOBS = ("subscription", "assignment")
 
 
-def lives(records: Iterable[Record], base: ResumeState | None = None, incarnation: int = 0) -> Lives:
+def read_incarnations(
+    records: Iterable[Record], base: ResumeState | None = None, incarnation: int = 0
+) -> GroupIncarnations:
     """Read the GroupMetadata records of one group in position order, from the start or from `base` on.
 
     The first incarnation is that of `base`, or `incarnation` without a base. A new incarnation begins after a
     tombstone. It also begins if the number does not increase, unless the record is a static replacement or another
     coordinator wrote the same generation again.
     """
-    out = Lives(generations=[], created=[], tombstones=[], incarnation=0)
+    out = GroupIncarnations(generations=[], created=[], tombstones=[], incarnation=0)
     last, created = None, None
     incarnation = base.incarnation if base else incarnation
     for record in records:

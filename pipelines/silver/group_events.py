@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pipelines.member_identity import MemberIdentity
 from pipelines.silver import registry, streams
 from pipelines.silver.generation_log import GenerationLog
-from pipelines.silver.generations import Generation, Lives, Member, Replacement
+from pipelines.silver.generations import Generation, GroupIncarnations, Member, Replacement
 from pipelines.silver.history import Event
 from pipelines.silver.stops import CommitActivity, departure
 from schemas.coordinator_log import EventKind
@@ -57,29 +57,31 @@ def event_row(
     }
 
 
-def lifecycle(lives: Lives, events: list[Event], unfinished: list[Event]) -> Iterator[GroupEventOfGroup]:
+def lifecycle(
+    incarnations: GroupIncarnations, events: list[Event], unfinished: list[Event]
+) -> Iterator[GroupEventOfGroup]:
     """Yield events that belong to no generation.
 
     Records show `created` and `dead`. Log lines show fencing, moves of the coordinator and failed rebalances, including
     `unfinished` ones that no generation followed yet.
     """
-    for incarnation, record in lives.created:
+    for incarnation, record in incarnations.created:
         if record.at is not None:
             yield event_row(record.at, GroupEventKind.CREATED, incarnation, evidence=Evidence.OBSERVED, generation=0)
-    for incarnation, record in lives.tombstones:
+    for incarnation, record in incarnations.tombstones:
         if record.at is not None:
             yield event_row(record.at, GroupEventKind.DEAD, incarnation, evidence=Evidence.OBSERVED)
-    yield from lifecycle_lines(events, [(g.joined_at, g.incarnation) for g in lives.generations])
+    yield from lifecycle_lines(events, [(g.joined_at, g.incarnation) for g in incarnations.generations])
     for event in unfinished:
-        yield _never_synced(event, lives.generations[-1].incarnation, Evidence.INFERRED)
+        yield _never_synced(event, incarnations.generations[-1].incarnation, Evidence.INFERRED)
 
 
-def lifecycle_lines(events: list[Event], lives: list[tuple[int, int]]) -> Iterator[GroupEventOfGroup]:
-    """Yield events of log lines that belong to no generation; `lives` has begin and number of each incarnation."""
+def lifecycle_lines(events: list[Event], incarnations: list[tuple[int, int]]) -> Iterator[GroupEventOfGroup]:
+    """Yield events of log lines that belong to no generation; `incarnations` has begin and number of each one."""
     for event in events:
         kind = ANYTIME.get(EventKind(event.kind))
         if kind is not None:
-            incarnation = max((number for at, number in lives if at <= event.at), default=0)
+            incarnation = max((number for at, number in incarnations if at <= event.at), default=0)
             yield event_row(
                 event.at,
                 kind,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from pipelines.silver.generation_rows import group_type
-from pipelines.silver.generations import Generation, Lives, ResumeState
+from pipelines.silver.generations import Generation, GroupIncarnations, ResumeState
 from pipelines.silver.history import Event, History
 from schemas.coordinator_log import EventKind
 from schemas.rows import GroupOfGroup
@@ -27,18 +27,18 @@ class LastState(NamedTuple):
     opened_at: int | None
 
 
-def group_row(history: History, lives: Lives, base: ResumeState | None) -> list[GroupOfGroup]:
+def group_row(history: History, incarnations: GroupIncarnations, base: ResumeState | None) -> list[GroupOfGroup]:
     """Return the row of `groups`, or nothing for a group that is known only from log lines."""
     if not history.records and history.commits.span() is None:
         return []
-    last = lives.generations[-1] if lives.generations else None
+    last = incarnations.generations[-1] if incarnations.generations else None
     kind, protocol = _kind(history, last)
     return [
         row_of(
             history,
             base,
             _state(history, last),
-            incarnation=lives.incarnation,
+            incarnation=incarnations.incarnation,
             group_type=kind,
             group_protocol=protocol,
             assignor=last.assignor if last else None,

@@ -32,23 +32,23 @@ NEAR_S = 2
 """Lines up to this many seconds after a generation's completion may belong to it (twice `generation_log.NEAR_MS`)."""
 
 CLASSIC = f"coalesce(group_protocol, '{GroupProtocol.CLASSIC}') = '{GroupProtocol.CLASSIC}'"
-STATED = ", ".join(
+UPDATED = ", ".join(
     "greatest(last_record_at, last_commit_at) AS last_record_at" if name == "last_record_at" else name
     for name in GROUPS.names
 )
 
 RESTARTS = f"""
-SELECT touched.cluster, touched.group_id, {", ".join(f"latest.{name}" for name in POINT)}, latest.first_seen_at
-FROM {{touched}} touched LEFT JOIN (
+SELECT affected.cluster, affected.group_id, {", ".join(f"latest.{name}" for name in POINT)}, latest.first_seen_at
+FROM {{affected}} affected LEFT JOIN (
     SELECT /*+ BROADCAST(new) */ known.*, groups.first_seen_at, row_number() OVER (
         PARTITION BY known.cluster, known.group_id ORDER BY known.log_epoch DESC, known.source_offset DESC
     ) AS nth
     FROM {{rebalances}} known
-    JOIN {{touched}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
+    JOIN {{affected}} new ON known.cluster = new.cluster AND known.group_id = new.group_id
     JOIN {{groups}} groups ON known.cluster = groups.cluster AND known.group_id = groups.group_id
     WHERE known.base_offset IS NOT NULL AND known.settled_at + INTERVAL '{NEAR_S}' SECOND < new.since_at
         AND NOT coalesce(CASE WHEN known.base_state IS NULL THEN new.has_modern ELSE new.has_classic END, false)
-) latest ON touched.cluster = latest.cluster AND touched.group_id = latest.group_id AND latest.nth = 1
+) latest ON affected.cluster = latest.cluster AND affected.group_id = latest.group_id AND latest.nth = 1
 """  # noqa: S608 - the names are constants
 """The query of `resume_points` in SQL that both Spark and DuckDB can run; braces contain the table names.
 
@@ -57,13 +57,13 @@ A group that changes to another protocol is rebuilt from its start (`pipelines.s
 
 COMMITTING = f"""
 WITH quiet AS (
-    SELECT /*+ BROADCAST(touched) */ groups.*, since_at, last_commit_at, {CLASSIC} AS is_classic
+    SELECT /*+ BROADCAST(affected) */ groups.*, since_at, last_commit_at, {CLASSIC} AS is_classic
     FROM {{groups}} groups
-    JOIN {{touched}} touched ON groups.cluster = touched.cluster AND groups.group_id = touched.group_id
+    JOIN {{affected}} affected ON groups.cluster = affected.cluster AND groups.group_id = affected.group_id
     WHERE last_commit_at IS NOT NULL AND ({CLASSIC} OR group_protocol = '{GroupProtocol.CONSUMER}')
 ), committed AS (
     SELECT cluster, group_id, resource.name AS name, resource.index AS index
-    FROM (SELECT cluster, group_id, unnest(committed) AS resource FROM {{touched}} touched) each_committed
+    FROM (SELECT cluster, group_id, unnest(committed) AS resource FROM {{affected}} affected) each_committed
 ), waiting AS (
     SELECT /*+ BROADCAST(quiet), BROADCAST(committed) */
         stalls.cluster, stalls.group_id, stalls.name, stalls.index, stalls.log_epoch, stalls.stopped_by_offset
@@ -99,7 +99,7 @@ WITH quiet AS (
             AND assigned.name = committed.name AND assigned.index = committed.index
     )
 )
-SELECT {STATED} FROM quiet
+SELECT {UPDATED} FROM quiet
 WHERE NOT EXISTS (
     SELECT 1 FROM awaiting WHERE awaiting.cluster = quiet.cluster AND awaiting.group_id = quiet.group_id
 ) AND (is_classic OR NOT EXISTS (
@@ -109,37 +109,37 @@ WHERE NOT EXISTS (
 """The query of `committing` in DuckDB's SQL. Spark has another name for `unnest`."""
 
 
-def resume_points(touched: DataFrame, rebalances: DataFrame, groups: DataFrame) -> DataFrame:
+def resume_points(affected: DataFrame, rebalances: DataFrame, groups: DataFrame) -> DataFrame:
     """Return the last episode before the new input that began with every resource owned and whose rows stay unchanged.
 
     Args:
-        touched: cluster, group_id, `since_at` (time of the earliest new input), `has_classic` and `has_modern` (whether
-            it includes records of the classic protocol and of other protocols).
+        affected: cluster, group_id, `since_at` (time of the earliest new input), `has_classic` and `has_modern`
+            (whether it includes records of the classic protocol and of other protocols).
         rebalances: the silver table.
         groups: the silver table.
 
     Returns:
-        One row per touched group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`. They are
+        One row per affected group: cluster, group_id, the columns `POINT` of that episode and `first_seen_at`. They are
         NULL if the whole history is needed.
     """
-    return touched.sparkSession.sql(RESTARTS, touched=touched, rebalances=rebalances, groups=groups)
+    return affected.sparkSession.sql(RESTARTS, affected=affected, rebalances=rebalances, groups=groups)
 
 
-def committing(touched: DataFrame, groups: DataFrame, stalls: DataFrame, members: DataFrame) -> DataFrame:
+def committing(affected: DataFrame, groups: DataFrame, stalls: DataFrame, members: DataFrame) -> DataFrame:
     """Return updated rows of `groups` for groups with only new commits that change no other row.
 
     A commit changes other rows in these cases: it is the first one after a stall, it thereby narrows the end of other
     stalls of the same owner, it names a topic that was known only by its id, or it is the first sign of a group.
 
     Args:
-        touched: cluster, group_id, `since_at`, `last_commit_at` (NULL unless all new input is commits) and `committed`
+        affected: cluster, group_id, `since_at`, `last_commit_at` (NULL unless all new input is commits) and `committed`
             (resources).
         groups: the silver table.
         stalls: the silver table.
         members: the silver table `generation_members`.
     """
     query = COMMITTING.replace("unnest(", "explode(")
-    return touched.sparkSession.sql(query, touched=touched, groups=groups, stalls=stalls, members=members)
+    return affected.sparkSession.sql(query, affected=affected, groups=groups, stalls=stalls, members=members)
 
 
 def replaced(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
@@ -154,10 +154,10 @@ def since_base(rows: DataFrame, table: Table, points: DataFrame) -> DataFrame:
     return _chosen(rows, table, points, from_base(table))
 
 
-def _chosen(rows: DataFrame, table: Table, points: DataFrame, holds: str) -> DataFrame:
+def _chosen(rows: DataFrame, table: Table, points: DataFrame, condition: str) -> DataFrame:
     joined = rows.alias("old").join(F.broadcast(points).alias("point"), list(GROUP))
     columns = [F.col(name) if name in GROUP else F.col(f"old.{name}") for name in table.names]
-    return joined.where(F.expr(holds)).select(*columns)
+    return joined.where(F.expr(condition)).select(*columns)
 
 
 def from_base(table: Table) -> str:
@@ -187,8 +187,8 @@ def _of_later(table: Table) -> str:
         case "stalls":
             classic = _not_before("log_epoch", "log_epoch", "stopped_by_offset", "source_offset")
             # A member's last record precedes the record of the next epoch.
-            modern = _not_before("log_epoch", "base_log_epoch", "stopped_by_offset", "base_offset")
-            return f"CASE WHEN point.base_state IS NULL THEN {classic} ELSE {modern} END"
+            assigned = _not_before("log_epoch", "base_log_epoch", "stopped_by_offset", "base_offset")
+            return f"CASE WHEN point.base_state IS NULL THEN {classic} ELSE {assigned} END"
         case _:
             number = "first_generation_id" if table.name == "rebalances" else "generation_id"
             return _not_before("incarnation", "incarnation", number, "first_generation_id")

@@ -7,7 +7,7 @@ from typing import cast
 from pipelines.rows_of_tables import by_table
 from pipelines.silver.classic_rows import add_classic
 from pipelines.silver.client_hosts import ClientHosts
-from pipelines.silver.coordinator_assigned.rows import add_modern
+from pipelines.silver.coordinator_assigned.rows import add_coordinator_assigned
 from pipelines.silver.episodes import episodes
 from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
@@ -37,7 +37,7 @@ def silver_rows(
         if phase.protocol == GroupProtocol.CLASSIC:
             add_classic(timeline, phase)
         else:
-            add_modern(timeline, phase, following)
+            add_coordinator_assigned(timeline, phase, following)
     out, windows = timeline.out, [w for w in timeline.ownership.stalls if not w.is_void]
     if base is not None and timeline.base_at is not None and out["generations"]:
         first = out["generations"][0]["log_epoch"], out["generations"][0]["source_offset"]

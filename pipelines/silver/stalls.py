@@ -66,7 +66,7 @@ class Stall:
 
 
 @dataclass(slots=True, kw_only=True)
-class Held:
+class CurrentOwner:
     """The owner of a resource, with the record and the time from which it owned the resource."""
 
     owner: str
@@ -80,7 +80,7 @@ class Ownership:
     def __init__(self, commits: CommitHistory) -> None:
         self.commits = commits
         self.incarnation = 0
-        self.held: dict[Resource, Held] = {}
+        self.current: dict[Resource, CurrentOwner] = {}
         self.open: dict[Resource, Stall] = {}
         self.closed: dict[Resource, Stall] = {}
         self.stalls: list[Stall] = []
@@ -94,7 +94,7 @@ class Ownership:
 
     def forget(self) -> None:
         """Forget the owners of all resources and the open stalls."""
-        self.held, self.open, self.closed = {}, {}, {}
+        self.current, self.open, self.closed = {}, {}, {}
 
     def mark_unknown(self, position: Position) -> None:
         """Mark all owners as unknown from `position` on. Open stalls become void, because their end cannot be known."""
@@ -104,7 +104,7 @@ class Ownership:
 
     def keep(self, members: Collection[str]) -> None:
         """Keep only the owners in `members`, because others are out of date."""
-        self.held = {resource: held for resource, held in self.held.items() if held.owner in members}
+        self.current = {resource: current for resource, current in self.current.items() if current.owner in members}
 
     def stop(
         self,
@@ -128,14 +128,14 @@ class Ownership:
             number: the generation or epoch.
             until: commits before this position are the owner's; None means `by`.
         """
-        held = self.held.pop(resource)
-        segment = self.commits.segment(resource, held.position, until or by)
+        current = self.current.pop(resource)
+        segment = self.commits.segment(resource, current.position, until or by)
         stall = Stall(
             incarnation=incarnation,
             stopped_by=by,
             resource=resource,
             generation=number,
-            owner=held.owner,
+            owner=current.owner,
             stop=stop,
             cause=cause,
             last_commit=segment.last if segment else None,
@@ -146,7 +146,7 @@ class Ownership:
 
     def give(
         self,
-        got: dict[Resource, str],
+        gained: dict[Resource, str],
         at: int,
         position: Position,
         firsts: Mapping[Resource, Point],
@@ -157,7 +157,7 @@ class Ownership:
         """Assign resources at a record and return the stalls that end.
 
         Args:
-            got: resource → its new owner.
+            gained: resource → its new owner.
             at: time of the record.
             position: position of the record.
             firsts: the first commits of the resources after the record.
@@ -167,10 +167,10 @@ class Ownership:
         """
         proof: dict[str, int] = dict(started or {})
         for resource, point in firsts.items():
-            proof[got[resource]] = min(point.at, proof.get(got[resource], point.at))
+            proof[gained[resource]] = min(point.at, proof.get(gained[resource], point.at))
         closed = []
-        for resource, owner in got.items():
-            self.held[resource] = Held(owner=owner, position=position, at=at)
+        for resource, owner in gained.items():
+            self.current[resource] = CurrentOwner(owner=owner, position=position, at=at)
             stall = self.open.pop(resource, None)
             if stall is None:
                 continue
@@ -189,9 +189,9 @@ class Ownership:
 
     def undo_assignment(self, resource: Resource) -> None:
         """Undo an assignment that its owner did not learn of in time: the earlier stall continues."""
-        held = self.held.pop(resource)
+        current = self.current.pop(resource)
         stall = self.closed.pop(resource, None)
-        if stall is not None and stall.resumed_by == held.position:
+        if stall is not None and stall.resumed_by == current.position:
             stall.resumed_generation = stall.resumed_by = stall.new_owner = stall.first_commit = None
             stall.resumed = stall.resumed_earliest = stall.resumed_latest = None
             self.open[resource] = stall
@@ -218,12 +218,12 @@ def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: b
     if previous is None:
         return
     config_offset, position = previous.config_offset, g.position
-    for resource, held in list(o.held.items()):
+    for resource, current in list(o.current.items()):
         if g.is_piecemeal and _goes_on(o, g, previous, resource):
             continue
-        stop, departure_cause = stops.members[held.owner]
-        is_back = held.owner in g.members
-        if is_back and stops.unasked is not None and g.is_piecemeal and resource not in _brought(g, held.owner):
+        stop, departure_cause = stops.members[current.owner]
+        is_back = current.owner in g.members
+        if is_back and stops.unasked is not None and g.is_piecemeal and resource not in _brought(g, current.owner):
             stop = stops.unasked
         cause = StallCause.MOVED if is_back and g.is_piecemeal else departure_cause or _cause(g, resource)
         if g.is_empty:
@@ -236,7 +236,7 @@ def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: b
 
 def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource) -> bool:
     """Return whether the resource did not stop, because its member kept it during this generation."""
-    owner, new = o.held[resource].owner, g.owners.get(resource)
+    owner, new = o.current[resource].owner, g.owners.get(resource)
     if g.mode == RebalanceMode.COOPERATIVE:
         return new == owner and owner in g.members
     if owner not in g.members:
@@ -251,7 +251,7 @@ def _goes_on_renamed(o: Ownership, g: Generation, resource: Resource, new: str |
     """Return whether a Connect worker rejoined with a new member id and reports that the resource kept running."""
     if new is None or resource not in _brought(g, new):
         return False
-    o.held[resource] = replace(o.held[resource], owner=new)
+    o.current[resource] = replace(o.current[resource], owner=new)
     return True
 
 
@@ -269,7 +269,7 @@ def _cause(g: Generation, resource: Resource) -> StallCause:
 def _give(
     o: Ownership, g: Generation, until: Position, following: Generation | None, started: Mapping[str, int]
 ) -> None:
-    fresh = {r: owner for r, owner in g.owners.items() if r not in o.held or o.held[r].owner != owner}
+    fresh = {r: owner for r, owner in g.owners.items() if r not in o.current or o.current[r].owner != owner}
     limit = g.synced_at + APPEND_MS
     if following is not None and following.incarnation == g.incarnation:
         limit = min(limit, max(g.synced_at, following.synced_at))
@@ -314,7 +314,7 @@ def _forget_deleted(o: Ownership, g: Generation) -> None:
 def _replace(o: Ownership, g: Generation, change: Replacement, stop: Stop, until: Position) -> None:
     """Add the stalls of a static replacement (W3), from the old process's last work until the new process joined."""
     at = change.record.at if change.record.at is not None else g.synced_at
-    mine = [r for r, h in o.held.items() if h.owner == change.old]
+    mine = [r for r, h in o.current.items() if h.owner == change.old]
     for resource in mine:
         o.stop(resource, stop, StallCause.STATIC_RESTART, change.record.position, g.incarnation, g.number)
     firsts = o.firsts(mine, change.record.position, until)

@@ -30,11 +30,11 @@ def cause(g: Generation, log: GenerationLog, done: dict[str, CommitActivity]) ->
     """Return the cause; `done` has the commits of the previous generation's members in that generation."""
     start = log.preparing
     if start is not None and start["trigger"] is not None:
-        return _stated(g, log, done, Trigger(start["trigger"]))
+        return _logged_cause(g, log, done, Trigger(start["trigger"]))
     return _inferred(g, log, done)
 
 
-def _stated(g: Generation, log: GenerationLog, done: dict[str, CommitActivity], trigger: Trigger) -> Cause:
+def _logged_cause(g: Generation, log: GenerationLog, done: dict[str, CommitActivity], trigger: Trigger) -> Cause:
     start = log.preparing
     assert start is not None
     member_id, client_reason, evidence = start["member_id"], start["client_reason"], Evidence.OBSERVED
@@ -148,9 +148,9 @@ def _one_left(g: Generation, log: GenerationLog, left: list[str], done: dict[str
     assert g.previous is not None
     before = g.previous.final_members
     lines = [departure(before[m], log).line for m in left]
-    stated = next((e for e in lines if e is not None and e["trigger"]), None)
-    if stated is not None:
-        return Cause(trigger=Trigger(stated["trigger"]), evidence=Evidence.INFERRED, member_id=stated["member_id"])
+    logged = next((e for e in lines if e is not None and e["trigger"]), None)
+    if logged is not None:
+        return Cause(trigger=Trigger(logged["trigger"]), evidence=Evidence.INFERRED, member_id=logged["member_id"])
     only = left[0] if len(left) == 1 else None
     fresh = [m for m in left if (w := done.get(m)) and w.last and g.joined_at - w.last < before[m].session_timeout_ms]
     trigger = Trigger.MEMBER_LEFT if len(fresh) == len(left) else Trigger.UNKNOWN

@@ -19,7 +19,7 @@ from tests.alerts.rows import CLUSTER, MINUTE, NOW, coverage, write
 
 def test_what_new_files_tell_is_what_all_of_them_tell(warehouse) -> None:
     chance, step_by_step = Random(7), CoverageReader()
-    step_by_step.look(warehouse)
+    step_by_step.refresh(warehouse)
     assert step_by_step.clusters() == set(), "there is no table yet"
     for turn in range(6):
         rows = [
@@ -36,9 +36,9 @@ def test_what_new_files_tell_is_what_all_of_them_tell(warehouse) -> None:
         write(warehouse, COVERAGE, rows, mode="append")
         if turn == 3:
             DeltaTable(table_path(warehouse, COVERAGE)).optimize.compact()
-        step_by_step.look(warehouse)
+        step_by_step.refresh(warehouse)
     at_once = CoverageReader()
-    at_once.look(warehouse)
+    at_once.refresh(warehouse)
     assert step_by_step.of_offsets(CLUSTER) == at_once.of_offsets(CLUSTER)
     assert step_by_step.polled_until(CLUSTER) == at_once.polled_until(CLUSTER)
 
@@ -46,19 +46,19 @@ def test_what_new_files_tell_is_what_all_of_them_tell(warehouse) -> None:
 def test_a_recreated_topic_begins_anew_and_a_gap_was_not_read(warehouse) -> None:
     covered = CoverageReader()
     write(warehouse, COVERAGE, [coverage(upto=500, at=NOW)])
-    covered.look(warehouse)
+    covered.refresh(warehouse)
     lost = coverage(upto=20, at=NOW + MINUTE, log_epoch=1, from_offset=10, is_gap=True)
     write(warehouse, COVERAGE, [coverage(upto=10, at=NOW + 1, log_epoch=1), lost], mode="append")
-    covered.look(warehouse)
+    covered.refresh(warehouse)
     assert covered.of_offsets(CLUSTER) == {0: Reached(log_epoch=1, upto=20, newest_ms=NOW + 1)}
 
 
 def test_another_warehouse_in_its_place_is_read_from_the_start(warehouse) -> None:
     covered = CoverageReader()
     write(warehouse, COVERAGE, [coverage(upto=500, at=NOW)])
-    covered.look(warehouse)
+    covered.refresh(warehouse)
     write(warehouse, COVERAGE, [coverage(upto=7, at=NOW)], mode="overwrite")
-    covered.look(warehouse)
+    covered.refresh(warehouse)
     assert covered.of_offsets(CLUSTER)[0].upto == 7
 
 

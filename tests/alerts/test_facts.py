@@ -95,17 +95,17 @@ def test_bounds_of_a_loss_are_kept(warehouse):
 def test_only_the_current_life_of_the_topic_counts_as_read(warehouse):
     spans = [coverage(upto=900, at=NOW - HOUR), coverage(upto=40, log_epoch=1), coverage(upto=60, log_epoch=1)]
     write(warehouse, COVERAGE, [*spans, coverage(upto=999, source="poll", partition=-1)])
-    assert 40 == facts(warehouse).sight.unread
+    assert 40 == facts(warehouse).freshness.unread
     assert NOW == facts(warehouse).polled_until_ms
 
 
 def test_reading_that_stands_still_is_noticed_by_watching(warehouse):
     waits, watch = Asked(at_ms=NOW, ends={0: (0, 200)}), Watch()
     write(warehouse, COVERAGE, [coverage(at=NOW - HOUR)])
-    assert facts(warehouse, asked=waits, watch=watch).sight.blind_since_ms is None
-    assert facts(warehouse, asked=waits, watch=watch, now=NOW + 91_000).sight.blind_since_ms == NOW
+    assert facts(warehouse, asked=waits, watch=watch).freshness.blind_since_ms is None
+    assert facts(warehouse, asked=waits, watch=watch, now=NOW + 91_000).freshness.blind_since_ms == NOW
     write(warehouse, COVERAGE, [coverage(upto=101, at=NOW - HOUR)])
-    assert facts(warehouse, asked=waits, watch=watch, now=NOW + 92_000).sight.blind_since_ms is None
+    assert facts(warehouse, asked=waits, watch=watch, now=NOW + 92_000).freshness.blind_since_ms is None
 
 
 def test_silver_that_is_not_built_is_noticed_and_the_expiry_of_offsets_is_not_taken_for_it(warehouse):
@@ -113,9 +113,9 @@ def test_silver_that_is_not_built_is_noticed_and_the_expiry_of_offsets_is_not_ta
     write(warehouse, GROUPS, [rebalancing(last_record_at=NOW - HOUR)])
     expired = row(OFFSET_COMMITS, source_partition=0, last_commit_at=NOW, is_tombstone=True)
     write(warehouse, OFFSET_COMMITS, [expired])
-    assert facts(warehouse).sight.blind_since_ms is None
+    assert facts(warehouse).freshness.blind_since_ms is None
     write(warehouse, OFFSET_COMMITS, [expired | {"is_tombstone": False}])
-    assert facts(warehouse).sight.blind_since_ms == NOW - HOUR
+    assert facts(warehouse).freshness.blind_since_ms == NOW - HOUR
 
 
 def test_a_build_that_goes_on_is_not_blindness_however_old_what_it_builds_is(warehouse):
@@ -129,9 +129,9 @@ def test_a_build_that_goes_on_is_not_blindness_however_old_what_it_builds_is(war
     )
     for seconds, built in ((0, NOW - 9 * HOUR), (100, NOW - 8 * HOUR), (150, NOW - 8 * HOUR)):
         write(warehouse, GROUPS, [rebalancing(last_record_at=built)])
-        seen = facts(warehouse, watch=watch, now=NOW + seconds * 1000).sight
+        seen = facts(warehouse, watch=watch, now=NOW + seconds * 1000).freshness
         assert (False, built, None) == (seen.is_fresh, seen.known_until_ms, seen.blind_since_ms)
-    seen = facts(warehouse, watch=watch, now=NOW + 191_000).sight
+    seen = facts(warehouse, watch=watch, now=NOW + 191_000).freshness
     assert (NOW + 100_000, True) == (seen.blind_since_ms, "silver" in seen.why)
 
 
@@ -165,4 +165,9 @@ def test_the_newest_cause_that_is_not_normal_explains_a_group(warehouse):
 
 def test_a_warehouse_without_a_table_gives_no_facts_and_no_error(warehouse):
     found = facts(warehouse, asked=None)
-    assert ([], [], None, False) == (found.storms, found.losses, found.sight.known_until_ms, found.sight.is_fresh)
+    assert ([], [], None, False) == (
+        found.storms,
+        found.losses,
+        found.freshness.known_until_ms,
+        found.freshness.is_fresh,
+    )

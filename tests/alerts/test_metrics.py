@@ -33,10 +33,10 @@ LINE = re.compile(
 
 def exposed(warehouse, groups: int = 3) -> str:
     delivery = Delivery(settings=Settings(), say=print)
-    delivery.taken["am"] += 2
+    delivery.accepted["am"] += 2
     delivery.is_up["am"] = True
-    sight = Freshness(known_until_ms=NOW, is_fresh=True, unread=0)
-    facts = [Facts(cluster=CLUSTER, now_ms=NOW, sight=sight, rebalancing=[rebalancing(since=NOW - MINUTE)])]
+    freshness = Freshness(known_until_ms=NOW, is_fresh=True, unread=0)
+    facts = [Facts(cluster=CLUSTER, now_ms=NOW, freshness=freshness, rebalancing=[rebalancing(since=NOW - MINUTE)])]
     alert = {"cluster": CLUSTER, "alert_name": "KafkaRebalanceStorm", "severity": "page", "resolved_at": None}
     found = metrics(LocalLake(warehouse), facts, [alert], delivery, now_ms=NOW, groups=groups)
     return exposition(found)

@@ -8,7 +8,7 @@ import hmac
 import pytest
 
 from jobs.alerting.alert_links import runbook_url
-from jobs.alerting.http_post import NotTakenError, post
+from jobs.alerting.http_post import NotAcceptedError, post
 from jobs.alerting.webhook import SIGNATURE, TIMESTAMP, send
 from jobs.config.errors import UserError
 from jobs.config.receivers import Webhook
@@ -96,13 +96,13 @@ def test_a_secret_that_is_not_there_is_named(monkeypatch):
 @pytest.mark.parametrize(("status", "said"), [(302, "answered 302"), (500, "answered 500"), (400, "answered 400")])
 def test_anything_but_success_is_told_and_no_redirect_is_followed(received, status, said):
     received.status = status
-    with pytest.raises(NotTakenError, match=said):
+    with pytest.raises(NotAcceptedError, match=said):
         post(f"{received.url}/hook", b"{}", {})
     assert [] == received.posts
 
 
 def test_nobody_there_is_told_in_a_few_words():
-    with pytest.raises(NotTakenError, match=r"^connection refused$"):
+    with pytest.raises(NotAcceptedError, match=r"^connection refused$"):
         post(f"http://127.0.0.1:{free_port()}/", b"{}", {})
 
 

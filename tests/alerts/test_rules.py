@@ -20,7 +20,9 @@ BLIND = Freshness(
 
 
 def verdict(**told):
-    return evaluate(Facts(**{"cluster": "kafka", "now_ms": NOW, "sight": FRESH, "polled_until_ms": NOW} | told), LIMITS)
+    return evaluate(
+        Facts(**{"cluster": "kafka", "now_ms": NOW, "freshness": FRESH, "polled_until_ms": NOW} | told), LIMITS
+    )
 
 
 def found(**told) -> list[tuple[str, str, str]]:
@@ -67,7 +69,7 @@ def test_a_fleet_storm_is_one_alert_and_raises_none_of_its_groups():
 
 def test_a_storm_after_which_the_cluster_is_silent_is_over():
     silent = Freshness(known_until_ms=NOW, is_fresh=True, silent_ms=31 * MINUTE)
-    assert [] == found(storms=[storm()], sight=silent)
+    assert [] == found(storms=[storm()], freshness=silent)
 
 
 def test_differences_are_told_with_their_lift():
@@ -84,8 +86,8 @@ def test_a_rebalance_is_stuck_once_it_is_open_for_longer_than_the_limit(minutes,
 
 
 def test_how_long_it_is_stuck_is_counted_only_as_far_as_is_known():
-    sight = Freshness(known_until_ms=NOW - 80_000, is_fresh=True)
-    assert not found(rebalancing=[rebalancing(since=NOW - 7 * MINUTE)], sight=sight)
+    freshness = Freshness(known_until_ms=NOW - 80_000, is_fresh=True)
+    assert not found(rebalancing=[rebalancing(since=NOW - 7 * MINUTE)], freshness=freshness)
 
 
 def test_flapping_names_who_flaps():
@@ -104,17 +106,19 @@ def test_a_stalled_reassignment_is_a_ticket_only_while_polls_are_fresh():
 
 
 def test_nothing_is_concluded_from_what_is_not_seen():
-    dim = verdict(storms=[storm()], rebalancing=[rebalancing()], losses=[loss({HOUR: 900, 5 * MINUTE: 900})], sight=DIM)
+    dim = verdict(
+        storms=[storm()], rebalancing=[rebalancing()], losses=[loss({HOUR: 900, 5 * MINUTE: 900})], freshness=DIM
+    )
     assert [] == dim.alerts
     assert {AlertName.REBALANCE_STORM, AlertName.GROUP_STUCK_REBALANCING, AlertName.AVAILABILITY_BURN} <= dim.unknown
 
 
 def test_to_be_blind_is_a_page_and_where_no_broker_answers_a_ticket():
-    assert [("KafkaRebalanceTelemetryStale", "__consumer_offsets", "page")] == found(sight=BLIND)
+    assert [("KafkaRebalanceTelemetryStale", "__consumer_offsets", "page")] == found(freshness=BLIND)
     absent = Freshness(
         known_until_ms=None, is_fresh=False, is_broker_there=False, blind_since_ms=NOW, why="none answers"
     )
-    assert [("KafkaRebalanceTelemetryStale", "__consumer_offsets", "ticket")] == found(sight=absent)
+    assert [("KafkaRebalanceTelemetryStale", "__consumer_offsets", "ticket")] == found(freshness=absent)
 
 
 # Of 4 resources an hour holds 14,400 resource-seconds: 14.4 times 0.1 % of them are 207.36.

@@ -12,7 +12,7 @@ import pytest
 from jobs.alerting import http_post
 from jobs.alerting.alertmanager import send as send_to_alertmanager
 from jobs.alerting.delivery import Delivery
-from jobs.alerting.http_post import NotTakenError, post
+from jobs.alerting.http_post import NotAcceptedError, post
 from jobs.config.errors import UserError
 from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.settings import Settings
@@ -40,7 +40,7 @@ def hurried(monkeypatch):
 
 def test_one_post_takes_no_longer_than_its_deadline(slow, hurried) -> None:
     began = time.monotonic()
-    with pytest.raises(NotTakenError):
+    with pytest.raises(NotAcceptedError):
         post(slow.url, b"{}", {})
     assert time.monotonic() - began < 2
 
@@ -48,7 +48,7 @@ def test_one_post_takes_no_longer_than_its_deadline(slow, hurried) -> None:
 def test_a_deadline_ends_tls_that_is_not_answered(hurried) -> None:
     receiver = SlowReceiver("a status line without end")
     began = time.monotonic()
-    with pytest.raises(NotTakenError):
+    with pytest.raises(NotAcceptedError):
         post(receiver.url.replace("http:", "https:"), b"{}", {})
     assert time.monotonic() - began < 2
     receiver.stop()
@@ -57,7 +57,7 @@ def test_a_deadline_ends_tls_that_is_not_answered(hurried) -> None:
 def test_a_deadline_ends_a_body_that_nobody_reads(hurried) -> None:
     receiver = SlowReceiver(UNREAD)
     began = time.monotonic()
-    with pytest.raises(NotTakenError, match="no answer within 1 s"):
+    with pytest.raises(NotAcceptedError, match="no answer within 1 s"):
         post(receiver.url, LARGE, {})
     assert time.monotonic() - began < 2
     receiver.stop()
@@ -67,7 +67,7 @@ def test_a_deadline_is_one_for_all_addresses_of_a_name(hurried, monkeypatch) -> 
     nowhere = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"192.0.2.{n}", 9)) for n in range(1, 100)]
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: nowhere)
     began = time.monotonic()
-    with pytest.raises(NotTakenError):
+    with pytest.raises(NotAcceptedError):
         post("http://receiver.example", b"{}", {})
     assert time.monotonic() - began < 2
 
@@ -135,7 +135,7 @@ def test_nothing_piles_up_before_a_name_that_is_not_found(hurried, monkeypatch) 
     assert not found.is_up["hook"]
     assert 1 == len(said)
     done.set()
-    wait_until(lambda: [row for row in found.heard(rows, NOW) if row["last_error"]])
+    wait_until(lambda: [row for row in found.with_outcomes(rows, NOW) if row["last_error"]])
 
 
 def test_an_outcome_that_comes_late_is_kept_and_nothing_is_sent_twice(hurried, received, monkeypatch) -> None:
@@ -149,7 +149,7 @@ def test_an_outcome_that_comes_late_is_kept_and_nothing_is_sent_twice(hurried, r
 
     def collected() -> bool:
         nonlocal rows
-        rows = found.heard(rows, NOW)
+        rows = found.with_outcomes(rows, NOW)
         return rows[0]["sent_to"] == ["hook"]
 
     wait_until(collected)
@@ -166,7 +166,7 @@ def test_a_late_outcome_counts_for_the_state_that_was_sent_only(hurried, receive
 
     def collected() -> bool:
         nonlocal resolved
-        resolved = found.heard(resolved, NOW + 1_000)
+        resolved = found.with_outcomes(resolved, NOW + 1_000)
         return not found._couriers
 
     wait_until(collected)

@@ -80,7 +80,7 @@ def _gold(cluster: str, silver: Rows, known: Any) -> Rows:
     out: Rows = {}
     for group in {row["group_id"] for row in silver["generations"]}:
         mine = {table: [row for row in rows if row["group_id"] == group] for table, rows in silver.items()}
-        found = gold_rows(cluster, group, mine, broker=known, terms=AnalysisConfig(), since_ms=0, until_ms=until)
+        found = gold_rows(cluster, group, mine, broker=known, config=AnalysisConfig(), since_ms=0, until_ms=until)
         for table, rows in found.items():
             out.setdefault(table, []).extend(rows)
     return out

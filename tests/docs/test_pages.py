@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TOLD = (ROOT / "docs" / "pages.md").read_text()
+READ = (ROOT / "docs" / "pages.md").read_text()
 
 
 def test_every_key_of_the_keyboard_is_told_in_the_words_of_the_help():
     script = (ROOT / "dashboards" / "assets" / "keyboard.js").read_text()
     keys = re.findall(r'\{ key: "([^"]+)", does: "([^"]+)" \}', script)
     assert len(keys) > 15
-    assert keys == re.findall(r"^\| `([^`]+)` \| ([^|]+) \|$", TOLD.partition("| key | does |")[2], re.MULTILINE)
+    assert keys == re.findall(r"^\| `([^`]+)` \| ([^|]+) \|$", READ.partition("| key | does |")[2], re.MULTILINE)
 
 
 def test_every_key_of_the_address_is_told():
@@ -21,7 +21,7 @@ def test_every_key_of_the_address_is_told():
     read = set(re.findall(r'(?:values(?:\.get\(|, )|key == )"(\w+)"', source))
     told = set(
         re.findall(
-            r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", TOLD.partition("| key | does |")[0], re.MULTILINE))
+            r"`(\w+)`", "".join(re.findall(r"^\| (`[^|]+) \|", READ.partition("| key | does |")[0], re.MULTILINE))
         )
     )
     assert read == told | {"gid"}

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from bench.fuzz import AGREED, beside_kafka, fuzz_lines, fuzz_records
+from bench.fuzz import AGREED, compared_with_kafka, fuzz_lines, fuzz_records
 from bench.mutations import mutated_records
 
 pytestmark = pytest.mark.slow
@@ -29,6 +29,6 @@ def test_whatever_comes_is_decoded_ignored_or_quarantined_at_once(fuzz) -> None:
 
 
 def test_what_kafka_reads_of_damaged_records_we_read_alike() -> None:
-    verdicts, differences = beside_kafka(list(islice(mutated_records(Random(SEED)), 3_000)))
+    verdicts, differences = compared_with_kafka(list(islice(mutated_records(Random(SEED)), 3_000)))
     assert differences == [], f"repeat with REGROUP_SEED={SEED}"
     assert verdicts[AGREED] > 100

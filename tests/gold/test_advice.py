@@ -57,8 +57,8 @@ def test_static_membership_is_recommended_where_every_rebalance_stops_everybody_
 def test_faster_heartbeats_spare_what_waiting_for_them_costs_and_only_that() -> None:
     def saved(**group) -> dict:
         made = EagerGroup(members=4, partitions=40, **group)
-        for turn in range(12):
-            made.restarts(turn % 4, 100_000 + turn * 100_000, 5_000)
+        for ref in range(12):
+            made.restarts(ref % 4, 100_000 + ref * 100_000, 5_000)
         return advice(made)
 
     waiting = saved(notice_ms=2_900)["lower_heartbeat_interval"]
@@ -204,5 +204,5 @@ def test_a_day_is_judged_by_what_was_known_at_its_end(fast) -> None:
 
 
 def gold(silver: dict) -> dict:
-    known = {"broker": BrokerSettings(), "terms": AnalysisConfig(), "since_ms": 0, "until_ms": START + 3_600_000}
+    known = {"broker": BrokerSettings(), "config": AnalysisConfig(), "since_ms": 0, "until_ms": START + 3_600_000}
     return gold_rows("kafka", "orders-app", silver, **known)

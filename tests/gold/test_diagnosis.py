@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pipelines.gold.diagnosis.causes import cause_of, context
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
-from pipelines.gold.diagnosis.explanations import SAID
+from pipelines.gold.diagnosis.explanations import SENTENCES
 from pipelines.gold.memberships import number
 from schemas.states import NORMAL_CAUSES, DiagnosisCause, Trigger
 from tests.gold.histories import START, EagerGroup
@@ -187,9 +187,9 @@ def test_what_goes_wrong_after_a_deploy_names_its_mark() -> None:
 
 def test_deploys_in_quick_succession_are_not_a_crash_loop() -> None:
     group = Group(members=3)
-    for turn in range(4):
+    for ref in range(4):
         for index in range(3):
-            group.restarts(index, 100_000 + turn * 200_000 + index * 60_000, 8_000)
+            group.restarts(index, 100_000 + ref * 200_000 + index * 60_000, 8_000)
     assert set(later(group)) == {"deploy"}
 
 
@@ -421,7 +421,7 @@ def test_what_the_topic_alone_does_not_tell_is_unknown_and_what_is_excluded_is_s
 
 
 def test_every_cause_can_be_explained() -> None:
-    assert set(DiagnosisCause) == set(SAID)
+    assert set(DiagnosisCause) == set(SENTENCES)
 
 
 def of_capture(name: str, sources: str) -> dict[tuple[str, int], object]:

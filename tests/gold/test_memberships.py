@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.gold.event_memberships import Turns, turns
+from pipelines.gold.event_memberships import MembershipRefs, membership_refs
 from pipelines.gold.instance_tracker import Instance, Membership, instances, is_same_process
 from pipelines.gold.memberships import tracked
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS
@@ -21,18 +21,18 @@ def silver_of(one) -> dict[str, list[dict[str, Any]]]:
     return {table.name: [dict.fromkeys(table.names) | row for row in mine] for table, mine in rows.items()}
 
 
-def from_events(silver) -> Turns:
+def from_events(silver) -> MembershipRefs:
     """All events, each with its generation, in the order of time."""
     generations = {g["generation_id"]: g for g in silver["generations"]}
     events = sorted(silver["group_events"], key=lambda e: (e["event_at"], e["kind"] == "joined"))
-    return turns([(e, generations.get(e["generation_id"])) for e in events])
+    return membership_refs([(e, generations.get(e["generation_id"])) for e in events])
 
 
 def members(found: list[Instance]) -> set[tuple[str, ...]]:
     return {tuple(one.member_id for one in instance.memberships) for instance in found}
 
 
-def of_turns(found: Turns) -> list[Instance]:
+def of_turns(found: MembershipRefs) -> list[Instance]:
     return list({id(t.instance): t.instance for t in (*found.begun.values(), *found.ended.values())}.values())
 
 
@@ -41,8 +41,8 @@ def of_turns(found: Turns) -> list[Instance]:
 def test_generations_and_events_tell_of_the_same_instances(kind, killed) -> None:
     orders = group(kind=kind)
     orders.deploy(START, pause_ms=20 * SECOND, away_ms=12 * SECOND)
-    for turn in range(4):
-        orders.restart(START + 10 * MINUTE + turn * 2 * MINUTE, 1, 10 * SECOND, killed=killed)
+    for ref in range(4):
+        orders.restart(START + 10 * MINUTE + ref * 2 * MINUTE, 1, 10 * SECOND, killed=killed)
     silver = silver_of(orders)
     found = tracked(silver)
     assert len(found) == len(orders.instances)
@@ -58,7 +58,7 @@ def test_a_fenced_member_is_gone_though_it_comes_back_under_its_id() -> None:
     for found in (tracked(silver), of_turns(from_events(silver))):
         (mine,) = [i for i in found if len(i.memberships) > 1]
         before, following = mine.memberships
-        assert (before.how, before.gone_at) == (GroupEventKind.FENCED, fenced["event_at"])
+        assert (before.departure_kind, before.gone_at) == (GroupEventKind.FENCED, fenced["event_at"])
         assert before.member_id == following.member_id == fenced["member_id"]
 
 
@@ -76,7 +76,7 @@ def test_a_process_that_was_replaced_before_is_only_refused() -> None:
 def member(client: str, arrived: int, gone: int | None = None, *, host: str = "/10.0.0.1") -> Membership:
     return Membership(
         member_id=f"{client}-{arrived}", group_instance_id=None, client_id=client, client_host=host,
-        arrived_at=arrived, stopped_at=gone, gone_at=gone, how=GroupEventKind.SESSION_EXPIRED,
+        arrived_at=arrived, stopped_at=gone, gone_at=gone, departure_kind=GroupEventKind.SESSION_EXPIRED,
     )  # fmt: skip
 
 

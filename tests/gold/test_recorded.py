@@ -26,7 +26,7 @@ def advice(sources: str) -> dict[str, dict[str, Any]]:
     mine = {name: [row for row in found if row["group_id"] == SOURCE] for name, found in rows.items()}
     settings = broker(Capture(CAPTURES / NAME).meta["broker_overrides"])
     until = max(row["last_record_at"] for row in rows["groups"])
-    found = gold_rows("kafka", SOURCE, mine, broker=settings, terms=AnalysisConfig(), since_ms=0, until_ms=until)
+    found = gold_rows("kafka", SOURCE, mine, broker=settings, config=AnalysisConfig(), since_ms=0, until_ms=until)
     return {row["action"]: row for row in found["advice"]}
 
 
@@ -55,7 +55,7 @@ def test_a_shorter_connect_delay_spares_what_waited_for_its_end() -> None:
     rows = silver_of(batches("connect"), "connect")
     until = max(row["last_record_at"] for row in rows["groups"])
     mine = {name: [row for row in found if row["group_id"] == "mailer-writer-connect"] for name, found in rows.items()}
-    terms = {"broker": broker({}), "terms": AnalysisConfig(), "since_ms": 0, "until_ms": until}
+    terms = {"broker": broker({}), "config": AnalysisConfig(), "since_ms": 0, "until_ms": until}
     found = {row["action"]: row for row in gold_rows("kafka", "mailer-writer-connect", mine, **terms)["advice"]}
     lower = found["lower_connect_delay"]
     # Two workers went, with four tasks each; both waited ten seconds where five would do, one of them to move twice then.
@@ -91,7 +91,7 @@ def test_an_application_of_kafka_streams_is_replayed_task_by_task() -> None:
     """Its instances may run each other's tasks; protocols that it cannot use are not held out to it."""
     rows = silver_of(batches("streams"), "streams")
     until = max(row["last_record_at"] for row in rows["groups"])
-    terms = {"broker": broker({}), "terms": AnalysisConfig(), "since_ms": 0, "until_ms": until}
+    terms = {"broker": broker({}), "config": AnalysisConfig(), "since_ms": 0, "until_ms": until}
     found = {
         group: {
             row["action"]: row

@@ -77,7 +77,7 @@ def diagnosed(rows: Rows) -> dict[str, set[str]]:
         for row in rows[table]:
             of_group[row["group_id"]][table.name].append(row)
     until = max(row["last_record_at"] for row in rows[GROUPS])
-    shared = {"broker": _broker(), "terms": AnalysisConfig(), "since_ms": 0}
+    shared = {"broker": _broker(), "config": AnalysisConfig(), "since_ms": 0}
     return {
         group: {
             row["cause"]

@@ -89,9 +89,9 @@ def test_the_sum_is_what_the_rows_say(tmp_path, seed) -> None:
     for table, rows in ({GENERATIONS: generations, STALLS: stalls} | empty).items():
         write_deltalake(table_path(tmp_path, table), table_of(table, rows))
     begin, end = START - 20 * MINUTE, START + 10 * MINUTE
-    shakes = [Disturbance(group_id=g, at=begin, known_at=begin) for g in HIT]
+    disturbances = [Disturbance(group_id=g, at=begin, known_at=begin) for g in HIT]
     storm = Storm(
-        cluster=CLUSTER, scope=StormScope.GROUP, shakes=shakes, detected_at=begin, last_at=end, needed=3,
+        cluster=CLUSTER, scope=StormScope.GROUP, disturbances=disturbances, detected_at=begin, last_at=end, needed=3,
         window_ms=MINUTE, expected_per_day=1.0, group_ids=set(HIT), first_group=HIT[0],
     )  # fmt: skip
     cost = facts(tmp_path, storm).cost

@@ -27,8 +27,8 @@ pytestmark = pytest.mark.slow
 def stormy() -> list[Any]:
     """A group that polls too slowly for an hour, six that lose their coordinator, ten that are only deployed."""
     slow = group("slow")
-    for turn in range(10):
-        slow.do(START + turn * 6 * MINUTE, "poll_timeout", 1, 5 * SECOND)
+    for ref in range(10):
+        slow.do(START + ref * 6 * MINUTE, "poll_timeout", 1, 5 * SECOND)
     cut = [group(f"cut-{number}", size=2) for number in range(6)]
     for number, one in enumerate(cut):
         one.partition = 7
@@ -55,11 +55,11 @@ class Warehouse:
         write_deltalake(table_path(self.folder, GROUPS), groups_table(groups, until), mode="overwrite")
         self.told = until
 
-    def look(self) -> Update:
+    def scanned(self) -> Update:
         return scan(self.folder)
 
     def update(self) -> list[dict[str, Any]]:
-        found = self.look()
+        found = self.scanned()
         ids = {row["storm_id"] for row in found.old}
         kept = [row for row in self.storms() if row["storm_id"] not in ids]
         rows = stored(found.new, STORMS)
@@ -139,20 +139,26 @@ def test_what_was_announced_of_those_hit_alone_tells_them_from_the_rest(kept) ->
 
 def test_another_process_finds_them_as_silver_was_then(kept) -> None:
     kept.goes_on_until(START + 55 * MINUTE)
-    seen, expected = versions(kept.folder, (GENERATIONS, GROUP_EVENTS, GENERATION_MEMBERS, STALLS, GROUPS)), kept.look()
+    seen, expected = (
+        versions(kept.folder, (GENERATIONS, GROUP_EVENTS, GENERATION_MEMBERS, STALLS, GROUPS)),
+        kept.update(),
+    )
     kept.goes_on_until(START + 3 * HOUR)
-    with WorkerProcess(scan_as_of) as beside:
-        found = beside.ask(kept.folder, seen)
+    with WorkerProcess(scan_as_of) as worker:
+        found = worker.ask(kept.folder, seen)
         assert (found.old, found.new) == (expected.old, expected.new) != ([], [])
-        assert (found.memory.standing, found.memory.shakes) == (expected.memory.standing, expected.memory.shakes)
-        later = beside.ask(kept.folder, {})
-    assert later.new == kept.look().new != found.new
+        assert (found.memory.snapshots, found.memory.disturbances) == (
+            expected.memory.snapshots,
+            expected.memory.disturbances,
+        )
+        later = worker.ask(kept.folder, {})
+    assert later.new == kept.update().new != found.new
 
 
 def test_nothing_new_is_nothing_to_write(kept) -> None:
     kept.goes_on_until(START + 3 * HOUR)
     before = kept.update()
-    found = kept.look()
+    found = kept.update()
     assert found.memory is None
     assert kept.update() == before
 

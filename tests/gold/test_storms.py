@@ -16,7 +16,7 @@ from tests.gold.simulated import DAY, HOUR, MINUTE, SECOND, START, group
 from tests.silver.rebuilding import batches, silver_of
 
 
-def shaken(*groups) -> list[Disturbance]:
+def disturbed(*groups) -> list[Disturbance]:
     return [s for g in groups for s in disturbances(g.group_id, *g.rows())]
 
 
@@ -33,7 +33,7 @@ def voices(storm, one) -> list[Voice]:
     silver = {"generations": one.generations, "generation_members": one.members, "group_events": one.events}
     tables = {table.name: dict.fromkeys(table.names) for table in (GENERATIONS, GENERATION_MEMBERS, GROUP_EVENTS)}
     found = rebalance_causes({name: [tables[name] | row for row in rows] for name, rows in silver.items()})
-    causes = (found.cause((s.incarnation, s.generation_id), s.at) for s in storm.shakes)
+    causes = (found.cause((s.incarnation, s.generation_id), s.at) for s in storm.disturbances)
     return [Voice(group_id=one.group_id, cause=cause) for cause in causes if cause is not None]
 
 
@@ -42,9 +42,9 @@ def voices(storm, one) -> list[Voice]:
 @pytest.mark.parametrize("is_polite", [True, False])
 def test_a_rolling_deploy_that_is_rolled_back_and_tried_again_is_no_storm(kind, is_logged, is_polite) -> None:
     orders = group(kind=kind, is_logged=is_logged, is_polite=is_polite)
-    for turn in range(3):
-        orders.deploy(START + turn * 12 * MINUTE, pause_ms=20 * SECOND, away_ms=12 * SECOND)
-    assert alone(shaken(orders)) == []
+    for ref in range(3):
+        orders.deploy(START + ref * 12 * MINUTE, pause_ms=20 * SECOND, away_ms=12 * SECOND)
+    assert alone(disturbed(orders)) == []
 
 
 @pytest.mark.parametrize("name", ["{}", "{}#"])
@@ -52,29 +52,29 @@ def test_pods_that_are_replaced_under_other_names_are_no_storm(name) -> None:
     orders = group(instance={"renames": True})
     for index, instance in enumerate(orders.instances):
         instance.name = name.format(f"orders-{index}")
-    for turn in range(3):
-        orders.deploy(START + turn * 12 * MINUTE, pause_ms=20 * SECOND, away_ms=12 * SECOND)
-    assert alone(shaken(orders)) == []
+    for ref in range(3):
+        orders.deploy(START + ref * 12 * MINUTE, pause_ms=20 * SECOND, away_ms=12 * SECOND)
+    assert alone(disturbed(orders)) == []
 
 
 def test_scaling_out_and_in_all_day_is_no_storm() -> None:
     orders = group(size=6)
-    for turn in range(40):
-        at = START + turn * 15 * MINUTE
+    for ref in range(40):
+        at = START + ref * 15 * MINUTE
         for index in (4, 5):
             orders.do(at + index * 300, "stop", index, 0)
             orders.do(at + 7 * MINUTE + index * 300, "start", index)
-    assert alone(shaken(orders)) == []
+    assert alone(disturbed(orders)) == []
 
 
 def test_the_third_poll_that_took_too_long_makes_a_storm_that_ends_after_calm() -> None:
     orders = group()
-    for turn in range(5):
-        orders.do(START + turn * 7 * MINUTE, "poll_timeout", 1, 5 * SECOND)
-    [storm] = alone(shaken(orders))
+    for ref in range(5):
+        orders.do(START + ref * 7 * MINUTE, "poll_timeout", 1, 5 * SECOND)
+    [storm] = alone(disturbed(orders))
     assert storm.started_at == START
     assert 14 * MINUTE <= storm.detected_at - START < 14 * MINUTE + 4 * SECOND
-    assert len(storm.shakes) == 5
+    assert len(storm.disturbances) == 5
     assert suspected(storm, voices(storm, orders)) == (DiagnosisCause.POLL_TIMEOUT, 1.0)
     assert storm.is_open(storm.last_at + 30 * MINUTE)
     assert not storm.is_open(storm.last_at + 31 * MINUTE)
@@ -85,33 +85,33 @@ def test_one_process_that_cannot_stay_is_a_storm_however_it_goes_and_whatever_it
         for name in ("orders-1", "orders#1"):
             orders = group(kind=kind)
             orders.instances[1].name, orders.instances[1].renames = name, "#" in name
-            for turn in range(8):
-                orders.restart(START + turn * 2 * MINUTE, 1, 10 * SECOND, killed=killed)
-            assert len(alone(shaken(orders))) == 1, (kind, killed, name)
+            for ref in range(8):
+                orders.restart(START + ref * 2 * MINUTE, 1, 10 * SECOND, killed=killed)
+            assert len(alone(disturbed(orders))) == 1, (kind, killed, name)
 
 
 def test_a_living_process_that_was_given_up_is_never_explained() -> None:
     orders = group()
-    for turn in range(4):
-        orders.do(START + turn * 2 * MINUTE, "cut", turn, SECOND)
-    [storm] = alone(shaken(orders))
+    for ref in range(4):
+        orders.do(START + ref * 2 * MINUTE, "cut", ref, SECOND)
+    [storm] = alone(disturbed(orders))
     assert suspected(storm, voices(storm, orders))[0] == DiagnosisCause.SESSION_EXPIRY
 
 
 def test_what_never_ends_is_one_storm() -> None:
     orders = group()
-    for turn in range(3 * 24 * 6):
-        orders.do(START + turn * 10 * MINUTE, "poll_timeout", 1, 5 * SECOND)
-    [storm] = alone(shaken(orders))
+    for ref in range(3 * 24 * 6):
+        orders.do(START + ref * 10 * MINUTE, "poll_timeout", 1, 5 * SECOND)
+    [storm] = alone(disturbed(orders))
     assert storm.last_at - storm.started_at > 3 * DAY - 11 * MINUTE
 
 
 def test_what_happens_to_a_group_every_night_is_no_storm_for_ever() -> None:
     orders = group()
     for night in range(7):
-        for turn in range(4):
-            orders.do(START + night * DAY + turn * 5 * MINUTE, "poll_timeout", 1, 5 * SECOND)
-    assert len(alone(shaken(orders))) == 3
+        for ref in range(4):
+            orders.do(START + night * DAY + ref * 5 * MINUTE, "poll_timeout", 1, 5 * SECOND)
+    assert len(alone(disturbed(orders))) == 3
 
 
 def test_groups_that_lose_their_coordinator_together_are_one_storm_of_the_fleet() -> None:
@@ -120,7 +120,7 @@ def test_groups_that_lose_their_coordinator_together_are_one_storm_of_the_fleet(
         one.do(START, "load", 2)
         for index in range(4):
             one.do(START + 5 * SECOND + number * SECOND, "cut", index, 2 * SECOND)
-    found = shaken(*hit)
+    found = disturbed(*hit)
     [storm] = together(found)
     assert storm.group_ids == {one.group_id for one in hit}
     assert (storm.scope, storm.detected_at - START < 15 * SECOND) == (StormScope.FLEET, True)
@@ -130,7 +130,7 @@ def test_applications_that_are_deployed_at_once_are_no_storm_of_the_fleet() -> N
     apps = [group(f"app-{number}", kind, 3) for number, kind in enumerate(["streams"] * 4 + ["eager", "kip848"])]
     for app in apps:
         app.deploy(START, pause_ms=40 * SECOND, away_ms=15 * SECOND)
-    found = shaken(*apps)
+    found = disturbed(*apps)
     assert together(found) == []
     assert [s for s in found if not s.is_explained] == []
 
@@ -138,13 +138,13 @@ def test_applications_that_are_deployed_at_once_are_no_storm_of_the_fleet() -> N
 def test_a_fleet_storm_leaves_nothing_for_its_groups_to_page() -> None:
     hit = [group(f"orders-{number}") for number in range(5)]
     for one in hit:
-        for turn in range(6):
-            one.do(START + turn * 2 * MINUTE, "cut", turn % 4, SECOND)
-    found = shaken(*hit)
+        for ref in range(6):
+            one.do(START + ref * 2 * MINUTE, "cut", ref % 4, SECOND)
+    found = disturbed(*hit)
     [storm] = together(found)
     span = [(storm.started_at, storm.last_at)]
     mine = [s for s in found if s.group_id == "orders-0"]
-    assert group_storms("kafka", "orders-0", mine, first_seen_at=START - HOUR, taken=span) == []
+    assert group_storms("kafka", "orders-0", mine, first_seen_at=START - HOUR, fleet_spans=span) == []
     assert len(group_storms("kafka", "orders-0", mine, first_seen_at=START - HOUR)) == 1
 
 
@@ -164,8 +164,8 @@ def test_four_recorded_groups_with_an_accident_or_two_each_are_no_storm() -> Non
 def test_a_recorded_crash_loop_and_late_polls_are_storms_and_the_deploy_beside_them_is_none(sources) -> None:
     found = {storm.first_group: storm for storm in recorded("storms", sources)}
     assert sorted(found) == ["label-printer", "receipt-writer"]
-    assert {s.who for s in found["label-printer"].shakes} == {"label-printer-1"}
-    assert {s.who for s in found["receipt-writer"].shakes} == {"receipt-writer-0"}
+    assert {s.started_by for s in found["label-printer"].disturbances} == {"label-printer-1"}
+    assert {s.started_by for s in found["receipt-writer"].disturbances} == {"receipt-writer-0"}
     assert found["receipt-writer"].detected_at - found["receipt-writer"].started_at < MINUTE
 
 

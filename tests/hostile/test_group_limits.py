@@ -17,7 +17,7 @@ from dashboards.queries.health_store import HealthStore
 from dashboards.queries.store import Store
 from dashboards.urlstate import parse
 from dashboards.web.search import Search
-from jobs.build import affected_groups, rebuild_all, rebuild_touched
+from jobs.build import affected_groups, rebuild_affected, rebuild_all
 from jobs.config.settings import Settings
 from jobs.silver import group_limits
 from jobs.silver.requeue import reopen
@@ -48,7 +48,7 @@ def add(spark, settings: Settings, pairs, *, first_offset: int = 0) -> None:
     new = {t: NewRows.of(t, rows[t.name]) for t in (COORDINATOR_RECORDS, OFFSET_COMMITS) if rows[t.name]}
     for each in new.values():
         append(spark, settings.warehouse, each)
-    rebuild_touched(spark, settings, affected_groups(new))
+    rebuild_affected(spark, settings, affected_groups(new))
 
 
 def rows(warehouse: Path, table: Table) -> list[dict]:
@@ -114,7 +114,7 @@ def poll(spark, settings: Settings, count: int) -> None:
     seen = {"cluster": "c", "observed_at": datetime.now(UTC), "source": "poll", "kind": "topic", "subject": TOPIC}
     new = NewRows.of(ADMIN_OBSERVATIONS, [seen | {"body": json.dumps(body)}])
     append(spark, settings.warehouse, new)
-    rebuild_touched(spark, settings, affected_groups({ADMIN_OBSERVATIONS: new}))
+    rebuild_affected(spark, settings, affected_groups({ADMIN_OBSERVATIONS: new}))
 
 
 def test_partitions_that_are_added_count_from_the_poll_on_that_sees_them(spark, settings) -> None:

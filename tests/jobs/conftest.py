@@ -10,7 +10,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
-from jobs.build import affected_groups, rebuild_all, rebuild_touched
+from jobs.build import affected_groups, rebuild_affected, rebuild_all
 from jobs.config.settings import Cluster, Settings
 from jobs.lab.broker import Broker
 from jobs.replay import Capture, replay, split
@@ -100,7 +100,7 @@ def built(spark, settings: Settings):
     def build(new) -> None:
         history = {table: new[table] for table in HISTORY if table in new}
         if history:
-            rebuild_touched(spark, settings, affected_groups(history))
+            rebuild_affected(spark, settings, affected_groups(history))
 
     return build
 

@@ -17,7 +17,7 @@ HOLD = """
 import sys, time
 from pathlib import Path
 from jobs.spark.checkpoint import Checkpoint
-Checkpoint(path=Path(sys.argv[1]), warehouse=Path(), tables=()).hold()
+Checkpoint(path=Path(sys.argv[1]), warehouse=Path(), tables=()).acquire()
 print("held", flush=True)
 time.sleep(600)
 """
@@ -31,8 +31,8 @@ def test_a_second_process_is_refused_until_the_first_is_dead(tmp_path) -> None:
         assert other.stdout is not None
         assert b"held\n" == other.stdout.readline()
         with pytest.raises(UserError, match="Another process already runs the stream"):
-            checkpoint.hold()
+            checkpoint.acquire()
         other.send_signal(signal.SIGKILL)
         other.wait()
-    wait_until(lambda: checkpoint.hold() is None)
-    checkpoint.hold()
+    wait_until(lambda: checkpoint.acquire() is None)
+    checkpoint.acquire()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from deltalake import DeltaTable
 
-from jobs.build import affected_groups, rebuild_all, rebuild_touched
+from jobs.build import affected_groups, rebuild_affected, rebuild_all
 from jobs.config.settings import Settings
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
@@ -22,7 +22,7 @@ from tests.silver.group_records import T1, Script, epoch, member, target, target
 def add(spark, warehouse, table, rows):
     new = NewRows.of(table, rows)
     append(spark, warehouse, new)
-    rebuild_touched(spark, Settings(warehouse=warehouse), affected_groups({table: new}))
+    rebuild_affected(spark, Settings(warehouse=warehouse), affected_groups({table: new}))
 
 
 def names(warehouse) -> list[str]:

@@ -21,13 +21,13 @@ class UnstartedGroup(RunningGroup):
     """Says what it would do."""
 
     def start(self, index: int, **_: object) -> None:
-        self._tell(index, "starts")
+        self._report(index, "starts")
 
     def _order(self, index: int, order: str, meaning: str) -> None:
-        self._tell(index, meaning)
+        self._report(index, meaning)
 
     def kill(self, index: int) -> None:
-        self._tell(index, "is killed")
+        self._report(index, "is killed")
 
 
 def played(plan: GroupPlan, script, seed: int) -> list[str]:

@@ -66,9 +66,9 @@ def test_small_files_become_one_with_the_same_rows_and_streams_see_nothing_of_it
         return sum(seen)
 
     assert FILES == read_on()
-    with WorkerProcess(merged_file) as beside:
-        assert Made(FILES, 1) == compact(warehouse, GENERATIONS, beside)
-        assert Made() == compact(warehouse, GENERATIONS, beside)
+    with WorkerProcess(merged_file) as worker:
+        assert Made(FILES, 1) == compact(warehouse, GENERATIONS, worker)
+        assert Made() == compact(warehouse, GENERATIONS, worker)
     assert before == stored(path)
     assert 1 == len(DeltaTable(path).file_uris())
     assert FILES == read_on()

@@ -68,7 +68,7 @@ def told(recorded) -> tuple[Path, str]:
     keys = enumerate((group_key(group), group_key("other")))
     kept = arrow(QUARANTINE, [place | {"source_offset": at, "raw_key": key} for at, key in keys])
     write_deltalake(table_path(recorded, QUARANTINE), kept, mode="append")
-    Memory(standing={}, shakes=SCHEMA.empty_table()).save(memory_path(recorded))
+    Memory(snapshots={}, disturbances=SCHEMA.empty_table()).save(memory_path(recorded))
     analysed_path(recorded).parent.mkdir(parents=True)
     for tables in (GROUP_TABLES, (ADVICE,)):
         told = json.dumps({"marks": [["kafka", 1, group, "deploy", "v2"]]})

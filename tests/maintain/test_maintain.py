@@ -12,7 +12,7 @@ from functools import partial
 import pytest
 from deltalake import DeltaTable
 
-from jobs.build import INPUTS, affected_groups, rebuild_all, rebuild_touched
+from jobs.build import INPUTS, affected_groups, rebuild_affected, rebuild_all
 from jobs.cli import main
 from jobs.config.settings import Settings
 from jobs.maintain import Maintenance, vacuum
@@ -52,8 +52,8 @@ OLD_DAYS = 100
 def maintained(spark, warehouse, *, now_ms=None, **settings) -> list[str]:
     said: list[str] = []
     told = Settings(warehouse=warehouse, **settings)
-    with WorkerProcess(merged_file) as beside:
-        Maintenance(spark=spark, settings=told, say=said.append, beside=beside).round(now_ms)
+    with WorkerProcess(merged_file) as worker:
+        Maintenance(spark=spark, settings=told, say=said.append, worker=worker).round(now_ms)
     return said
 
 
@@ -275,7 +275,7 @@ def test_build_and_rebuild_keep_silver_after_commits_and_lines_are_kept_no_longe
         )
     add(spark, warehouse, [late])
     new = {table: NewRows(table=table, few=arrow(table, late[table.name])) for table in INPUTS}
-    rebuild_touched(spark, settings, affected_groups(new))
+    rebuild_affected(spark, settings, affected_groups(new))
     border = min(row["record_at"] for row in parts[0][COORDINATOR_RECORDS.name])
     made = rebuilt([*old, *parts, late])
     told = {table.name: stored(made[table.name], table).to_pylist() for table in SILVER}
@@ -291,7 +291,7 @@ def test_rows_of_operations_are_kept_as_long_as_their_setting_says(spark, wareho
     result = whole({"table_name": "t", "rule": "r"}, QUALITY_RESULTS)
     small_table.append(warehouse, QUALITY_RESULTS, [result | {"checked_at": at * DAY_MS} for at in (1, 50, 100)])
     (said, _) = maintained(spark, warehouse, now_ms=101 * DAY_MS, keep_operations_days=60)
-    assert "1 rows older than 60 days deleted" in said
+    assert "1 row older than 60 days deleted" in said
     assert [50, 100] == sorted(r["checked_at"].timestamp() * 1000 // DAY_MS for r in rows(warehouse, QUALITY_RESULTS))
 
 

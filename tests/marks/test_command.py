@@ -49,7 +49,7 @@ def test_a_mark_is_there_with_its_batch_once_and_after_a_rebuild(spark, warehous
         update_marks(spark, warehouse, new[ADMIN_OBSERVATIONS])
         seen.append(rows(warehouse))
 
-    writer = Writer(feed=events(marked, tasks=1), warehouse=warehouse, gathering=BatchMerge(on_batch))
+    writer = Writer(stream=events(marked, tasks=1), warehouse=warehouse, batch_merge=BatchMerge(on_batch))
     Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
     assert [("deploy", "v2.31", "billing", ["billing"], "ci")] * 2 == [tuple(row.values())[2:] for row in seen[-1]]
     assert 3 == len(rows(warehouse, ADMIN_OBSERVATIONS))

@@ -53,7 +53,7 @@ def flagged(given: Made) -> dict[str, set[str]]:
     suite = Suite(given.table, rules, examples=MANY)
     with engine() as connection:
         connection.register("whole", rows)
-        connection.register("looked", rows)
+        connection.register("checked", rows)
         alone = {}
         for rule in rules:
             if rule.kind is RuleKind.REFERENCE:
@@ -61,7 +61,7 @@ def flagged(given: Made) -> dict[str, set[str]]:
                 if found := dangling_references(connection, rule, "whole", "other"):
                     alone[rule.name] = found
         for batch in batches(connection, given.table, rules, alone):
-            suite.look(batch)
+            suite.check(batch)
     assert {name: verdict.failed for name, verdict in suite.verdicts.items() if not verdict.passed}.keys() == {
         name for name, verdict in suite.verdicts.items() if verdict.examples
     }

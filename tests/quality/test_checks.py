@@ -131,9 +131,9 @@ def test_a_broken_rule_is_exit_code_1_also_when_nothing_is_new(sound, capsys) ->
     small_table.append(sound, STALLS, [made(STALLS).clean[0] | {"group_id": "odd", "cause": "weather"}])
     for _ in range(2):
         assert main(["quality", "--once", "--warehouse", str(sound)]) == 1
-    told = capsys.readouterr().out
-    assert told.count("stalls version") == 1
-    assert "broken by 1: cause is known." in told
+    results = capsys.readouterr().out
+    assert results.count("stalls version") == 1
+    assert "broken by 1: cause is known." in results
 
 
 def test_a_rule_that_only_leaves_something_out_is_no_failure(sound) -> None:
@@ -186,8 +186,8 @@ def test_results_name_the_version_that_was_checked(quality) -> None:
     rows = DeltaTable(table_path(quality.warehouse, QUALITY_RESULTS)).to_pyarrow_table().to_pylist()
     for table in quality.there():
         version = TableVersion.of(quality.warehouse, table)
-        told = {(row["table_id"], row["version"]) for row in rows if row["table_name"] == table.name}
-        assert {(version.table_id, version.version)} == told
+        results = {(row["table_id"], row["version"]) for row in rows if row["table_name"] == table.name}
+        assert {(version.table_id, version.version)} == results
 
 
 def test_an_example_is_cut_and_few_are_kept(quality) -> None:

@@ -14,21 +14,21 @@ by_table = pytest.mark.parametrize("table", CHECKED, ids=lambda table: table.nam
 
 
 @cache
-def told(name: str):
+def results(name: str):
     given = made(next(table for table in CHECKED if table.name == name))
     return given, flagged(given)
 
 
 @by_table
 def test_rows_that_keep_every_rule_are_not_flagged(table) -> None:
-    given, found = told(table.name)
+    given, found = results(table.name)
     keys = {key_of(table, row) for row in given.clean}
     assert {} == {rule: sorted(rows & keys) for rule, rows in found.items() if rows & keys}
 
 
 @by_table
 def test_a_row_that_breaks_a_rule_is_flagged_by_that_rule(table) -> None:
-    given, found = told(table.name)
+    given, found = results(table.name)
     unseen = {
         rule: rows for rule, rows in given.breaking.items() if not {key_of(table, r) for r in rows} <= found[rule]
     }
@@ -38,7 +38,7 @@ def test_a_row_that_breaks_a_rule_is_flagged_by_that_rule(table) -> None:
 
 @by_table
 def test_a_row_that_breaks_a_rule_is_flagged_by_no_rule_about_other_columns(table) -> None:
-    given, found = told(table.name)
+    given, found = results(table.name)
     rules = {rule.name: rule for rule in rules_of(table.name)}
 
     def about(name: str) -> set[str]:

@@ -37,7 +37,7 @@ with Runs(warehouse=Path(sys.argv[1]), job="build", say=print) as runs, runs.unt
 """
 
 
-def told(warehouse) -> list[dict]:
+def results(warehouse) -> list[dict]:
     if not (warehouse / JOB_RUNS.name / "_delta_log").is_dir():
         return []
     rows = DeltaTable(str(warehouse / JOB_RUNS.name)).to_pyarrow_table().to_pylist()
@@ -45,7 +45,7 @@ def told(warehouse) -> list[dict]:
 
 
 def outcomes(warehouse, job: str = "build") -> list[str]:
-    return [row["outcome"] for row in told(warehouse) if row["job"] == job]
+    return [row["outcome"] for row in results(warehouse) if row["job"] == job]
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def failing(warehouse, error: BaseException, **more) -> None:
 def test_a_run_tells_when_it_begins_and_how_it_ended(there) -> None:
     with Runs(warehouse=there, job="build", say=print):
         assert ["running"] == outcomes(there)
-    first, last = told(there)
+    first, last = results(there)
     assert ("succeeded", None) == (last["outcome"], last["error"])
     assert first["run_id"] == last["run_id"]
     assert first["started_at"] == last["started_at"] <= last["ended_at"] == last["told_at"]
@@ -73,10 +73,10 @@ def test_a_run_tells_when_it_begins_and_how_it_ended(there) -> None:
 
 def test_a_failure_is_told_in_one_line_without_secrets(there) -> None:
     failing(there, UserError("The password hunter22 is wrong.\nAnd more."), secrets=("hunter22",))
-    assert "The password (secret) is wrong." == told(there)[-1]["error"]
+    assert "The password (secret) is wrong." == results(there)[-1]["error"]
     failing(there, ValueError("x" * 5000))
-    assert told(there)[-1]["error"].startswith("ValueError: xxx")
-    assert len(told(there)[-1]["error"]) == 300
+    assert results(there)[-1]["error"].startswith("ValueError: xxx")
+    assert len(results(there)[-1]["error"]) == 300
     assert ["running", "failed"] * 2 == outcomes(there)
 
 
@@ -105,12 +105,12 @@ def test_a_terminated_run_says_so_and_a_killed_one_nothing(there, number, expect
 
 def test_a_run_goes_on_to_say_that_it_runs(there) -> None:
     with Runs(warehouse=there, job="build", say=print, heartbeat_ms=20):
-        wait_until(lambda: len(told(there)) > 3)
-    rows = told(there)
+        wait_until(lambda: len(results(there)) > 3)
+    rows = results(there)
     assert {"running"} == {row["outcome"] for row in rows[:-1]}
     assert len(rows) == len({row["told_at"] for row in rows})
     time.sleep(0.1)
-    assert len(rows) == len(told(there))
+    assert len(rows) == len(results(there))
 
 
 def test_a_place_that_takes_no_runs_is_said_once_and_stops_nothing(there) -> None:
@@ -143,7 +143,7 @@ def test_of_several_parts_the_one_that_failed_first_is_the_one_that_failed(there
 
     with pytest.raises(OSError, match="disk"):
         up()
-    last = {row["job"]: (row["outcome"], row["error"], row["part_of"]) for row in told(there)}
+    last = {row["job"]: (row["outcome"], row["error"], row["part_of"]) for row in results(there)}
     assert {
         "up": ("failed", "OSError: disk full", None),
         "build": ("failed", "OSError: disk full", "up"),
@@ -205,14 +205,17 @@ def test_each_job_leaves_a_run(there, command, monkeypatch, capsys) -> None:
     needed = {"replay": ["capture"], "erase": ["--cluster", "kafka", "--group", "g"]}
     assert main([command, *needed.get(command, []), "--warehouse", str(there)]) == 2
     assert ["running", "failed"] == outcomes(there, command)
-    assert f"No {command} today." == told(there)[-1]["error"]
+    assert f"No {command} today." == results(there)[-1]["error"]
     assert f"regroup {command}: No {command} today.\n" == capsys.readouterr().err
 
 
 def test_an_exit_code_is_a_failure(there, monkeypatch) -> None:
     monkeypatch.setattr(cli, "_command", lambda _: lambda *_: 1)
     assert main(["notify", "--once", "--warehouse", str(there)]) == 1
-    assert ("failed", "The command ended with exit code 1.") == (told(there)[-1]["outcome"], told(there)[-1]["error"])
+    assert ("failed", "The command ended with exit code 1.") == (
+        results(there)[-1]["outcome"],
+        results(there)[-1]["error"],
+    )
 
 
 def test_a_part_that_failed_and_began_anew_is_told_as_two_runs(there) -> None:
@@ -224,5 +227,5 @@ def test_a_part_that_failed_and_began_anew_is_told_as_two_runs(there) -> None:
             runs.failed("ingest", OSError("for that"))
             runs.again()
         runs.end(JobOutcome.STOPPED)
-    found = [(row["job"], row["outcome"]) for row in told(there) if row["outcome"] != "running"]
+    found = [(row["job"], row["outcome"]) for row in results(there) if row["outcome"] != "running"]
     assert [("build", "failed")] * 2 + [("build", "stopped"), ("ingest", "stopped"), ("up", "stopped")] == sorted(found)

@@ -49,7 +49,7 @@ def grouped(brokers):
 
 def test_a_look_tells_groups_members_topic_ids_and_settings(grouped) -> None:
     poller = Poller(grouped)
-    seen = poller.look()
+    seen = poller.poll()
     assert {} == poller.errors
     (group,) = (each for each in seen if each["kind"] == "group" and each["group_id"] == "readers")
     assert ("consumer", "range") == (group["protocol_type"], group["assignor"])
@@ -59,7 +59,7 @@ def test_a_look_tells_groups_members_topic_ids_and_settings(grouped) -> None:
     assert 22 == len(topic["topic_id"])
     (settings,) = (each["settings"] for each in seen if each["kind"] == "broker_settings")
     assert "5000" == settings["group.consumer.heartbeat.interval.ms"]
-    again = poller.look()
+    again = poller.poll()
     assert ["reassignments"] == [each["kind"] for each in again], "what has not changed is not told again"
     poller.close()
 
@@ -78,7 +78,7 @@ def test_end_offsets_are_told_from_before_a_group_changes_and_after(grouped) -> 
 
     def ends() -> list[dict]:
         poller._full_at = float("-inf")  # what a look asks for every quarter of a minute, at once
-        return [each for each in poller.look() if (each["kind"], each.get("topic")) == ("end_offsets", "behind")]
+        return [each for each in poller.poll() if (each["kind"], each.get("topic")) == ("end_offsets", "behind")]
 
     joined(1)
     assert [] == ends() + ends(), "nothing changed"
@@ -103,13 +103,13 @@ def test_every_observation_is_one_row_and_what_was_not_polled_is_a_gap(grouped, 
     told = []
     for _ in range(2):
         poller = Poller(grouped)
-        looked = poller.look
+        poll_before = poller.poll
 
-        def look(looked=looked) -> list:
-            told.extend(seen := looked())
+        def poll(poll_before=poll_before) -> list:
+            told.extend(seen := poll_before())
             return seen
 
-        poller.look = look
+        poller.poll = poll
         following = Following(
             spark=spark, settings=settings, cluster=cluster, poller=poller, building=threading.Lock(), say=said.append
         )
@@ -157,7 +157,7 @@ def test_a_missing_permission_is_named_once_and_the_rest_goes_on(tmp_path) -> No
         def is_refused() -> bool:
             # The controller answers when the rules are in its log, which the broker reads a little later.
             poller._full_at = float("-inf")
-            seen.extend(poller.look())
+            seen.extend(poller.poll())
             return wanted == set(poller.errors)
 
         wait_until(is_refused)
@@ -206,7 +206,7 @@ def test_a_table_of_an_earlier_version_gets_the_columns_it_lacks(spark, warehous
 def test_a_topic_that_a_leader_invented_is_told_as_one_without_partitions(grouped) -> None:
     """The coordinator stores whatever the leader assigns; asking for the topic must not create it."""
     admin, poller = AdminClient(grouped | {"log_level": 0}), Poller(grouped)
-    poller.look()
+    poller.poll()
     poller._assigned = {"nobody-made-this", "no/valid name", "read"}
     poller._seen = []
     poller._missing_topics()
@@ -218,12 +218,12 @@ def test_a_topic_that_a_leader_invented_is_told_as_one_without_partitions(groupe
 
 def test_groups_and_assignments_beyond_the_limits_are_counted_and_left_out(grouped) -> None:
     poller = Poller(grouped, Limits(name_bytes=4))
-    (listed,) = (each for each in poller.look() if each["kind"] == "group_list")
+    (listed,) = (each for each in poller.poll() if each["kind"] == "group_list")
     assert [] == listed["groups"]
     assert listed["left_out"] >= 1
     poller.close()
     poller = Poller(grouped, Limits(resources=1))
-    (group,) = (each for each in poller.look() if each["kind"] == "group" and each["group_id"] == "readers")
+    (group,) = (each for each in poller.poll() if each["kind"] == "group" and each["group_id"] == "readers")
     assert 2 == group["too_large"]
     assert [[]] == [member["assignment"] for member in group["members"]]
     poller.close()

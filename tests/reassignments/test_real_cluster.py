@@ -51,7 +51,7 @@ def test_a_throttled_reassignment_and_a_cancelled_one_are_told_as_they_were(clus
     filled(servers, "moved", [[1, 2], [1, 2], [1, 2]])
     throttle(admin, "moved", MB // 2)
     poller = Poller({"bootstrap.servers": servers})
-    seen = poller.look()
+    seen = poller.poll()
     assert not poller.is_moving
     wanted = {
         TopicPartition("moved", 0): [3, 2],
@@ -62,18 +62,18 @@ def test_a_throttled_reassignment_and_a_cancelled_one_are_told_as_they_were(clus
     admin.alter_partition_reassignments(wanted)
     answered = time.time() * 1000
     for _ in range(6):
-        seen += poller.look()
+        seen += poller.poll()
         assert poller.is_moving
         time.sleep(0.5)
     admin.alter_partition_reassignments({TopicPartition("moved", 1): None})
-    seen += poller.look()
+    seen += poller.poll()
     throttle(admin, "moved", 100 * MB)
     deadline = time.monotonic() + 30
     while poller.is_moving:
         assert time.monotonic() < deadline
         time.sleep(0.3)
-        seen += poller.look()
-    seen += poller.look()
+        seen += poller.poll()
+    seen += poller.poll()
     assert {} == poller.errors
     poller.close()
 

@@ -9,7 +9,7 @@ from collections import defaultdict
 import pytest
 
 from jobs.replay import Capture, bronze_of, split
-from jobs.silver.build_reassignments import rebuild_all_reassignments, rebuild_touched_reassignments
+from jobs.silver.build_reassignments import rebuild_affected_reassignments, rebuild_all_reassignments
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
@@ -62,7 +62,7 @@ def test_batches_in_any_order_give_the_tables_of_the_whole(spark, warehouse) -> 
         for table in (ADMIN_OBSERVATIONS, COORDINATOR_EVENTS):
             new[table] = NewRows.of(table, bronze[table.name])
             append(spark, warehouse, new[table])
-        rebuild_touched_reassignments(spark, warehouse, new)
+        rebuild_affected_reassignments(spark, warehouse, new)
     expected = {name: sorted(map(repr, found)) for name, found in stored_as(rows("log", "admin")).items()}
     assert expected == stored(spark, warehouse)
     rebuild_all_reassignments(spark, warehouse)

@@ -15,7 +15,7 @@ from jobs.build import FOLLOWED, affected_groups
 from jobs.replay import Capture, bronze_of, split
 from jobs.tables.data_file import write
 from jobs.tables.new_rows import NewRows
-from pipelines.silver.affected_groups import TOUCHED, by_group_frame, touching_frame
+from pipelines.silver.affected_groups import AFFECTED, affected_frame, by_group_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from tests.silver.rebuilding import CAPTURES
 
@@ -27,8 +27,8 @@ SEEN = {"cluster": "c", "observed_at": AT, "source": "poll", "subject": ""}
 
 
 def by_spark(spark, new: dict[object, NewRows]) -> pa.Table:
-    frames = [touching_frame(table, spark.createDataFrame(rows.few)) for table, rows in new.items()]
-    return by_group_frame(reduce(DataFrame.union, frames)).toArrow().cast(TOUCHED)
+    frames = [affected_frame(table, spark.createDataFrame(rows.few)) for table, rows in new.items()]
+    return by_group_frame(reduce(DataFrame.union, frames)).toArrow().cast(AFFECTED)
 
 
 def told(found: pa.Table) -> dict[tuple[str, str | None], dict[str, object]]:

@@ -29,7 +29,7 @@ def told(rows: SilverRows) -> str:
         for row in found:
             of_group[row["group_id"]][table].append(row)
     until = max(row["last_record_at"] or 0 for row in rows["groups"])
-    known = {"broker": broker({}), "terms": AnalysisConfig(), "since_ms": 0, "until_ms": until}
+    known = {"broker": broker({}), "config": AnalysisConfig(), "since_ms": 0, "until_ms": until}
     for group, silver in of_group.items():
         out.append(repr(gold_rows("kafka", group, {name: silver[name] for name in rows}, **known)))
     return "\n".join(out)

@@ -216,7 +216,7 @@ MOVES = (
     workers(2, 1_000, worker("a", ran=BOTH, revoked=AUDIT), worker("b")),
     workers(3, 1_500, worker("a", ran=ORDERS), worker("b", ran={}, given=AUDIT)),
 )
-TOLD = (
+READ = (
     synced_line(1_010, "a", 2),
     worker_line(1_090, "a", "Finished stopping tasks in preparation for rebalance"),
     synced_line(1_510, "b", 3),
@@ -226,7 +226,7 @@ TOLD = (
 
 
 def test_the_workers_own_lines_tell_when_work_stopped_and_ran_again() -> None:
-    stall = rows(MOVES, TOLD)["stalls"][0]
+    stall = rows(MOVES, READ)["stalls"][0]
     assert (stall["stopped_at_earliest"], stall["stopped_at_latest"]) == (START + 1_005, START + 1_090)
     assert (stall["resumed_at_earliest"], stall["resumed_at_latest"]) == (START + 1_505, START + 1_800)
     assert stall["stopped_ms"] == 1_800 - (1_005 + 1_090) // 2
@@ -243,13 +243,13 @@ def test_a_worker_that_leaves_stopped_when_it_says_it_began_to() -> None:
 
 
 def test_the_same_lines_in_any_order_and_twice_give_the_same_rows() -> None:
-    whole = rows(MOVES, TOLD)
-    for order in permutations(TOLD):
+    whole = rows(MOVES, READ)
+    for order in permutations(READ):
         assert rows(MOVES, [*order, *order[:2]]) == whole
 
 
 def test_lines_of_a_worker_whose_clock_is_off_are_not_believed() -> None:
-    late = [line | {"event_at": line["event_at"] + 2_000} for line in TOLD]
+    late = [line | {"event_at": line["event_at"] + 2_000} for line in READ]
     assert rows(MOVES, late)["stalls"] == rows(MOVES)["stalls"]
 
 
@@ -264,7 +264,7 @@ def test_workers_of_one_name_through_one_topic_are_not_told_apart() -> None:
 
 
 def test_workers_lines_alone_do_not_make_a_state_observed() -> None:
-    assert rows(MOVES, TOLD)["groups"][0]["evidence"] == rows(MOVES)["groups"][0]["evidence"] == "bounded"
+    assert rows(MOVES, READ)["groups"][0]["evidence"] == rows(MOVES)["groups"][0]["evidence"] == "bounded"
 
 
 # --- a recorded group ------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from jobs.silver.silver_tasks import Making, silver_by_tasks
 from jobs.silver.topic_names import polled_topics
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type, stored_rows
-from pipelines.silver.affected_groups import TOUCHED
+from pipelines.silver.affected_groups import AFFECTED
 from pipelines.silver.frame import INPUTS, UNUSED
 from schemas.silver import GENERATIONS, SILVER
 from tests.silver.rebuilding import CAPTURES, batches, silver_of
@@ -51,7 +51,7 @@ def ordered(rows: pa.Table) -> list[str]:
 
 
 START = datetime.fromtimestamp(0, UTC)
-GROUPS_TOUCHED = pa.schema([field for field in TOUCHED if field.name != "topic_ids"])
+GROUPS_TOUCHED = pa.schema([field for field in AFFECTED if field.name != "topic_ids"])
 
 
 @pytest.mark.parametrize(("share", "committed"), [(0.0, "nothing"), (0.5, "unknown"), (0.9, "all"), (1.0, "all")])
@@ -70,12 +70,12 @@ def test_few_and_many_groups_give_the_same_rows(spark, stored, monkeypatch, shar
         "committed": [dict(zip(("name", "index"), r, strict=True)) for r in resources],
     }
     told = [{"cluster": cluster, "group_id": group, **now} for cluster, group in groups]
-    touched = pa.Table.from_pylist(told, GROUPS_TOUCHED)
+    affected = pa.Table.from_pylist(told, GROUPS_TOUCHED)
 
     def read(most: int) -> dict[str, list[str]]:
         monkeypatch.setattr(jobs.silver.inputs, "FEW_GROUPS", most)
         monkeypatch.setattr(jobs.silver.inputs, "is_local", lambda _: False)
-        standing = SilverInputs(spark=spark, warehouse=folder, touched=touched)
+        standing = SilverInputs(spark=spark, warehouse=folder, affected=affected)
         points = standing.restarts()
         old, new = standing.committing()
         found = {table.name: ordered(standing.replaced(table, points)) for table in SILVER}
@@ -103,8 +103,8 @@ def test_tasks_make_the_rows_that_the_driver_makes(spark, stored, monkeypatch, i
     folder, rows = stored
     groups = [{"cluster": row["cluster"], "group_id": row["group_id"], "since_at": START} for row in rows["groups"]]
     for of_these in (groups, []):
-        touched = pa.Table.from_pylist(of_these, GROUPS_TOUCHED)
-        standing = SilverInputs(spark=spark, warehouse=folder, touched=touched)
+        affected = pa.Table.from_pylist(of_these, GROUPS_TOUCHED)
+        standing = SilverInputs(spark=spark, warehouse=folder, affected=affected)
         points, making = standing.restarts(), Making.of(Settings(warehouse=folder), polled_topics(folder))
         expected = making.rows(standing.history(points), points)
         monkeypatch.setattr(jobs.silver.silver_tasks, "LEAST", 1)

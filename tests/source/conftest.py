@@ -77,6 +77,6 @@ def topic(absent_topic) -> Topic:
 
 
 @pytest.fixture
-def feed(cluster, absent_topic):
+def stream(cluster, absent_topic):
     """Reads the test's topic as if it were `__consumer_offsets`."""
     return replace(topic_streams.offsets(cluster, tasks=2), topic=absent_topic.name)

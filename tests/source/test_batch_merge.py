@@ -12,8 +12,8 @@ from jobs.spark.batch_merge import BatchMerge
 class Streams:
     """Threads that each hand one batch on, as Spark's streams do."""
 
-    def __init__(self, gathering: BatchMerge) -> None:
-        self.gathering = gathering
+    def __init__(self, batch_merge: BatchMerge) -> None:
+        self.batch_merge = batch_merge
         self.threads: list[threading.Thread] = []
         self.errors: list[ValueError] = []
 
@@ -21,12 +21,12 @@ class Streams:
         begun = threading.Event()
 
         def run() -> None:
-            with self.gathering.under_way():
+            with self.batch_merge.under_way():
                 begun.set()
                 if when:
                     assert when.wait(30)
                 try:
-                    self.gathering.hand_on({name: name})
+                    self.batch_merge.hand_on({name: name})
                 except ValueError as error:
                     self.errors.append(error)
 

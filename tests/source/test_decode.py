@@ -154,7 +154,7 @@ def test_a_reader_that_leaves_ends_the_command_in_silence(topic) -> None:
 def test_what_is_missing_is_one_sentence(written, sentence) -> None:
     servers = ["--bootstrap-servers", written.servers]
     assert "has no topic absent" in sentence(*servers, "--topic", "absent")
-    assert "has the partitions 0 to 1, but not 2" in sentence(*where(written), "--partition", 2)
+    assert "has the partitions 0\N{EN DASH}1, but not 2" in sentence(*where(written), "--partition", 2)
     assert "not both" in sentence(*where(written), "--partition", 1, "--group", "g")
     assert "--since 'noon' is not a valid time" in sentence(*where(written), "--since", "noon")
     assert "--max-records must be" in sentence(*where(written), "--max-records", -1)

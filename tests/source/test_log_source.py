@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 from jobs.config.errors import UserError
 from jobs.config.settings import LogFile, Settings
 from jobs.ingest import Writer
-from jobs.kafka.log_source import LogFeed, LogReader
+from jobs.kafka.log_source import LogReader, LogStream
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COVERAGE
@@ -28,8 +28,8 @@ def log(tmp_path):
     return path
 
 
-def feed(log: Path) -> LogFeed:
-    return LogFeed(cluster="c", logs=(LogFile(path=str(log), broker_id=4),))
+def stream(log: Path) -> LogStream:
+    return LogStream(cluster="c", logs=(LogFile(path=str(log), broker_id=4),))
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def opened():
     made: list[LogReader] = []
 
     def reader(log: Path) -> LogReader:
-        made.append(LogReader(feed(log)))
+        made.append(LogReader(stream(log)))
         return made[-1]
 
     yield reader
@@ -90,7 +90,7 @@ def test_a_stream_that_is_started_again_goes_on_where_it_was(spark, log, tmp_pat
     for more in ("", stabilized(3), stabilized(4) + "half a li"):
         with log.open("a", encoding="utf-8") as file:
             file.write(more)
-        writer = Writer(feed=feed(log), warehouse=settings.warehouse, gathering=None)
+        writer = Writer(stream=stream(log), warehouse=settings.warehouse, batch_merge=None)
         writer.start(spark, {"availableNow": True}).awaitTermination()
     events = DeltaTable(table_path(settings.warehouse, COORDINATOR_EVENTS)).to_pyarrow_table().to_pylist()
     assert [1, 2, 3, 4] == sorted(row["generation_id"] for row in events)

@@ -19,7 +19,7 @@ def at(topic_id="a", log_epoch=0, **offsets):
 
 
 def offsets(position):
-    return {p: place.offset for p, place in position.places.items()}
+    return {p: place.offset for p, place in position.positions.items()}
 
 
 def test_what_a_checkpoint_keeps_comes_back_as_it_was():
@@ -58,9 +58,9 @@ def test_limited_steps_reach_every_end_and_none_is_much_larger_than_the_limit(lo
     for _ in range(20_000):
         moved = position.advanced(ends, limit)
         step = sum(
-            moved.places[p].offset - max(position.places[p].offset, low)
+            moved.positions[p].offset - max(position.positions[p].offset, low)
             for p, (low, _) in ends.ends.items()
-            if moved.places[p].offset > low
+            if moved.positions[p].offset > low
         )
         assert step <= limit + len(logs)
         if moved == position:
@@ -72,7 +72,7 @@ def test_limited_steps_reach_every_end_and_none_is_much_larger_than_the_limit(lo
 def test_a_new_partition_is_read_from_its_beginning():
     ends = topic({0: (0, 9), 1: (0, 4)})
     before = at(log_epoch=3, p0=9)
-    assert PartitionPosition(log_epoch=3, begin=0, offset=0) == before.seen(ends).places[1]
+    assert PartitionPosition(log_epoch=3, begin=0, offset=0) == before.seen(ends).positions[1]
 
 
 def test_a_topic_with_another_id_begins_a_new_life_in_all_its_partitions():
@@ -93,7 +93,7 @@ def test_a_log_that_ends_below_our_position_goes_on_in_a_new_epoch_and_says_so()
     assert {
         0: PartitionPosition(log_epoch=1, begin=40, offset=40),
         1: PartitionPosition(log_epoch=0, begin=0, offset=60),
-    } == after.places
+    } == after.positions
     assert [(0, 1, 0, 40, TRUNCATED)] == [
         (gap.partition, gap.log_epoch, gap.from_offset, gap.to_offset, gap.gap_reason) for gap in lost(before, after)
     ]
@@ -102,12 +102,12 @@ def test_a_log_that_ends_below_our_position_goes_on_in_a_new_epoch_and_says_so()
 def test_every_life_has_an_epoch_of_its_own():
     truncated = at(p0=50).seen(topic({0: (0, 40)}))
     recreated = truncated.seen(topic({0: (0, 9)}, "b"))
-    assert 2 == recreated.places[0].log_epoch
+    assert 2 == recreated.positions[0].log_epoch
 
 
 def test_without_topic_ids_a_shorter_log_is_a_new_topic():
     after = at(topic_id=None, p0=50).seen(topic({0: (0, 40)}, None))
-    assert PartitionPosition(log_epoch=1, begin=0, offset=0) == after.places[0]
+    assert PartitionPosition(log_epoch=1, begin=0, offset=0) == after.positions[0]
 
 
 def test_nothing_is_lost_where_nothing_was_read_before():

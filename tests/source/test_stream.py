@@ -37,9 +37,9 @@ def tables(spark, warehouse):
     return warehouse
 
 
-def ingest(spark, warehouse, feed, **trigger):
+def ingest(spark, warehouse, stream, **trigger):
     """Read all there is; returns the stream's finished query."""
-    writer = Writer(feed=feed, warehouse=warehouse, gathering=None)
+    writer = Writer(stream=stream, warehouse=warehouse, batch_merge=None)
     writer.checkpoint.refuse_other_tables()
     query = writer.start(spark, trigger or {"availableNow": True})
     Streams([lambda: query], rests_s=()).wait()
@@ -73,33 +73,33 @@ def history(count, start=0):
     return [group_record(n, generation=n) if n % 10 == 0 else commit(n) for n in range(start, start + count)]
 
 
-def test_batches_and_restarts_read_every_record_exactly_once(spark, tables, topic, feed):
+def test_batches_and_restarts_read_every_record_exactly_once(spark, tables, topic, stream):
     topic.write(history(1_500))
     topic.write(history(800), partition=1)
-    query = ingest(spark, tables, feed)
+    query = ingest(spark, tables, stream)
     assert len(query.recentProgress) >= 3, "2,300 records in batches of 1,000"
     topic.write(history(200, start=1_500))
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     records, runs = offsets_read(tables)
     assert [(0, 0, n) for n in range(0, 1_700, 10)] + [(0, 1, n) for n in range(0, 800, 10)] == records
     assert 2_500 - len(records) == sum(run[-1] for run in runs)
     assert 2_500 == sum(span[4] for span in spans(tables))
 
 
-def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twice(spark, tables, topic, feed):
+def test_a_batch_that_failed_after_its_writes_is_read_again_and_not_written_twice(spark, tables, topic, stream):
     topic.write([*history(50), deletion(50), commit(51)])
 
     def fail(_):
         raise UserError("stopped here")
 
-    writer = Writer(feed=feed, warehouse=tables, gathering=BatchMerge(fail))
+    writer = Writer(stream=stream, warehouse=tables, batch_merge=BatchMerge(fail))
     with pytest.raises(UserError, match="stopped here"):
         Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
     written = offsets_read(tables), spans(tables)
     topic.write(history(5, start=52))
     again = []
-    gathering = BatchMerge(lambda new: again.append({t: len(rows) for t, rows in new.items()}))
-    repaired = replace(writer, gathering=gathering)
+    batch_merge = BatchMerge(lambda new: again.append({t: len(rows) for t, rows in new.items()}))
+    repaired = replace(writer, batch_merge=batch_merge)
     Streams([partial(repaired.start, spark, {"availableNow": True})]).wait()
     assert 5 == again[0][COORDINATOR_RECORDS]
     records, runs = offsets_read(tables)
@@ -120,10 +120,10 @@ def failing(times, error):
     return told, on_batch
 
 
-def test_what_fails_for_no_known_reason_is_started_again_and_goes_on_where_it_stopped(spark, tables, topic, feed):
+def test_what_fails_for_no_known_reason_is_started_again_and_goes_on_where_it_stopped(spark, tables, topic, stream):
     topic.write([*history(50), deletion(50), commit(51)])
     told, on_batch = failing(2, OSError("a worker died"))
-    writer = Writer(feed=feed, warehouse=tables, gathering=BatchMerge(on_batch))
+    writer = Writer(stream=stream, warehouse=tables, batch_merge=BatchMerge(on_batch))
     failures = []
     streams = Streams(
         [partial(writer.start, spark, {"availableNow": True})], rests_s=(0.0, 0.1), on_failure=failures.append
@@ -135,10 +135,10 @@ def test_what_fails_for_no_known_reason_is_started_again_and_goes_on_where_it_st
     assert 52 == len(records) + sum(run[-1] for run in runs)
 
 
-def test_what_fails_again_and_again_is_given_up(spark, tables, topic, feed):
+def test_what_fails_again_and_again_is_given_up(spark, tables, topic, stream):
     topic.write(history(20))
     told, on_batch = failing(9, OSError("no memory"))
-    writer = Writer(feed=feed, warehouse=tables, gathering=BatchMerge(on_batch))
+    writer = Writer(stream=stream, warehouse=tables, batch_merge=BatchMerge(on_batch))
     streams = Streams(
         [partial(writer.start, spark, {"availableNow": True})], rests_s=(0.0,), on_failure=lambda error: None
     )
@@ -149,18 +149,18 @@ def test_what_fails_again_and_again_is_given_up(spark, tables, topic, feed):
 
 @pytest.mark.parametrize("way", ["few rows", "files of tasks", "Spark"])
 def test_however_bronze_is_written_it_and_what_is_handed_on_are_the_same(
-    spark, warehouse, topic, feed, monkeypatch, way
+    spark, warehouse, topic, stream, monkeypatch, way
 ) -> None:
     if way == "Spark":
         # Tables are clustered there, which only Spark writes.
         monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18")
     create_tables(spark, warehouse, BRONZE)
     monkeypatch.delenv("DATABRICKS_RUNTIME_VERSION", raising=False)
-    feed = replace(feed, few_bytes=0 if way == "files of tasks" else feed.few_bytes)
+    stream = replace(stream, few_bytes=0 if way == "files of tasks" else stream.few_bytes)
     topic.write([*history(50), deletion(50), commit(51)])
     topic.write(history(30), partition=1)
     told = []
-    writer = Writer(feed=feed, warehouse=warehouse, gathering=BatchMerge(told.append))
+    writer = Writer(stream=stream, warehouse=warehouse, batch_merge=BatchMerge(told.append))
     assert writer.is_local == (way != "Spark")
     Streams([partial(writer.start, spark, {"availableNow": True})]).wait()
     (new,) = told
@@ -176,57 +176,57 @@ def test_however_bronze_is_written_it_and_what_is_handed_on_are_the_same(
     assert 82 == sum(span[4] for span in spans(warehouse))
 
 
-def test_a_lost_checkpoint_loses_and_repeats_nothing(spark, tables, topic, feed):
+def test_a_lost_checkpoint_loses_and_repeats_nothing(spark, tables, topic, stream):
     topic.write(history(300))
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     shutil.rmtree(tables / "_checkpoints")
     topic.write(history(100, start=300))
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     records, runs = offsets_read(tables)
     assert [(0, 0, n) for n in range(0, 400, 10)] == records
     assert 360 == sum(run[-1] for run in runs)
 
 
-def test_a_batch_cut_off_together_with_its_checkpoint_loses_and_repeats_nothing(spark, tables, topic, feed):
+def test_a_batch_cut_off_together_with_its_checkpoint_loses_and_repeats_nothing(spark, tables, topic, stream):
     topic.write(history(300))
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     topic.write([*history(40, start=300)])
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     # As a crash before the last of the writes leaves it: what coverage says was read ends earlier.
     DeltaTable.forPath(spark, table_path(tables, COVERAGE)).delete("to_offset = 340")
     shutil.rmtree(tables / "_checkpoints")
     topic.write(history(60, start=340))
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     records, runs = offsets_read(tables)
     assert [(0, 0, n) for n in range(0, 400, 10)] == records
     assert 360 == sum(run[-1] for run in runs)
 
 
-def test_a_checkpoint_whose_tables_are_gone_is_refused(spark, tables, topic, feed):
+def test_a_checkpoint_whose_tables_are_gone_is_refused(spark, tables, topic, stream):
     topic.write(history(10))
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     shutil.rmtree(tables / OFFSET_COMMITS.name)
     with pytest.raises(UserError, match=r"the table offset_commits, but that table in .* is missing or was replaced"):
-        ingest(spark, tables, feed)
+        ingest(spark, tables, stream)
     create_tables(spark, tables, BRONZE)
     with pytest.raises(UserError, match="is missing or was replaced"):
-        ingest(spark, tables, feed)
+        ingest(spark, tables, stream)
 
 
-def test_a_topic_that_is_absent_is_waited_for(spark, tables, absent_topic, feed):
-    ingest(spark, tables, feed)
+def test_a_topic_that_is_absent_is_waited_for(spark, tables, absent_topic, stream):
+    ingest(spark, tables, stream)
     assert [] == spans(tables)
     absent_topic.create().write(history(3))
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     assert [(0, 0, 0, 3, 3, None)] == spans(tables)
 
 
-def test_a_recreated_topic_is_read_from_its_beginning_in_a_new_epoch(spark, tables, topic, feed):
+def test_a_recreated_topic_is_read_from_its_beginning_in_a_new_epoch(spark, tables, topic, stream):
     topic.write(history(20))
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     topic.delete()
     topic.create().write(history(30))
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     expected = [
         (0, 0, 0, 20, 20, None),
         (0, 0, 20, 20, 0, RECREATED),
@@ -236,14 +236,14 @@ def test_a_recreated_topic_is_read_from_its_beginning_in_a_new_epoch(spark, tabl
     assert expected == spans(tables)
 
 
-def test_what_is_no_record_of_ours_is_in_quarantine_and_counted(spark, tables, topic, feed):
+def test_what_is_no_record_of_ours_is_in_quarantine_and_counted(spark, tables, topic, stream):
     topic.write([commit(0), commit(1)._replace(key=None), commit(2)._replace(value=b"\x00\x04?"), commit(3)])
-    ingest(spark, tables, feed)
+    ingest(spark, tables, stream)
     assert [("null_key",), ("truncated",)] == rows(tables, QUARANTINE, "reason")
     assert [(4, 2)] == rows(tables, COVERAGE, "records", "quarantined")
 
 
-def test_offsets_without_any_record_are_an_error_that_says_why(spark, tables, topic, feed, monkeypatch):
+def test_offsets_without_any_record_are_an_error_that_says_why(spark, tables, topic, stream, monkeypatch):
     topic.write_in_a_transaction([commit(0)])
     from confluent_kafka import TopicPartition
 
@@ -251,15 +251,15 @@ def test_offsets_without_any_record_are_an_error_that_says_why(spark, tables, to
     (done,) = topic.admin.delete_records([TopicPartition(topic.name, 0, 1)]).values()
     done.result(10)
     with pytest.raises(UserError, match="gave not one record"):
-        ingest(spark, tables, feed)
+        ingest(spark, tables, stream)
 
 
-def test_secrets_are_in_no_plan_progress_or_checkpoint(spark, tables, topic, feed, capfd):
+def test_secrets_are_in_no_plan_progress_or_checkpoint(spark, tables, topic, stream, capfd):
     topic.write(history(5))
     canary = "canary-7f3a"
-    armed = replace(feed, options={**feed.options, "sasl.password": canary})
-    stream = armed.stream(spark)
-    stream.explain(extended=True)
+    armed = replace(stream, options={**stream.options, "sasl.password": canary})
+    frame = armed.frame(spark)
+    frame.explain(extended=True)
     query = ingest(spark, tables, armed)
     progress = str([p.json for p in query.recentProgress])
     kept = b"".join(path.read_bytes() for path in (tables / "_checkpoints").rglob("*") if path.is_file())

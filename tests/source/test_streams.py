@@ -29,19 +29,19 @@ def test_while_a_broker_is_away_its_streams_begin_again_and_then_go_on(spark, wa
         streams = start(spark, settings, on_failure=failures.append)
 
         def goes_on() -> bool:
-            assert streams.look()
+            assert streams.restart_due()
             return bool(rows(warehouse, COVERAGE, "to_offset"))
 
         try:
             wait_until(goes_on, 60)
             before = rows(warehouse, COVERAGE, "to_offset")
             broker.stop()
-            wait_until(lambda: streams.look() and len(failures) > 0, 60)
+            wait_until(lambda: streams.restart_due() and len(failures) > 0, 60)
             broker.start()
             producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
             producer.produce(cluster.events_topic, b"a line of somebody else's")
             assert producer.flush(30) == 0
-            wait_until(lambda: streams.look() and len(rows(warehouse, COVERAGE, "to_offset")) > len(before), 90)
+            wait_until(lambda: streams.restart_due() and len(rows(warehouse, COVERAGE, "to_offset")) > len(before), 90)
         finally:
             streams.stop()
     assert {PassingError} == {type(failure) for failure in failures}
@@ -92,7 +92,7 @@ def test_what_may_pass_is_tried_for_ever(error) -> None:
     failures: list[Exception] = []
     streams = Streams([lambda: Ended(error)], rests_s=(0.0, 0.0), on_failure=failures.append, is_endless=True)
     for _ in range(40):
-        assert streams.look()
+        assert streams.restart_due()
     assert 20 == len(failures)
 
 
@@ -103,6 +103,6 @@ def test_what_fails_long_after_its_start_has_its_first_failure_again(monkeypatch
     streams = Streams([lambda: Ended("OSError")], rests_s=(0.0,), on_failure=failures.append)
     for _ in range(6):
         now[0] += CALM_S + 1
-        streams.look()
-        streams.look()
+        streams.restart_due()
+        streams.restart_due()
     assert len(failures) >= 3

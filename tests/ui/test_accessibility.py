@@ -46,7 +46,7 @@ def told(tmp_path_factory, now) -> Iterator[str]:
         "billing-worker",
         group.silver(),
         broker=BrokerSettings(),
-        terms=AnalysisConfig(),
+        config=AnalysisConfig(),
         since_ms=0,
         until_ms=START + 1,
     )

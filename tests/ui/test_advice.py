@@ -31,7 +31,7 @@ HOSTILE = [
 
 
 def rows(group_id: str, group: EagerGroup) -> list[dict]:
-    known = {"broker": BrokerSettings(), "terms": AnalysisConfig(), "since_ms": 0, "until_ms": START + 1}
+    known = {"broker": BrokerSettings(), "config": AnalysisConfig(), "since_ms": 0, "until_ms": START + 1}
     return gold_rows("kafka", group_id, group.silver(), **known)["advice"]
 
 

@@ -31,7 +31,7 @@ from dashboards.app import page
 from dashboards.lake import service_principal
 from dashboards.lake.databricks_connection import Connections, options
 from dashboards.lake.databricks_tables import lake
-from dashboards.lake.databricks_versions import TOLD_SECONDS
+from dashboards.lake.databricks_versions import SCHEMA_SECONDS
 from dashboards.lake.databricks_warehouse import Warehouse
 from dashboards.lake.lake import LakeError
 from dashboards.lake.service_principal import ServicePrincipal
@@ -121,7 +121,7 @@ def test_a_table_of_a_newer_regroup_is_named_within_minutes(databricks, tmp_path
     newer = {VERSION_PROPERTY: str(SCHEMA_VERSION + 1)}
     DeltaTable(tmp_path / "groups").alter.set_table_properties(newer, raise_if_not_exists=False)
     assert told(lake)
-    clock[0] += TOLD_SECONDS
+    clock[0] += SCHEMA_SECONDS
     with pytest.raises(LakeError, match="The table groups was written by a newer Regroup than these pages"):
         told(lake)
 

@@ -36,7 +36,7 @@ def store(tmp_path_factory, lake) -> Store:
     group.leaves(1, 400_000, how="session_expired", silent_ms=45_000, trigger="session_expired")
     group.returns(1, 450_000)
     group.restarts(0, DAY + 100_000, 5_000)
-    known = {"broker": BrokerSettings(), "terms": AnalysisConfig(), "since_ms": 0, "until_ms": START + DAY}
+    known = {"broker": BrokerSettings(), "config": AnalysisConfig(), "since_ms": 0, "until_ms": START + DAY}
     found = gold_rows("kafka", GROUP, group.silver(), **known)
     for table in (ADVICE, DIAGNOSES):
         write_deltalake(f"{folder}/{table.name}", stored(found[table.name], table))

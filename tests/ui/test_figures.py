@@ -131,7 +131,7 @@ def test_a_rebalance_is_told_in_one_sentence():
 
 def test_what_is_only_inferred_is_said_to_be_probable():
     said = sentences.rebalance(rebalance_of(sample.guessed(NOW), 3))
-    assert said.startswith("probably a member left; it took 40 ms \N{EN DASH} 15 s; 6 of 6 partitions stopped")
+    assert said.startswith("probably a member left; it took 40 ms\N{EN DASH}15 s; 6 of 6 partitions stopped")
 
 
 def test_an_emptied_group_loses_nothing():

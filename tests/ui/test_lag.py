@@ -55,7 +55,7 @@ def test_the_sentence_tells_the_first_the_farthest_and_the_last_look() -> None:
              for n, (n_least, n_most) in enumerate([(5, 5), (900, 1_200), (300, 300), (4, 4)])]  # fmt: skip
     said = lag_sentence(looks, T, T + 60_000)
     assert "(4 polls): 5 at" in said
-    assert "900 \N{EN DASH} 1,200 at" in said
+    assert "900\N{EN DASH}1,200 at" in said
     assert "; 4 at" in said
     assert "300" not in said
     assert "" == lag_sentence(looks, T + 100_000, T + 200_000)

@@ -23,7 +23,7 @@ def test_malformed_bodies_are_refused_in_a_sentence_and_nothing_is_logged(tmp_pa
     assert set(answers.statuses) <= {200, 204, 400}
     assert answers.statuses[400] > 1_000
     assert answers.statuses[200] > 50
-    assert ([], []) == (answers.told_too_much, said)
+    assert ([], []) == (answers.leaks, said)
 
 
 def test_a_body_that_is_no_json_or_too_large_is_refused(tmp_path) -> None:
@@ -64,7 +64,7 @@ def test_malformed_requests_are_refused_in_a_sentence_and_nothing_is_logged(tmp_
     answers, said = send(tmp_path, count=1_000)
     assert set(answers.statuses) <= {200, 206, 400, 404, 405, 416}
     assert answers.statuses[400] > 10
-    assert ([], []) == (answers.told_too_much, said)
+    assert ([], []) == (answers.leaks, said)
     assert answers.slowest_s < 2
 
 

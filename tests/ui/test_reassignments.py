@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from dashboards.pages.reassignments import render, size
+from dashboards.pages.reassignments import render
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window, parse
+from schemas.written import size
 from tests.ui import sample
 from tests.ui.reading import words
 

@@ -1,4 +1,4 @@
-"""The still parts of a page (assets/still.js) and its scripts: small, and no way in for anybody's text."""
+"""The still parts of a page (assets/static.js) and its scripts: small, and no way in for anybody's text."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_table_is_no_hundred_components_of_react(reader) -> None:
 def test_a_link_of_a_still_part_is_followed_without_a_new_page_and_back_again(reader) -> None:
     page = reader.open(REBALANCE, PLOT)
     page.evaluate("window.before = true")
-    link = page.locator("#page [data-still] a[href^='/group']").first
+    link = page.locator("#page [data-static] a[href^='/group']").first
     href = link.get_attribute("href")
     link.click()
     page.wait_for_selector("h2:text-is('Generations')")
@@ -75,7 +75,7 @@ def test_a_link_that_is_opened_beside_stays_the_browsers(reader) -> None:
     page = reader.open(REBALANCE, PLOT)
     here = page.url
     with page.context.expect_page() as beside:
-        page.locator("#page [data-still] a[href^='/group']").first.click(modifiers=["Control"])
+        page.locator("#page [data-static] a[href^='/group']").first.click(modifiers=["Control"])
     beside.value.close()
     assert here == page.url
 
@@ -107,7 +107,7 @@ def test_neither_scripts_nor_other_sites_get_into_a_still_part(fleet, props) -> 
 
 def test_rows_that_were_sent_as_bare_cells_become_a_tables_elements(fleet) -> None:
     link = {"type": "Link", "namespace": "dash_core_components", "props": {"children": "b", "href": "/group"}}
-    table = node("Table", [node("Thead"), node("Tbody", **{"data-rows": [["a", 7], [link, None]]})])
+    table = node("Table", [node("Thead"), node("Tbody", **{"data-rows": [["a", -7000], [link, None]]})])
     html = fleet.evaluate(
         """table => {
             const place = document.createElement("div");
@@ -116,7 +116,7 @@ def test_rows_that_were_sent_as_bare_cells_become_a_tables_elements(fleet) -> No
         }""",
         table,
     )
-    rows = '<tr><td>a</td><td class="number">7</td></tr><tr><td><a href="/group">b</a></td><td></td></tr>'
+    rows = '<tr><td>a</td><td class="number" data-value="-7000">\N{MINUS SIGN}7,000</td></tr><tr><td><a href="/group">b</a></td><td></td></tr>'
     assert f"<table><thead></thead><tbody>{rows}</tbody></table>" == html.replace(' class=""', "")
 
 
@@ -131,7 +131,7 @@ def test_a_long_number_stays_in_its_tile(reader) -> None:
 
 
 def test_parts_that_do_more_than_show_are_left_to_dash(fleet) -> None:
-    count = "node => regroup.still(node)"
+    count = "node => regroup.staticSize(node)"
     graph = {"type": "Graph", "namespace": "dash_core_components", "props": {}}
     assert 2 == fleet.evaluate(count, node("P", [node("Span", "a"), "b", None]))
     assert fleet.evaluate(count, node("P", [graph])) is None

@@ -96,9 +96,9 @@ def test_nothing_is_drawn_after_a_group_was_deleted():
 def test_a_returning_member_goes_on_in_the_lane_of_its_client():
     rows = sample.churny(NOW)
     found = lanes(rows["generation_members"], rows["group_events"], WINDOW, NOW)
-    assert sum(len(lane.lives) for lane in found) == len({m["member_id"] for m in rows["generation_members"]})
+    assert sum(len(lane.memberships) for lane in found) == len({m["member_id"] for m in rows["generation_members"]})
     for lane in found:
-        assert all(a.latest <= b.earliest for a, b in pairwise(lane.lives))
+        assert all(a.latest <= b.earliest for a, b in pairwise(lane.memberships))
 
 
 def test_a_static_member_is_one_lane():
@@ -110,23 +110,23 @@ def test_a_static_member_is_one_lane():
 def test_a_life_ends_when_the_log_says_and_is_bounded_where_none_does():
     rows = sample.churny(NOW)
     expelled = next(e for e in rows["group_events"] if e["kind"] == "session_expired")
-    lives = {
+    memberships = {
         m: s
         for lane in lanes(rows["generation_members"], rows["group_events"], WINDOW, NOW)
-        for m, s in zip(lane.members, lane.lives, strict=True)
+        for m, s in zip(lane.members, lane.memberships, strict=True)
     }
     assert (expelled["event_at"], expelled["event_at"]) == (
-        lives[expelled["member_id"]].end, lives[expelled["member_id"]].latest,
+        memberships[expelled["member_id"]].end, memberships[expelled["member_id"]].latest,
     )  # fmt: skip
     rows = sample.guessed(NOW)
     left = next(e for e in rows["group_events"] if e["kind"] == "left")
-    life = next(
+    membership = next(
         s
         for lane in lanes(rows["generation_members"], rows["group_events"], WINDOW, NOW)
-        for m, s in zip(lane.members, lane.lives, strict=True)
+        for m, s in zip(lane.members, lane.memberships, strict=True)
         if m == left["member_id"]
     )
-    assert life.end < life.latest == left["event_at"]
+    assert membership.end < membership.latest == left["event_at"]
 
 
 def test_every_partition_has_a_gap_exactly_where_it_stalled():

@@ -66,63 +66,63 @@ def sticky(resources: Sequence[Resource], members: Subscriptions, before: Mappin
     """
     wanted = frozenset().union(*members.values())
     resources = [r for r in sorted(resources) if r[0] in wanted]
-    held: dict[int, list[Resource]] = {m: [] for m in sorted(members)}
+    assigned: dict[int, list[Resource]] = {m: [] for m in sorted(members)}
     free: list[Resource] = []
     for resource in resources:
         owner = before.get(resource)
-        if owner in held and resource[0] in members[owner]:
-            held[owner].append(resource)
+        if owner in assigned and resource[0] in members[owner]:
+            assigned[owner].append(resource)
         else:
             free.append(resource)
     if len(set(members.values())) == 1:
-        _fill(held, free + _surplus(held, len(resources)))
-        return {resource: member for member, mine in held.items() for resource in mine}
+        _fill(assigned, free + _surplus(assigned, len(resources)))
+        return {resource: member for member, mine in assigned.items() for resource in mine}
     for resource in free:
-        able = [m for m in held if resource[0] in members[m]]
+        able = [m for m in assigned if resource[0] in members[m]]
         if able:
-            held[min(able, key=lambda m: (len(held[m]), m))].append(resource)
-    _level(held, members)
-    return {resource: member for member, mine in held.items() for resource in mine}
+            assigned[min(able, key=lambda m: (len(assigned[m]), m))].append(resource)
+    _level(assigned, members)
+    return {resource: member for member, mine in assigned.items() for resource in mine}
 
 
-def _fill(held: dict[int, list[Resource]], free: Sequence[Resource]) -> None:
+def _fill(assigned: dict[int, list[Resource]], free: Sequence[Resource]) -> None:
     """Give each resource to the member that has the fewest."""
-    queue = [(len(mine), member) for member, mine in held.items()]
+    queue = [(len(mine), member) for member, mine in assigned.items()]
     heapify(queue)
     for resource in free:
         count, member = queue[0]
-        held[member].append(resource)
+        assigned[member].append(resource)
         heapreplace(queue, (count + 1, member))
 
 
-def _surplus(held: dict[int, list[Resource]], total: int) -> list[Resource]:
+def _surplus(assigned: dict[int, list[Resource]], total: int) -> list[Resource]:
     """Take from members the resources above their share and return them.
 
     If the division leaves a remainder, that many of the fullest members keep one more.
     """
-    share, extra = divmod(total, len(held))
+    share, extra = divmod(total, len(assigned))
     out: list[Resource] = []
-    for member in sorted(held, key=lambda m: (-len(held[m]), m)):
-        quota = share + (extra > 0 and len(held[member]) > share)
-        extra -= len(held[member]) > share
-        out += held[member][quota:]
-        del held[member][quota:]
+    for member in sorted(assigned, key=lambda m: (-len(assigned[m]), m)):
+        quota = share + (extra > 0 and len(assigned[member]) > share)
+        extra -= len(assigned[member]) > share
+        out += assigned[member][quota:]
+        del assigned[member][quota:]
     return out
 
 
-def _level(held: dict[int, list[Resource]], members: Subscriptions) -> None:
+def _level(assigned: dict[int, list[Resource]], members: Subscriptions) -> None:
     """Move resources from the fullest to the emptiest members while that makes the assignment more even.
 
     This is needed if members subscribe to different topics.
     """
-    for _ in range(sum(map(len, held.values()))):
-        fullest = sorted(held, key=lambda m: (-len(held[m]), m))
+    for _ in range(sum(map(len, assigned.values()))):
+        fullest = sorted(assigned, key=lambda m: (-len(assigned[m]), m))
         for giver in fullest:
-            takers = [m for m in reversed(fullest) if len(held[giver]) - len(held[m]) > 1]
-            move = next(((m, r) for m in takers for r in held[giver] if r[0] in members[m]), None)
+            takers = [m for m in reversed(fullest) if len(assigned[giver]) - len(assigned[m]) > 1]
+            move = next(((m, r) for m in takers for r in assigned[giver] if r[0] in members[m]), None)
             if move is not None:
-                held[giver].remove(move[1])
-                held[move[0]].append(move[1])
+                assigned[giver].remove(move[1])
+                assigned[move[0]].append(move[1])
                 break
         else:
             return

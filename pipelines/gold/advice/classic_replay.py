@@ -14,7 +14,7 @@ from random import Random
 
 from pipelines.gold.advice.assignors import assign, sticky
 from pipelines.gold.advice.latencies import INITIAL_DELAY_MS, JOIN_EVERY_MS, LATE, SYNC_MS, Latencies
-from pipelines.gold.advice.replay import LIVES, Policy, Replay, Step
+from pipelines.gold.advice.replay import MEMBERSHIPS_PER_INSTANCE, Policy, Replay, Step
 from pipelines.gold.churn import Churn, Resource
 from schemas.states import GroupEventKind
 
@@ -29,7 +29,7 @@ class _Member:
     joined_at: int
     heartbeat_at: int
     is_new: bool = True
-    life: int = 0
+    starts: int = 0
 
 
 class _Phase(Enum):
@@ -72,29 +72,29 @@ class ClassicReplay(Replay[_Member]):
 
     def _stop(self, at: int, instance: int, number: int) -> None:
         """Stop a process. How it ended determines when the coordinator learns of it."""
-        who = self._current.get(instance, -1)
-        if who not in self._members:
+        member_no = self._current.get(instance, -1)
+        if member_no not in self._members:
             return
-        member, outage = self._members[who], self._churn.outages[number]
+        member, outage = self._members[member_no], self._churn.outages[number]
         member.is_alive = False
-        self._account.stop(self._mine(who), at)
+        self._account.stop(self._mine(member_no), at)
         session = self._policy.session_timeout_ms
-        if outage.how in (GroupEventKind.LEFT, GroupEventKind.POLL_TIMEOUT):
-            silent = at if outage.how == GroupEventKind.LEFT else outage.gone_at
+        if outage.departure_kind in (GroupEventKind.LEFT, GroupEventKind.POLL_TIMEOUT):
+            silent = at if outage.departure_kind == GroupEventKind.LEFT else outage.gone_at
             gone = silent + (session or self._session(instance)) if self._policy.is_static else outage.gone_at
         else:
             gone = outage.gone_at if session is None else at + session
-        self._agenda.at(max(at, gone), "gone", who, member.life)
+        self._agenda.at(max(at, gone), "gone", member_no, member.starts)
 
     def _session(self, instance: int) -> int:
         return self._churn.instances[instance].memberships[-1].session_timeout_ms
 
-    def _gone(self, at: int, who: int, life: int) -> None:
-        member = self._members.get(who)
-        if member is None or member.life != life:
+    def _gone(self, at: int, member_no: int, starts: int) -> None:
+        member = self._members.get(member_no)
+        if member is None or member.starts != starts:
             return
-        del self._members[who]
-        self._joining.discard(who)
+        del self._members[member_no]
+        self._joining.discard(member_no)
         if self._phase == _Phase.STABLE:
             self._prepare(at, set())
         elif self._phase == _Phase.COMPLETING:
@@ -103,31 +103,31 @@ class ClassicReplay(Replay[_Member]):
             self._check(at)
 
     def _back(self, at: int, instance: int, _: int) -> None:
-        who = self._current.get(instance, -1)
-        if self._policy.is_static and who in self._members and not self._members[who].is_alive:
-            self._replace(at, who)
+        member_no = self._current.get(instance, -1)
+        if self._policy.is_static and member_no in self._members and not self._members[member_no].is_alive:
+            self._replace(at, member_no)
             return
-        who = self._enter(instance, at)
+        member_no = self._enter(instance, at)
         if self._phase == _Phase.EMPTY:
             self._not_before = at + (self._latencies.broker.initial_delay_ms or INITIAL_DELAY_MS)
         if self._phase in (_Phase.STABLE, _Phase.EMPTY):
-            self._prepare(at, {who})
+            self._prepare(at, {member_no})
         elif self._phase == _Phase.PREPARING:
-            self._members[who].has_rejoined = True
+            self._members[member_no].has_rejoined = True
         else:
-            self._joining.add(who)
+            self._joining.add(member_no)
 
-    def _replace(self, at: int, who: int) -> None:
+    def _replace(self, at: int, member_no: int) -> None:
         """Add a static member's new process. The other members do not notice, unless a rebalance is in progress."""
-        member = self._members[who]
-        member.is_alive, member.joined_at, member.life = True, at, member.life + 1
+        member = self._members[member_no]
+        member.is_alive, member.joined_at, member.starts = True, at, member.starts + 1
         if self._phase == _Phase.STABLE:
-            self._account.resume(self._mine(who), at + self._latencies.sync(self._random))
+            self._account.resume(self._mine(member_no), at + self._latencies.sync(self._random))
         elif self._phase == _Phase.PREPARING:
             member.has_rejoined = True
             self._check(at)
         else:
-            self._joining.add(who)
+            self._joining.add(member_no)
 
     def _disturb(self, at: int, _: int, __: int) -> None:
         if self._phase == _Phase.STABLE:
@@ -137,12 +137,16 @@ class ClassicReplay(Replay[_Member]):
     def _begin(self, at: int, joined: set[int]) -> None:
         self._phase, self._round, self._is_overtaken = _Phase.PREPARING, self._round + 1, False
         self._revoking = {}
-        for who, member in self._members.items():
-            member.has_rejoined = who in joined
-            if who in joined:
+        for member_no, member in self._members.items():
+            member.has_rejoined = member_no in joined
+            if member_no in joined:
                 member.joined_at = member.heartbeat_at = at
         longest = max(
-            (self._churn.instances[w // LIVES].memberships[-1].rebalance_timeout_ms for w in self._members), default=0
+            (
+                self._churn.instances[w // MEMBERSHIPS_PER_INSTANCE].memberships[-1].rebalance_timeout_ms
+                for w in self._members
+            ),
+            default=0,
         )
         if longest:
             self._agenda.at(at + longest, "timeout", tag=self._round)
@@ -155,17 +159,17 @@ class ClassicReplay(Replay[_Member]):
         rest = min(reaction.rest_ms, SYNC_MS) if self._policy.is_cooperative else reaction.rest_ms
         waited = [m for m in self._members.values() if m.is_alive and not m.has_rejoined]
         noticing = map(self._sooner, reaction.noticing(self._random, len(waited)))
-        for who, member in self._members.items():
+        for member_no, member in self._members.items():
             if not self._policy.is_cooperative and member.has_rejoined:
-                self._account.stop(self._mine(who), at)
+                self._account.stop(self._mine(member_no), at)
             if member.has_rejoined or not member.is_alive:
                 continue
             noticed = at + next(noticing)
             if self._policy.is_cooperative:
                 noticed = max(noticed, self._may_join(member))
             else:
-                self._agenda.at(noticed, "revoked", who, self._round)
-            self._agenda.at(noticed + rest, "rejoin", who, self._round)
+                self._agenda.at(noticed, "revoked", member_no, self._round)
+            self._agenda.at(noticed + rest, "rejoin", member_no, self._round)
         self._check(at)
 
     def _sooner(self, noticed_ms: int) -> int:
@@ -186,12 +190,12 @@ class ClassicReplay(Replay[_Member]):
             return 0
         return member.joined_at + JOIN_EVERY_MS + self._random.randrange(self._latencies.commit_ms + 1)
 
-    def _revoked(self, at: int, who: int, tag: int) -> None:
+    def _revoked(self, at: int, member_no: int, tag: int) -> None:
         """Stop all resources of an eager member. A cooperative member has released its resources, so it rejoins."""
-        if who not in self._members or tag != self._round:
+        if member_no not in self._members or tag != self._round:
             return
         if not self._policy.is_cooperative:
-            self._account.stop(self._mine(who), at)
+            self._account.stop(self._mine(member_no), at)
         elif self._phase == _Phase.STABLE:
             self._follow_up(at)
 
@@ -201,18 +205,18 @@ class ClassicReplay(Replay[_Member]):
         Members that released nothing notice it at a heartbeat.
         """
         revoking = self._revoking
-        self._begin(at, {who for who, done in revoking.items() if done <= at})
-        for who, member in self._members.items():
+        self._begin(at, {member_no for member_no, done in revoking.items() if done <= at})
+        for member_no, member in self._members.items():
             if member.has_rejoined or not member.is_alive:
                 continue
-            if who in revoking:
-                rejoins = revoking[who]
+            if member_no in revoking:
+                rejoins = revoking[member_no]
             elif self._latencies.is_librdkafka:
                 rejoins = max(self._next_heartbeat(at, member), self._may_join(member))
             else:
                 # The Java client restarts its heartbeat interval with each assignment.
                 rejoins = self._synced_at + self._heartbeat_ms
-            self._agenda.at(max(at, rejoins), "rejoin", who, self._round)
+            self._agenda.at(max(at, rejoins), "rejoin", member_no, self._round)
         self._check(at)
 
     def _next_heartbeat(self, at: int, member: _Member) -> int:
@@ -225,8 +229,8 @@ class ClassicReplay(Replay[_Member]):
         passed = max(0, at - member.heartbeat_at) // self._heartbeat_ms + 1
         return member.heartbeat_at + passed * self._heartbeat_ms
 
-    def _rejoin(self, at: int, who: int, tag: int) -> None:
-        member = self._members.get(who)
+    def _rejoin(self, at: int, member_no: int, tag: int) -> None:
+        member = self._members.get(member_no)
         if member is None or tag != self._round or not member.is_alive:
             return
         member.has_rejoined, member.is_new = True, False
@@ -237,7 +241,7 @@ class ClassicReplay(Replay[_Member]):
         """Remove members that have not rejoined within max.poll.interval.ms."""
         if tag != self._round or self._phase != _Phase.PREPARING:
             return
-        self._members = {who: m for who, m in self._members.items() if m.has_rejoined}
+        self._members = {member_no: m for member_no, m in self._members.items() if m.has_rejoined}
         self._check(at)
 
     def _check(self, at: int, _: int = -1, __: int = 0) -> None:
@@ -260,7 +264,7 @@ class ClassicReplay(Replay[_Member]):
         if tag != self._round:
             return
         self._phase, self._synced_at = _Phase.STABLE, at
-        topics = {who: self._churn.topics(who // LIVES) for who in self._members}
+        topics = {member_no: self._churn.topics(member_no // MEMBERSHIPS_PER_INSTANCE) for member_no in self._members}
         before = {r: owner for r, owner in self._owners.items() if owner in topics}
         if self._policy.is_cooperative:
             self._hand_over(at, before, sticky(self._churn.resources, topics, before))
@@ -277,10 +281,10 @@ class ClassicReplay(Replay[_Member]):
         self._owners = {r: owner for r, owner in before.items() if r not in moving} | fresh
         self._resume(at, self._owners)
         self._account.stop(moving, at)
-        for who in sorted(set(moving.values())):
-            if self._members[who].is_alive:
-                self._revoking[who] = at + self._latencies.rest(self._random)
-                self._agenda.at(self._revoking[who], "revoked", who, self._round)
+        for member_no in sorted(set(moving.values())):
+            if self._members[member_no].is_alive:
+                self._revoking[member_no] = at + self._latencies.rest(self._random)
+                self._agenda.at(self._revoking[member_no], "revoked", member_no, self._round)
 
     def _resume(self, at: int, owners: dict[Resource, int]) -> None:
         for resource, owner in owners.items():

@@ -88,10 +88,10 @@ def _cost(lost_ms: int, waits: list[_Wait], delay: int, other: int, move: int) -
 
 def _option(action: AdviceAction, best: int, cost: int, waits: list[_Wait], delay: int, found: Churn) -> Option:
     lost, changed = cost / 1000, abs(found.lost_ms - cost) / 1000
-    held = sum(len(w.stopped_ms) for w in waits)
+    stops = sum(len(w.stopped_ms) for w in waits)
     returned = sum(w.away_ms is not None and w.away_ms <= best for w in waits)
     why = (
-        f"{len(waits)} times a worker was lost, and {held} connectors and tasks waited for the whole delay of "
+        f"{len(waits)} times a worker was lost, and {stops} connectors and tasks waited for the whole delay of "
         f"{delay:,} ms. With a delay of {best:,} ms they would wait for that time; {returned} of the workers were back "
         "within it."
     )

@@ -140,7 +140,7 @@ def with_callbacks(found: Churn, measured: Latencies) -> Churn:
 
     def corrected(outage: Outage) -> Outage:
         early = outage.gone_at - usual
-        if outage.how != GroupEventKind.LEFT or outage.gone_at - outage.stopped_at >= usual // 2:
+        if outage.departure_kind != GroupEventKind.LEFT or outage.gone_at - outage.stopped_at >= usual // 2:
             return outage
         return replace(outage, stopped_at=early, late_ms=usual // 2)
 

@@ -87,12 +87,12 @@ def _static(group: Group) -> Iterator[Option]:
     if group.now.is_static or group.now.is_consumer_protocol:
         return
     policies = {s: replace(group.now, is_static=True, session_timeout_ms=s) for s in _candidates(group)}
-    tried = {s: rough(group.churn, group.latencies, policy, group.seed) for s, policy in policies.items()}
+    predictions = {s: rough(group.churn, group.latencies, policy, group.seed) for s, policy in policies.items()}
     absences = [o.back_at - o.stopped_at for o in group.churn.outages if o.back_at is not None]
-    least = min(tried.values())
-    good = [s for s, lost in tried.items() if lost <= least * SAME + 0.1]
-    lasting = [s for s in good if s >= HEADROOM * max(absences, default=0)]
-    best = min(lasting or good, key=lambda s: abs(s - group.session_ms))
+    least = min(predictions.values())
+    good = [s for s, lost in predictions.items() if lost <= least * SAME + 0.1]
+    long_enough = [s for s in good if s >= HEADROOM * max(absences, default=0)]
+    best = min(long_enough or good, key=lambda s: abs(s - group.session_ms))
     within = sum(a <= best for a in absences)
     why = (
         f"With a session timeout of {best:,} ms, {within} of {len(absences)} absences would end before the other "
@@ -144,18 +144,18 @@ def _why_consumer(group: Group) -> str:
 
 
 def _sessions(group: Group) -> Iterator[Option]:
-    expired = [o for o in group.churn.outages if o.how == GroupEventKind.SESSION_EXPIRED]
+    expired = [o for o in group.churn.outages if o.departure_kind == GroupEventKind.SESSION_EXPIRED]
     if not expired or group.now.is_consumer_protocol:
         return
     lower = [s for s in SESSIONS_MS if s < group.session_ms]
     if lower and len(expired) > 1:
-        tried = {s: group.predict(replace(group.now, session_timeout_ms=s)) for s in lower[:2]}
-        best = min(tried, key=lambda s: tried[s].lost)
+        predictions = {s: group.predict(replace(group.now, session_timeout_ms=s)) for s in lower[:2]}
+        best = min(predictions, key=lambda s: predictions[s].lost)
         why = (
             f"{len(expired)} failures were noticed after {group.session_ms:,} ms; {best:,} ms would notice them sooner."
         )
         action = AdviceAction.LOWER_SESSION_TIMEOUT
-        yield _option(group, action, tried[best], settings(action, group.latencies.libraries, best), why)
+        yield _option(group, action, predictions[best], settings(action, group.latencies.libraries, best), why)
     paused = [o for o in expired if o.back_at is not None and o.back_at - o.stopped_at < PAUSE_MS]
     if len(paused) > 1 and group.session_ms < PAUSE_MS:
         action = AdviceAction.RAISE_SESSION_TIMEOUT
@@ -180,7 +180,7 @@ def _heartbeats(group: Group) -> Iterator[Option]:
 
 
 def _polls(group: Group) -> Iterator[Option]:
-    slow = [o for o in group.churn.outages if o.how == GroupEventKind.POLL_TIMEOUT and o.back_at is not None]
+    slow = [o for o in group.churn.outages if o.departure_kind == GroupEventKind.POLL_TIMEOUT and o.back_at is not None]
     if not slow:
         return
     longest = max(o.back_at - o.stopped_at for o in slow if o.back_at is not None)
@@ -194,11 +194,11 @@ def _polls(group: Group) -> Iterator[Option]:
 
 
 def _guilty(group: Group) -> Iterator[Option]:
-    failed = [o for o in group.churn.outages if o.how in BROKEN]
+    failed = [o for o in group.churn.outages if o.departure_kind in BROKEN]
     counts = Counter(o.instance for o in failed)
     for instance, count in counts.most_common(1):
         if count >= GUILTY_TIMES and count >= GUILTY * len(failed) and len(group.churn.instances) > 1:
-            others = tuple(o for o in group.churn.outages if o.instance != instance or o.how not in BROKEN)
+            others = tuple(o for o in group.churn.outages if o.instance != instance or o.departure_kind not in BROKEN)
             name = group.churn.instances[instance].name
             why = f"{name} caused {count} of {len(failed)} failures. The prediction is the loss without them."
             prediction = group.predict(group.now, replace(group.churn, outages=others))
@@ -209,5 +209,5 @@ def _spared(group: Group, spared: list[Outage]) -> Prediction:
     """Return the prediction if these outages stop only the instance's own resources: no removal and no rebalance."""
     rest = replace(group.churn, outages=tuple(o for o in group.churn.outages if o not in spared))
     found = group.predict(group.now, rest)
-    held = sum((o.back_at - o.stopped_at) * o.held for o in spared if o.back_at is not None) / 1000
-    return replace(found, lost=found.lost + held, low=found.low + held, high=found.high + held)
+    spared_s = sum((o.back_at - o.stopped_at) * o.owned for o in spared if o.back_at is not None) / 1000
+    return replace(found, lost=found.lost + spared_s, low=found.low + spared_s, high=found.high + spared_s)

@@ -100,7 +100,9 @@ def _replay(churn: Churn, latencies: Latencies, policy: Policy, random: Random) 
 
 def _overlaps(outage: Outage) -> bool:
     """Return whether the next process asked to join before the previous one had left."""
-    return outage.how == GroupEventKind.LEFT and outage.back_at is not None and outage.back_at < outage.gone_at
+    return (
+        outage.departure_kind == GroupEventKind.LEFT and outage.back_at is not None and outage.back_at < outage.gone_at
+    )
 
 
 def _redrawn(churn: Churn, random: Random) -> Churn:
@@ -109,7 +111,7 @@ def _redrawn(churn: Churn, random: Random) -> Churn:
     last: dict[int, Outage] = {}
     for outage in sorted(churn.outages, key=lambda o: o.stopped_at):
         if outage.back_at is not None:
-            lengths[outage.how].append(outage.back_at - outage.stopped_at)
+            lengths[outage.departure_kind].append(outage.back_at - outage.stopped_at)
         if outage.instance in last:
             following[last[outage.instance]] = outage.stopped_at
         last[outage.instance] = outage
@@ -120,7 +122,7 @@ def _redrawn(churn: Churn, random: Random) -> Churn:
         stopped = outage.stopped_at + round(random.triangular(-outage.early_ms, outage.late_ms, 0))
         if outage.back_at is None:
             return replace(outage, stopped_at=stopped)
-        back = outage.stopped_at + random.choice(lengths[outage.how])
+        back = outage.stopped_at + random.choice(lengths[outage.departure_kind])
         back = max(stopped + 1, min(back, following.get(outage, back + 1) - 1))
         gone = outage.gone_at + stopped - outage.stopped_at
         if overlaps and abs(gone - back) < RACE_MS:

@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 from pipelines.gold.advice.latencies import Latencies
 from pipelines.gold.churn import Churn, Resource
 
-LIVES = 10_000
+MEMBERSHIPS_PER_INSTANCE = 10_000
 """Factor in a member's number: instance number times this, plus the count of its earlier memberships. So members sort
 like their instances."""
 
@@ -71,17 +71,17 @@ class Agenda:
     """Queue of future events by time; events of the same time in the order in which they were added."""
 
     _entries: list[tuple[int, int, str, int, int]] = field(default_factory=list)
-    _made: int = 0
+    _added: int = 0
 
-    def at(self, when: int, what: str, who: int = -1, tag: int = 0) -> None:
-        heapq.heappush(self._entries, (when, self._made, what, who, tag))
-        self._made += 1
+    def at(self, when: int, kind: str, subject: int = -1, tag: int = 0) -> None:
+        heapq.heappush(self._entries, (when, self._added, kind, subject, tag))
+        self._added += 1
 
     def until(self, end: int) -> Iterable[tuple[int, str, int, int]]:
         """Yield (time, what, who, tag) up to `end`, including events that are added meanwhile."""
         while self._entries and self._entries[0][0] <= end:
-            when, _, what, who, tag = heapq.heappop(self._entries)
-            yield when, what, who, tag
+            when, _, kind, subject, tag = heapq.heappop(self._entries)
+            yield when, kind, subject, tag
 
 
 M = TypeVar("M")
@@ -122,12 +122,12 @@ class Replay(ABC, Generic[M]):
     def run(self) -> Outcome:
         """Run the replay and return its loss and number of rebalances."""
         steps = self._steps()
-        for at, what, who, tag in self._agenda.until(self._churn.end_ms + SETTLING_MS):
-            steps[what](at, who, tag)
+        for at, kind, subject, tag in self._agenda.until(self._churn.end_ms + SETTLING_MS):
+            steps[kind](at, subject, tag)
         return Outcome(lost_ms=self._account.lost_ms, rebalances=self._rebalances)
 
     def _enter(self, instance: int, at: int) -> int:
-        member = self._current.get(instance, instance * LIVES - 1) + 1
+        member = self._current.get(instance, instance * MEMBERSHIPS_PER_INSTANCE - 1) + 1
         self._current[instance] = member
         self._members[member] = self._joining_at(at)
         return member

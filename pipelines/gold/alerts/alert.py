@@ -54,7 +54,7 @@ class Facts:
 
     cluster: str
     now_ms: int
-    sight: Freshness
+    freshness: Freshness
     polled_until_ms: int | None = None
     storms: Sequence[Row] = ()
     rebalancing: Sequence[Row] = ()

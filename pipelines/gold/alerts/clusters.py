@@ -19,7 +19,7 @@ def storm(facts: Facts, _: AlertLimits) -> list[Alert]:
 
     Stored storms stay open at the end of the history. If the cluster has written no record since, there is no storm.
     """
-    if facts.sight.silent_ms > CALM_MS:
+    if facts.freshness.silent_ms > CALM_MS:
         return []
     fleet = [row for row in facts.storms if row["scope"] == StormScope.FLEET]
     chosen = sorted(fleet, key=lambda row: (-row["groups"], row["started_at"]))[:1]
@@ -108,23 +108,25 @@ def _stalled(facts: Facts, row: Row) -> Alert:
 
 def stale(facts: Facts, limits: AlertLimits) -> list[Alert]:
     """Return an alert if Regroup gets no data. If no broker responds, it is a ticket: other monitoring pages then."""
-    sight = facts.sight
-    if sight.blind_since_ms is None:
+    freshness = facts.freshness
+    if freshness.blind_since_ms is None:
         return []
     known = (
-        "No history is known" if sight.known_until_ms is None else f"History ends at {instant(sight.known_until_ms)}"
+        "No history is known"
+        if freshness.known_until_ms is None
+        else f"History ends at {instant(freshness.known_until_ms)}"
     )
     return [
         Alert(
             name=AlertName.REBALANCE_TELEMETRY_STALE,
             cluster=facts.cluster,
             subject=SOURCE,
-            severity=AlertSeverity.TICKET if sight.is_broker_there is False else AlertSeverity.PAGE,
-            started_ms=sight.blind_since_ms,
+            severity=AlertSeverity.TICKET if freshness.is_broker_there is False else AlertSeverity.PAGE,
+            started_ms=freshness.blind_since_ms,
             summary=f"Regroup has no new data of {escaped(facts.cluster)} for more than {duration(limits.stale_ms)}",
             description=(
-                f"Since {instant(sight.blind_since_ms)}: {without_links(sight.why)}. {known}. Until new data arrives, "
-                "the health of this cluster's groups is unknown, and no other alert is raised or resolved. "
+                f"Since {instant(freshness.blind_since_ms)}: {without_links(freshness.why)}. {known}. Until new data "
+                "arrives, the health of this cluster's groups is unknown, and no other alert is raised or resolved. "
                 f"Evidence: {Evidence.OBSERVED}."
             ),
             evidence=Evidence.OBSERVED,

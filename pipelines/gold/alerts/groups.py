@@ -17,7 +17,7 @@ NAMED = 3
 
 def stuck(facts: Facts, limits: AlertLimits) -> list[Alert]:
     """Return alerts for groups whose rebalance has been open for longer than the limit at the end of the history."""
-    until = facts.sight.known_until_ms or 0
+    until = facts.freshness.known_until_ms or 0
     return [
         _stuck(facts, row, limits)
         for row in facts.rebalancing
@@ -62,7 +62,7 @@ def _flapping(facts: Facts, group: str, rows: list[Row], departures: list[Row]) 
     for row in gone:
         times[row["instance"]] += row["times"]
     often = times.most_common(NAMED)
-    who = ", ".join(f"{escaped(name)} ({count(many, 'time')})" for name, many in often) or "not known"
+    members = ", ".join(f"{escaped(name)} ({count(many, 'time')})" for name, many in often) or "not known"
     grade = worst(row["evidence"] for row in gone)
     return Alert(
         name=AlertName.MEMBER_FLAPPING,
@@ -72,7 +72,7 @@ def _flapping(facts: Facts, group: str, rows: list[Row], departures: list[Row]) 
         started_ms=since,
         summary=f"{count(number, 'instance')} of group {escaped(group)} left at least 3 times in an hour",
         description=(
-            f"Departures since {instant(since)}, most frequent first: {who}. {suspected(facts.causes.get(group))} "
+            f"Departures since {instant(since)}, most frequent first: {members}. {suspected(facts.causes.get(group))} "
             f"Evidence: {grade}."
         ),
         evidence=grade,

@@ -11,11 +11,11 @@ from schemas.states import AlertName, StormScope
 
 
 def _is_fresh(facts: Facts, _: AlertLimits) -> bool:
-    return facts.sight.is_fresh
+    return facts.freshness.is_fresh
 
 
 def _is_certain(facts: Facts, _: AlertLimits) -> bool:
-    return facts.sight.is_certain
+    return facts.freshness.is_certain
 
 
 def _is_polled(facts: Facts, limits: AlertLimits) -> bool:

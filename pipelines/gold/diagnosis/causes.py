@@ -54,7 +54,7 @@ SEVERITY = (
 """Precedence of causes if several members joined or left at once and none is named: failures before planned changes."""
 
 REJOINED = (Trigger.LEADER_REJOINED, Trigger.METADATA_CHANGED, Trigger.UNKNOWN)
-SHAKEN = (
+BY_COORDINATOR_MOVE = (
     Trigger.SESSION_EXPIRED,
     Trigger.SYNC_TIMEOUT,
     Trigger.REJOIN_TIMEOUT,
@@ -144,14 +144,14 @@ def context(silver: Silver) -> Context:
     other = frozenset(changed(generations, silver["generation_members"]))
     return Context(
         instances=found,
-        departures=_by_generation(gone, lambda d: d.membership.went_with),
-        arrivals=_by_generation(_arrivals(found, gone), lambda a: a.membership.came_with),
+        departures=_by_generation(gone, lambda d: d.membership.left_in),
+        arrivals=_by_generation(_arrivals(found, gone), lambda a: a.membership.joined_in),
         previous={number(g): before for before, g in pairwise(generations)},
         slow=dict(slow(generations, found)),
         changed=other,
         flapping=frozenset(flapping(generations, other)),
         switching=frozenset(switching(generations)),
-        returns=[d for d in gone if d.membership.went_with is None],
+        returns=[d for d in gone if d.membership.left_in is None],
         moved_at=_instants(silver, GroupEventKind.COORDINATOR_MOVED),
         not_stored_at=_instants(silver, GroupEventKind.FAILED_REBALANCE, STORING),
     )
@@ -174,20 +174,20 @@ def cause_of(g: GenerationRow, known: Context) -> Found:
 
 
 def _set_off(g: GenerationRow, known: Context) -> _Why:
-    stated = Evidence(g["trigger_evidence"] or Evidence.INFERRED)
+    logged = Evidence(g["trigger_evidence"] or Evidence.INFERRED)
     changes, names = known.changes(g), tuple(dict.fromkeys(c.instance.label for c in known.changes(g)))
-    if _is_shaken(g, known):
+    if _is_coordinator_moved(g, known):
         return _Why(cause=DiagnosisCause.COORDINATOR, evidence=Evidence.INFERRED, names=names)
     direct = DiagnosisCause.FOLLOW_UPS if _is_resolved(g, known) else DIRECT.get(g["trigger"])
     if direct is not None:
-        return _Why(cause=direct, evidence=stated, names=names or _named(g, known))
+        return _Why(cause=direct, evidence=logged, names=names or _named(g, known))
     if number(g) in known.switching:
         return _Why(cause=DiagnosisCause.MIXED_PROTOCOLS, evidence=Evidence.OBSERVED, names=names)
     if changes:
         return _of_changes(g, changes, known)
     if g["trigger"] in DROPPED:
-        return _Why(cause=DROPPED[g["trigger"]], evidence=stated, names=_named(g, known))
-    return _of_rejoining(g, known, stated)
+        return _Why(cause=DROPPED[g["trigger"]], evidence=logged, names=_named(g, known))
+    return _of_rejoining(g, known, logged)
 
 
 def _named(g: GenerationRow, known: Context) -> tuple[str, ...]:
@@ -218,10 +218,10 @@ def _after_failover(change: Change, known: Context) -> DiagnosisCause | None:
 
 
 def _is_dropped(d: Departure) -> bool:
-    return d.membership.how in (None, GroupEventKind.SESSION_EXPIRED)
+    return d.membership.departure_kind in (None, GroupEventKind.SESSION_EXPIRED)
 
 
-def _is_shaken(g: GenerationRow, known: Context) -> bool:
+def _is_coordinator_moved(g: GenerationRow, known: Context) -> bool:
     """Return whether the coordinator moved, or could not store the leader's assignment, shortly before."""
     before = known.previous.get(number(g))
     since = before["joined_at"] if before is not None else g["joined_at"] - FAILOVER_MS
@@ -229,7 +229,7 @@ def _is_shaken(g: GenerationRow, known: Context) -> bool:
         return True
     began = g["prepared_at"] if g["prepared_at"] is not None else g["joined_at"]
     gone = known.departures.get(number(g), ())
-    if g["trigger"] in SHAKEN:
+    if g["trigger"] in BY_COORDINATOR_MOVE:
         return _is_near(began, max((d.membership.session_timeout_ms for d in gone), default=0), known.moved_at)
     again = {a.instance.label for a in known.arrivals.get(number(g), ())}
     return any(d.instance.label in again and _is_dropped(d) for d in gone) and _is_near(began, 0, known.moved_at)
@@ -258,9 +258,9 @@ def _is_near(at: int, session_ms: int, moved_at: Sequence[int]) -> bool:
     return any(moved <= at <= moved + failover_ms(session_ms) for moved in moved_at)
 
 
-def _of_rejoining(g: GenerationRow, known: Context, stated: Evidence) -> _Why:
+def _of_rejoining(g: GenerationRow, known: Context, logged: Evidence) -> _Why:
     """Return the cause of a rebalance of unchanged members: their resources changed, or the cause is another one."""
-    is_reported = stated == Evidence.OBSERVED and g["trigger"] == Trigger.METADATA_CHANGED
+    is_reported = logged == Evidence.OBSERVED and g["trigger"] == Trigger.METADATA_CHANGED
     is_configured = g["group_type"] == GroupType.CONNECT and g["trigger"] == Trigger.METADATA_CHANGED
     if g["trigger"] == Trigger.STATIC_MEMBER_CHANGED:
         before = known.previous.get(number(g), g)
@@ -268,10 +268,10 @@ def _of_rejoining(g: GenerationRow, known: Context, stated: Evidence) -> _Why:
         cause = DiagnosisCause.MIXED_PROTOCOLS if is_other else DiagnosisCause.DEPLOY
         return _Why(cause=cause, evidence=Evidence.INFERRED, names=_named(g, known))
     if number(g) in known.flapping:
-        return _Why(cause=DiagnosisCause.LEADER_FLAPPING, evidence=stated, names=_named(g, known))
+        return _Why(cause=DiagnosisCause.LEADER_FLAPPING, evidence=logged, names=_named(g, known))
     is_changed = g["trigger"] in REJOINED and number(g) in known.changed
     if is_reported or is_configured or is_changed:
-        evidence = stated if is_reported or is_configured else Evidence.INFERRED
+        evidence = logged if is_reported or is_configured else Evidence.INFERRED
         return _Why(cause=DiagnosisCause.TOPIC_CHANGES, evidence=evidence)
     return _Why(cause=DiagnosisCause.UNKNOWN, evidence=Evidence.INFERRED, names=_named(g, known))
 

@@ -33,7 +33,7 @@ class Departure:
     @property
     def is_only_paused(self) -> bool:
         """Whether its session expired and the same process came back."""
-        is_expiry = self.membership.how == GroupEventKind.SESSION_EXPIRED
+        is_expiry = self.membership.departure_kind == GroupEventKind.SESSION_EXPIRED
         return is_expiry and self.back is not None and is_same_process(self.membership, self.back)
 
     @property
@@ -68,8 +68,8 @@ def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[
     out = []
     for d in found:
         cause = deploys.get(id(d)) or loops.get(id(d)) or changed.get(id(d)) or replaced.get(id(d)) or d.cause
-        stated = cause == d.cause and cause in (DiagnosisCause.POLL_TIMEOUT, DiagnosisCause.SESSION_EXPIRY)
-        evidence = d.evidence if stated else Evidence.INFERRED
+        is_logged = cause == d.cause and cause in (DiagnosisCause.POLL_TIMEOUT, DiagnosisCause.SESSION_EXPIRY)
+        evidence = d.evidence if is_logged else Evidence.INFERRED
         out.append(Departure(instance=d.instance, membership=d.membership, back=d.back, cause=cause, evidence=evidence))
     return out
 
@@ -80,7 +80,7 @@ def arrivals_of_replacements(found: Iterable[Departure], instances: Iterable[Ins
 
 
 def _first_guess(membership: Membership, back: Membership | None) -> DiagnosisCause:
-    match membership.how:
+    match membership.departure_kind:
         case GroupEventKind.POLL_TIMEOUT:
             return DiagnosisCause.POLL_TIMEOUT
         case GroupEventKind.SESSION_EXPIRED:
@@ -113,14 +113,14 @@ def _may_be_a_poll(membership: Membership) -> bool:
 
     A static member does not leave after a late poll: it stops its heartbeats (KIP-345), so its session expires.
     """
-    is_static = membership.group_instance_id is not None and membership.how == GroupEventKind.SESSION_EXPIRED
-    return is_static or (membership.how in (None, GroupEventKind.LEFT) and not membership.said)
+    is_static = membership.group_instance_id is not None and membership.departure_kind == GroupEventKind.SESSION_EXPIRED
+    return is_static or (membership.departure_kind in (None, GroupEventKind.LEFT) and not membership.reason)
 
 
 def lasts_a_poll(membership: Membership) -> bool:
     """Return whether it ended max.poll.interval.ms after its assignment (plus the session timeout, if it expired)."""
     allowed = membership.rebalance_timeout_ms
-    if allowed and membership.how == GroupEventKind.SESSION_EXPIRED:
+    if allowed and membership.departure_kind == GroupEventKind.SESSION_EXPIRED:
         allowed += membership.session_timeout_ms
     return allowed > 0 and -POLL_SLACK_MS <= membership.held_ms - allowed <= allowed // 10 + 2 * POLL_SLACK_MS
 
@@ -144,11 +144,11 @@ def _is_short(d: Departure, before: Departure) -> bool:
 
 
 def _of_loop(loop: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
-    known = [d for d in loop if d.membership.how is not None]
+    known = [d for d in loop if d.membership.departure_kind is not None]
     if len(known) < LOOP:
         return
     away = [d.away_ms for d in known if d.away_ms is not None]
-    expired = [d for d in known if d.membership.how == GroupEventKind.SESSION_EXPIRED]
+    expired = [d for d in known if d.membership.departure_kind == GroupEventKind.SESSION_EXPIRED]
     # A paused process returns right after its removal. A dead process is replaced before that, or has to start first.
     paused = [d for d in expired if d.away_ms is not None and d.away_ms >= 0]
     is_paused = 2 * len(paused) > len(known) and median(away) <= PAUSED_LOOP_MS
@@ -168,7 +168,9 @@ def _deploys(
     sure = [d for d in restarted if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT]
     # If there is nothing to consume, members that leave were silent before, as if a poll had taken too long.
     silent = [
-        d for d in restarted if d.membership.how == GroupEventKind.LEFT or d.membership.evidence == Evidence.INFERRED
+        d
+        for d in restarted
+        if d.membership.departure_kind == GroupEventKind.LEFT or d.membership.evidence == Evidence.INFERRED
     ]
     deploys = {
         id(d): DiagnosisCause.DEPLOY
@@ -197,7 +199,7 @@ def _is_deploy(round_: Sequence[Departure], instances: Sequence[Instance], *, le
     if len(round_) < 2 or not _one_after_another(round_):
         return False
     present = sum(any(s.was_there(round_[0].at) for s in instance.memberships) for instance in instances)
-    if all(d.membership.how == GroupEventKind.LEFT for d in round_):
+    if all(d.membership.departure_kind == GroupEventKind.LEFT for d in round_):
         return 3 * len(round_) >= 2 * present
     # If members did not send a leave request, a deploy is assumed only if all left at regular intervals, because
     # failures do not visit every instance in turn. Paused processes that returned were not restarted.
@@ -229,25 +231,25 @@ def _pairs(found: Sequence[Departure], instances: Sequence[Instance]) -> Iterato
 
     The new instance has another name. It may have the same name if its process joined before the old one left.
     """
-    left = [d for d in found if d.back is None and d.membership.how == GroupEventKind.LEFT]
+    left = [d for d in found if d.back is None and d.membership.departure_kind == GroupEventKind.LEFT]
     came = sorted(
         (instance.memberships[0].arrived_at, instance.number, _client(instance.memberships[0]))
         for instance in instances
-        if instance.memberships[0].came_with is not None
+        if instance.memberships[0].joined_in is not None
     )
-    taken: set[int] = set()
+    used: set[int] = set()
     for d in left:
         since = d.instance.memberships[0].arrived_at
         near = [
             (abs(at - d.at), new)
             for at, new, client in came
-            if new not in taken
+            if new not in used
             and abs(at - d.at) <= REPLACED_MS
             and since < at
             and (client == _client(d.membership) or at - since > REPLACED_MS)
         ]
         if near:
-            taken.add(min(near)[1])
+            used.add(min(near)[1])
             yield d, min(near)[1]
 
 

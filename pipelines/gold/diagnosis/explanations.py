@@ -27,8 +27,8 @@ METADATA_AGE_MS = 300_000
 
 def explanation(case: Case) -> str:
     """Return the sentences that explain a cause. Untrusted names are cut; whoever displays them must escape them."""
-    announced = marks_sentence([g["joined_at"] for g in case.rows], case.marks)
-    return " ".join(filter(None, (SAID[case.cause](case), announced)))
+    near_marks = marks_sentence([g["joined_at"] for g in case.rows], case.marks)
+    return " ".join(filter(None, (SENTENCES[case.cause](case), near_marks)))
 
 
 def _leader_flapping(case: Case) -> str:
@@ -120,7 +120,7 @@ def _mixed_protocols(case: Case) -> str:
 
 
 def _unknown(case: Case) -> str:
-    gone = [d for d in case.departures() if d.membership.how is None]
+    gone = [d for d in case.departures() if d.membership.departure_kind is None]
     again = len([g for g in case.rows if not case.known.changes(g)])
     parts = []
     if gone:
@@ -128,12 +128,12 @@ def _unknown(case: Case) -> str:
             f"How {with_counts(d.instance.label for d in gone)} left is not recorded: on its own, because its session "
             "expired, or because it did not poll in time."
         )
-        held = [d.membership.held_ms for d in gone]
+        lengths = [d.membership.held_ms for d in gone]
         limits = [d.membership.rebalance_timeout_ms for d in gone]
         # The factor of two is needed because a librdkafka client's poll timer starts before the client joins.
-        if all(2 * ms < limit for ms, limit in zip(held, limits, strict=True)):
+        if all(2 * ms < limit for ms, limit in zip(lengths, limits, strict=True)):
             parts.append(
-                f"It stayed {median_duration(held)} (median), far less than max.poll.interval.ms, so a late poll is "
+                f"It stayed {median_duration(lengths)} (median), far less than max.poll.interval.ms, so a late poll is "
                 "excluded."
             )
     if again:
@@ -146,14 +146,14 @@ def _unknown(case: Case) -> str:
 
 def reasons(case: Case) -> str:
     """Return a sentence with the client reason that occurs most often."""
-    given = Counter(g["client_reason"] for g in case.rows if g["client_reason"])
-    if not given:
+    counted = Counter(g["client_reason"] for g in case.rows if g["client_reason"])
+    if not counted:
         return "No client gave a reason."
-    text, count = min(given.items(), key=lambda item: (-item[1], item[0]))
+    text, count = min(counted.items(), key=lambda item: (-item[1], item[0]))
     return f"Clients gave the reason “{text[:100]}” {times(count)}."
 
 
-SAID: dict[DiagnosisCause, Callable[[Case], str]] = {
+SENTENCES: dict[DiagnosisCause, Callable[[Case], str]] = {
     DiagnosisCause.POLL_TIMEOUT: poll_timeout,
     DiagnosisCause.SESSION_EXPIRY: session_expiry,
     DiagnosisCause.DEPLOY: deploy,

@@ -12,7 +12,7 @@ from pipelines.gold.diagnosis.departures import Departure, lasts_a_poll
 from pipelines.gold.wording import median_duration, period, times, upper, with_counts
 from schemas.states import Evidence, GroupEventKind, Trigger
 from schemas.thresholds import PAUSED_LOOP_MS, SHORT_SESSION_MS, TOGETHER_MS
-from schemas.written import count, duration
+from schemas.written import count, duration, span
 
 
 def poll_timeout(case: Case) -> str:
@@ -25,7 +25,9 @@ def poll_timeout(case: Case) -> str:
     limits = sorted({d.membership.rebalance_timeout_ms for d in gone if d.membership.rebalance_timeout_ms})
     limit = f"its max.poll.interval.ms of {either(limits)}" if limits else "its max.poll.interval.ms"
     reported = sum(d.evidence == Evidence.OBSERVED for d in gone)
-    by_length = sum(d.membership.how != GroupEventKind.POLL_TIMEOUT and lasts_a_poll(d.membership) for d in gone)
+    by_length = sum(
+        d.membership.departure_kind != GroupEventKind.POLL_TIMEOUT and lasts_a_poll(d.membership) for d in gone
+    )
     parts = [
         (
             f"{with_counts(d.instance.label for d in gone)} did not poll within {limit}{every(gone)}. The member then "
@@ -137,28 +139,28 @@ def deploy(case: Case) -> str:
         were = "was" if len(restarted) == 1 else "were"
         parts.append(f"{len(restarted)} of {count(size, 'instance')} restarted, {often}, and {were} back after {away}.")
     if replaced:
-        how = "was replaced by a new one" if replaced == 1 else "were replaced by new ones"
-        parts.append(f"{count(replaced, 'instance')} left and {how}.")
-    if any(d.membership.how == GroupEventKind.SESSION_EXPIRED for d in gone):
+        replacement = "was replaced by a new one" if replaced == 1 else "were replaced by new ones"
+        parts.append(f"{count(replaced, 'instance')} left and {replacement}.")
+    if any(d.membership.departure_kind == GroupEventKind.SESSION_EXPIRED for d in gone):
         parts.append("Sessions had to expire because no leave request was sent; a crash looks the same.")
     return " ".join([*parts, _pattern(gone, size, is_sure=case.is_announced)])
 
 
 def _pattern(gone: Sequence[Departure], size: int, *, is_sure: bool) -> str:
-    went = len({d.instance.number for d in gone})
-    if size < 2 or 3 * went < 2 * size:
-        looks = "a restart of some instances, not a deploy of all"
+    departed = len({d.instance.number for d in gone})
+    if size < 2 or 3 * departed < 2 * size:
+        pattern = "a restart of some instances, not a deploy of all"
     elif gone[size - 1 if len(gone) >= size else -1].at - gone[0].at <= TOGETHER_MS:
-        looks = "a deploy that stops everything first"
+        pattern = "a deploy that stops everything first"
     else:
-        looks = "a rolling deploy, one after another"
-    return f"That was {looks}." if is_sure else f"This looks like {looks}; a mark (regroup mark) would confirm it."
+        pattern = "a rolling deploy, one after another"
+    return f"That was {pattern}." if is_sure else f"This looks like {pattern}; a mark (regroup mark) would confirm it."
 
 
 def scaling(case: Case) -> str:
     came = case.arrivals()
     new = sum(a.after is None for a in came)
-    left = sum(d.membership.went_with in case.numbers for d in case.departures())
+    left = sum(d.membership.left_in in case.numbers for d in case.departures())
     starts = sum(g["trigger"] == Trigger.FIRST_MEMBER for g in case.rows)
     stops = sum(bool(g["is_empty"]) for g in case.rows)
     again = f", {len(came) - new:,} returned after more than an hour" if len(came) > new else ""
@@ -174,14 +176,14 @@ def crash_loop(case: Case) -> str:
     gone = case.departures()
     if not gone:
         return f"{with_counts(case.names)} repeatedly left and came back."
-    lives = [d.at - d.membership.arrived_at for d in gone[1:]] or [gone[0].membership.held_ms]
+    lengths = [d.at - d.membership.arrived_at for d in gone[1:]] or [gone[0].membership.held_ms]
     back = [max(0, d.away_ms) for d in gone if d.away_ms is not None]
-    left = sum(d.membership.how == GroupEventKind.LEFT for d in gone)
+    left = sum(d.membership.departure_kind == GroupEventKind.LEFT for d in gone)
     ways = f"It left on its own {of(left, len(gone))}{'' if left == len(gone) else '; otherwise its session expired'}."
     again = f" and was back {median_duration(back)} later" if back else ""
     return (
         f"{with_counts(d.instance.label for d in gone)} repeatedly left and came back: it lived "
-        f"{median_duration(lives)}{again} (medians). {ways} Its exit code and restart count can confirm a crash; our "
+        f"{median_duration(lengths)}{again} (medians). {ways} Its exit code and restart count can confirm a crash; our "
         "data does not show why it stops."
     )
 
@@ -208,7 +210,7 @@ def every(gone: Sequence[Departure]) -> str:
 
 def either(limits: Sequence[int]) -> str:
     """Return sorted durations (milliseconds) as one duration or as a range."""
-    return duration(limits[0]) if limits[0] == limits[-1] else f"{duration(limits[0])} to {duration(limits[-1])}"
+    return span(duration(limits[0]), duration(limits[-1]))
 
 
 def of(count: int, total: int) -> str:

@@ -24,40 +24,40 @@ USUAL_PER_GROUP = 0.1
 
 
 def cluster_storms(
-    cluster: str, shakes: Iterable[Disturbance], first_seen_at: Iterable[int], *, since_ms: int = 0
+    cluster: str, disturbances: Iterable[Disturbance], first_seen_at: Iterable[int], *, since_ms: int = 0
 ) -> list[Storm]:
     """Return the storms of several groups that begin at `since_ms` or later, in order. Times are in milliseconds.
 
     Args:
         cluster: name of the cluster.
-        shakes: disturbances of all groups, from a day before `since_ms` on.
+        disturbances: disturbances of all groups, from a day before `since_ms` on.
         first_seen_at: start of the history of each group, including groups without disturbances.
         since_ms: a time at which the fleet has no storm.
     """
-    ordered = sorted(shakes, key=_time)
+    ordered = sorted(disturbances, key=_time)
     onsets = _onsets(ordered)
     times = [s.at for s in onsets]
     moved = [s.at for s in onsets if s.is_coordinator]
     seen = sorted(first_seen_at)
     out: list[Storm] = []
     free, last_onset = 0, 0
-    for at, shake in enumerate(onsets):
-        while times[free] <= shake.at - TOGETHER_MS:
+    for at, disturbance in enumerate(onsets):
+        while times[free] <= disturbance.at - TOGETHER_MS:
             free += 1
         together = onsets[free : at + 1]
         if len(together) < LEAST or together[0].at < since_ms:
             continue
-        usual, enough = _enough(times, seen, shake.at)
+        usual, enough = _enough(times, seen, disturbance.at)
         if len(together) < enough:
             # If the log shows a new coordinator, compare only with the usual number of failovers.
-            usual, enough = _enough(moved, seen, shake.at)
+            usual, enough = _enough(moved, seen, disturbance.at)
             if sum(s.is_coordinator for s in together) < enough:
                 continue
         if out and _goes_on(out[-1], last_onset, together[0].at, ordered):
             out[-1].group_ids |= {s.group_id for s in together}
         else:
             out.append(_storm(cluster, together, enough, usual))
-        last_onset = shake.at
+        last_onset = disturbance.at
     if out:
         _follow(out[-1], ordered)
     return out
@@ -80,7 +80,7 @@ def _storm(cluster: str, together: Sequence[Disturbance], enough: int, usual: fl
     return Storm(
         cluster=cluster,
         scope=StormScope.FLEET,
-        shakes=list(together),
+        disturbances=list(together),
         detected_at=known,
         last_at=known,
         needed=enough,
@@ -94,32 +94,32 @@ def _storm(cluster: str, together: Sequence[Disturbance], enough: int, usual: fl
 def _follow(storm: Storm, ordered: Sequence[Disturbance]) -> None:
     """Set the storm's disturbances to all of its groups, as long as at least three groups are disturbed in a window."""
     start = storm.started_at
-    storm.shakes = []
+    storm.disturbances = []
     lately: deque[Disturbance] = deque()
-    shaken: Counter[str] = Counter()
-    for shake in ordered[bisect_left(ordered, start, key=lambda s: s.at) :]:
-        if shake.group_id not in storm.group_ids:
+    disturbed: Counter[str] = Counter()
+    for disturbance in ordered[bisect_left(ordered, start, key=lambda s: s.at) :]:
+        if disturbance.group_id not in storm.group_ids:
             continue
-        lately.append(shake)
-        shaken[shake.group_id] += 1
-        while lately[0].at <= shake.at - WINDOW_MS:
+        lately.append(disturbance)
+        disturbed[disturbance.group_id] += 1
+        while lately[0].at <= disturbance.at - WINDOW_MS:
             calmer = lately.popleft().group_id
-            shaken[calmer] -= 1
-            if not shaken[calmer]:
-                del shaken[calmer]
-        if shake.at - start >= WINDOW_MS and len(shaken) < LEAST:
+            disturbed[calmer] -= 1
+            if not disturbed[calmer]:
+                del disturbed[calmer]
+        if disturbance.at - start >= WINDOW_MS and len(disturbed) < LEAST:
             break
-        storm.add([shake])
+        storm.add([disturbance])
 
 
 def _onsets(ordered: Sequence[Disturbance]) -> list[Disturbance]:
     """Return the first disturbances of groups that were calm before. A group that is always disturbed has no onset."""
     last: dict[str, int] = {}
     out = []
-    for shake in ordered:
-        if shake.at - last.get(shake.group_id, shake.at - WINDOW_MS) >= WINDOW_MS:
-            out.append(shake)
-        last[shake.group_id] = shake.at
+    for disturbance in ordered:
+        if disturbance.at - last.get(disturbance.group_id, disturbance.at - WINDOW_MS) >= WINDOW_MS:
+            out.append(disturbance)
+        last[disturbance.group_id] = disturbance.at
     return out
 
 
@@ -138,5 +138,11 @@ def _per_day(times: Sequence[int], seen: Sequence[int], before: int) -> float:
     return (count + usual * HOUR_MS / DAY_MS) / ((length + HOUR_MS) / DAY_MS)
 
 
-def _time(shake: Disturbance) -> tuple[int, int, str, int, str]:
-    return shake.at, shake.known_at, shake.group_id, shake.generation_id or -1, shake.who
+def _time(disturbance: Disturbance) -> tuple[int, int, str, int, str]:
+    return (
+        disturbance.at,
+        disturbance.known_at,
+        disturbance.group_id,
+        disturbance.generation_id or -1,
+        disturbance.started_by,
+    )

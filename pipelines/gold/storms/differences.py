@@ -80,18 +80,18 @@ def differences(hit: Sequence[Attributes], rest: Sequence[Attributes]) -> list[D
     return sorted(out, key=lambda d: (d.probability, -d.share, d.attribute, d.value))[:MOST]
 
 
-def culprits(who: Sequence[Attributes], members: Sequence[Attributes]) -> list[Difference]:
-    """Return the same within one group: `who` are the instances that started rebalances, `members` all instances."""
-    if not who or len(members) < 2:
+def culprits(starters: Sequence[Attributes], members: Sequence[Attributes]) -> list[Difference]:
+    """Return the same within one group: `starters` are the instances that started rebalances, `members` all."""
+    if not starters or len(members) < 2:
         return []
-    mine, all_of_them = _counted(who), _counted(members)
+    mine, all_of_them = _counted(starters), _counted(members)
     out = []
     for (attribute, value), count in mine.items():
         usual = min(1.0, max(all_of_them[attribute, value], 1) / len(members))
         if usual == 1.0:
             continue
-        probability = _binomial(count, len(who), usual) * len(mine)
-        share = count / len(who)
+        probability = _binomial(count, len(starters), usual) * len(mine)
+        share = count / len(starters)
         if probability <= SIGNIFICANCE and share / usual >= LEAST_LIFT:
             out.append(
                 Difference(

@@ -15,7 +15,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from pipelines.gold.event_memberships import Turn, Turns, turns
+from pipelines.gold.event_memberships import MembershipRef, MembershipRefs, membership_refs
 from pipelines.gold.memberships import GONE, number
 from pipelines.gold.storms.departure_counts import DepartureCounts
 from pipelines.gold.storms.new_instances import NewInstances
@@ -56,10 +56,10 @@ SELDOM = (
 class Disturbance:
     """One disturbance: a rebalance, a failed rebalance, or a return of a static member. Times are in milliseconds.
 
-    `at` is when it began, `known_at` when records showed it. `who` and `client_host` name the instance that started it,
-    if there is one. `is_explained`: it forms no storm of the group, but counts for a fleet storm. `is_coordinator`: the
-    coordinator had just moved, or could not store the assignment. `generation_id` is None for an event within a
-    generation and for an attempt without a generation.
+    `at` is when it began, `known_at` when records showed it. `started_by` and `client_host` name the instance that
+    started it, if there is one. `is_explained`: it forms no storm of the group, but counts for a fleet storm.
+    `is_coordinator`: the coordinator had just moved, or could not store the assignment. `generation_id` is None for an
+    event within a generation and for an attempt without a generation.
     """
 
     group_id: str
@@ -69,7 +69,7 @@ class Disturbance:
     generation_id: int | None = None
     is_explained: bool = False
     is_coordinator: bool = False
-    who: str = ""
+    started_by: str = ""
     client_host: str = ""
     coordinator_id: int | None = None
     evidence: Evidence = Evidence.OBSERVED
@@ -90,9 +90,9 @@ class _Group:
     """State while a group's rows are processed in order of time."""
 
     group_id: str
-    turns: Turns
+    membership_refs: MembershipRefs
     counts: DepartureCounts = field(default_factory=DepartureCounts)
-    newcomers: NewInstances = field(default_factory=NewInstances)
+    new_instances: NewInstances = field(default_factory=NewInstances)
     rejoined: deque[int] = field(default_factory=deque)
     follow_ups: int = 0
     loaded_at: int | None = None
@@ -107,11 +107,13 @@ def disturbances(
     milliseconds. They begin `MEMORY_MS` before the first time of interest and may be in any order.
     """
     steps = _steps(generations, events)
-    group = _Group(group_id=group_id, turns=turns([(event, step.g) for step in steps for event in step.events]))
+    group = _Group(
+        group_id=group_id, membership_refs=membership_refs([(event, step.g) for step in steps for event in step.events])
+    )
     found: list[Disturbance] = []
     for step in steps:
         found += _loose(group, step) if step.g is None else _of_generation(group, step, step.g)
-    return sorted(found, key=lambda s: (s.at, s.known_at, s.incarnation, s.generation_id or -1, s.who))
+    return sorted(found, key=lambda s: (s.at, s.known_at, s.incarnation, s.generation_id or -1, s.started_by))
 
 
 def _steps(generations: Iterable[GenerationRow], events: Iterable[GroupEventRow]) -> list[_Step]:
@@ -161,30 +163,32 @@ def _loose(group: _Group, step: _Step) -> Iterator[Disturbance]:
         group.loaded_at = at
     elif kind == GroupEventKind.FAILED_REBALANCE and (event["generation_id"] is None or step.is_last):
         yield Disturbance(group_id=group.group_id, at=at, known_at=at, incarnation=event["incarnation"])
-    if (ended := group.turns.ended.get(step.first)) is not None:
-        group.counts.goes(ended)
+    if (ended := group.membership_refs.ended.get(step.first)) is not None:
+        group.counts.depart(ended)
     if kind == GroupEventKind.STATIC_RETURNED:
-        yield from _returned(group, event, group.turns.begun[step.first])
+        yield from _returned(group, event, group.membership_refs.begun[step.first])
 
 
 def _of_generation(group: _Group, step: _Step, g: GenerationRow) -> Iterator[Disturbance]:
     """Yield at most one disturbance of a generation, an unexplained one first, however many members it involved."""
     found: list[Disturbance] = []
-    places = range(step.first, step.first + len(step.events))
-    comes = [e for place, e in zip(places, step.events, strict=True) if place in group.turns.begun]
-    goes = sum(place in group.turns.ended for place in places)
-    for place, event in zip(places, step.events, strict=True):
-        if (ended := group.turns.ended.get(place)) is not None:
-            found += _departure(group, g, event, ended, comes)
-        elif (begun := group.turns.begun.get(place)) is not None:
+    positions = range(step.first, step.first + len(step.events))
+    arrivals = [
+        e for position, e in zip(positions, step.events, strict=True) if position in group.membership_refs.begun
+    ]
+    departures = sum(position in group.membership_refs.ended for position in positions)
+    for position, event in zip(positions, step.events, strict=True):
+        if (ended := group.membership_refs.ended.get(position)) is not None:
+            found += _departure(group, g, event, ended, arrivals)
+        elif (begun := group.membership_refs.begun.get(position)) is not None:
             found += _arrival(group, g, event, begun)
-    if comes or goes:
+    if arrivals or departures:
         group.follow_ups = 0
-    found += _rejoining(group, g, is_same=not comes and not goes)
-    found += _failed(group, g, step.events, len(comes) + goes)
-    if _is_failover(group, g, is_smaller=goes > 0):
+    found += _rejoining(group, g, is_same=not arrivals and not departures)
+    found += _failed(group, g, step.events, len(arrivals) + departures)
+    if _is_failover(group, g, is_smaller=departures > 0):
         found = [replace(s, is_coordinator=True) for s in found]
-        found.append(_shake(group, g, is_explained=True, is_coordinator=True))
+        found.append(_disturbance(group, g, is_explained=True, is_coordinator=True))
     if g["rebalance_mode"] == RebalanceMode.NONE:
         # No processing stops: members of a share group own no partitions, and a registry's election moves none.
         found = [s for s in found if s.is_explained]
@@ -193,52 +197,52 @@ def _of_generation(group: _Group, step: _Step, g: GenerationRow) -> Iterator[Dis
 
 
 def _departure(
-    group: _Group, g: GenerationRow, event: GroupEventRow, turn: Turn, comes: Sequence[GroupEventRow]
+    group: _Group, g: GenerationRow, event: GroupEventRow, ref: MembershipRef, arrivals: Sequence[GroupEventRow]
 ) -> Iterator[Disturbance]:
-    at, one = event["event_at"], turn.membership
-    group.counts.goes(turn)
-    if one.how == GroupEventKind.POLL_TIMEOUT:
-        yield _shake(group, g, event, turn)
+    at, one = event["event_at"], ref.membership
+    group.counts.depart(ref)
+    if one.departure_kind == GroupEventKind.POLL_TIMEOUT:
+        yield _disturbance(group, g, event, ref)
         return
-    is_short = at - one.arrived_at <= SHORT_LIFE_MS and not turn.is_scaled
-    is_expiry = one.how == GroupEventKind.SESSION_EXPIRED
+    is_short = at - one.arrived_at <= SHORT_LIFE_MS and not ref.is_scaled
+    is_expiry = one.departure_kind == GroupEventKind.SESSION_EXPIRED
     # The next process joined before the session expired, or this one had only just joined: killed, not disconnected.
     is_killed = is_expiry and (
-        turn.is_followed or at - one.arrived_at < MINUTE_MS or any(e["event_at"] < at for e in comes)
+        ref.is_followed or at - one.arrived_at < MINUTE_MS or any(e["event_at"] < at for e in arrivals)
     )
-    is_newcomer = turn.before is None and is_short
-    group.newcomers.goes(
-        at, since=one.arrived_at, is_newcomer=is_newcomer, is_expiry=is_expiry, is_followed=turn.is_followed
+    is_new_instance = ref.before is None and is_short
+    group.new_instances.depart(
+        at, since=one.arrived_at, is_new_instance=is_new_instance, is_expiry=is_expiry, is_followed=ref.is_followed
     )
     if is_short and not (g["is_empty"] and not is_expiry):
-        repeats = group.counts.of(turn, at) > max(LOOP - 1, group.counts.deploys(turn, at, members=g["member_count"]))
-        if repeats or group.newcomers.is_one_too_many(at):
-            yield _shake(group, g, event, turn)
+        repeats = group.counts.of(ref, at) > max(LOOP - 1, group.counts.deploys(ref, at, members=g["member_count"]))
+        if repeats or group.new_instances.is_one_too_many(at):
+            yield _disturbance(group, g, event, ref)
             return
     is_streams = g["group_type"] == GroupType.STREAMS and g["group_protocol"] == GroupProtocol.CLASSIC
     if is_expiry and not is_killed and not is_streams:
-        yield _shake(group, g, event, turn, is_explained=True)
+        yield _disturbance(group, g, event, ref, is_explained=True)
 
 
-def _arrival(group: _Group, g: GenerationRow, event: GroupEventRow, turn: Turn) -> Iterator[Disturbance]:
+def _arrival(group: _Group, g: GenerationRow, event: GroupEventRow, ref: MembershipRef) -> Iterator[Disturbance]:
     """Yield a disturbance if a process returns that the coordinator removed although it was alive."""
-    before = turn.before
-    group.newcomers.comes(event["event_at"], is_fresh=before is None)
-    if before is not None and turn.is_itself and before.how == GroupEventKind.SESSION_EXPIRED:
-        yield _shake(group, g, event, turn)
+    before = ref.before
+    group.new_instances.arrive(event["event_at"], is_fresh=before is None)
+    if before is not None and ref.is_itself and before.departure_kind == GroupEventKind.SESSION_EXPIRED:
+        yield _disturbance(group, g, event, ref)
 
 
-def _returned(group: _Group, event: GroupEventRow, turn: Turn) -> Iterator[Disturbance]:
+def _returned(group: _Group, event: GroupEventRow, ref: MembershipRef) -> Iterator[Disturbance]:
     """Yield a disturbance if a static member restarts too often. It rebalances nothing, but stops its resources."""
     at = event["event_at"]
-    if group.counts.of(turn, at) > max(LOOP - 1, group.counts.deploys(turn, at)):
+    if group.counts.of(ref, at) > max(LOOP - 1, group.counts.deploys(ref, at)):
         yield Disturbance(
             group_id=group.group_id,
             at=at,
             known_at=at,
             incarnation=event["incarnation"],
-            who=turn.name,
-            client_host=turn.membership.client_host,
+            started_by=ref.name,
+            client_host=ref.membership.client_host,
         )
 
 
@@ -246,11 +250,11 @@ def _rejoining(group: _Group, g: GenerationRow, *, is_same: bool) -> Iterator[Di
     """Yield a disturbance if the same members rejoined too often, or if the rebalance began with a failure."""
     trigger = g["trigger"]
     if trigger in FAILED:
-        yield _shake(group, g, is_coordinator=trigger == Trigger.ASSIGNMENT_FAILED)
+        yield _disturbance(group, g, is_coordinator=trigger == Trigger.ASSIGNMENT_FAILED)
     elif is_same and trigger == Trigger.COOPERATIVE_FOLLOWUP:
         group.follow_ups += 1
         if group.follow_ups > CONVERGED:
-            yield _shake(group, g)
+            yield _disturbance(group, g)
     elif is_same and trigger in SELDOM and g["group_type"] != GroupType.CONNECT:
         # Connect is left out, because every change of a connector is a rebalance, and such changes come in series.
         at = g["joined_at"]
@@ -258,7 +262,7 @@ def _rejoining(group: _Group, g: GenerationRow, *, is_same: bool) -> Iterator[Di
             group.rejoined.popleft()
         group.rejoined.append(at)
         if len(group.rejoined) >= FLAPS:
-            yield _shake(group, g)
+            yield _disturbance(group, g)
 
 
 def _failed(group: _Group, g: GenerationRow, events: Sequence[GroupEventRow], moves: int) -> Iterator[Disturbance]:
@@ -268,7 +272,7 @@ def _failed(group: _Group, g: GenerationRow, events: Sequence[GroupEventRow], mo
     """
     lines = sum(e["kind"] == GroupEventKind.FAILED_REBALANCE for e in events)
     if max(g["skipped_generations"] or 0, lines) > moves:
-        yield _shake(group, g)
+        yield _disturbance(group, g)
 
 
 def _is_failover(group: _Group, g: GenerationRow, *, is_smaller: bool) -> bool:
@@ -279,11 +283,11 @@ def _is_failover(group: _Group, g: GenerationRow, *, is_smaller: bool) -> bool:
     return 0 <= began - group.loaded_at <= failover_ms(DEFAULT_SESSION_MS if is_smaller else 0)
 
 
-def _shake(
+def _disturbance(
     group: _Group,
     g: GenerationRow,
     event: GroupEventRow | None = None,
-    turn: Turn | None = None,
+    ref: MembershipRef | None = None,
     *,
     is_explained: bool = False,
     is_coordinator: bool = False,
@@ -298,8 +302,8 @@ def _shake(
         generation_id=g["generation_id"],
         is_explained=is_explained,
         is_coordinator=is_coordinator,
-        who=turn.name if turn else "",
-        client_host=turn.membership.client_host if turn else "",
+        started_by=ref.name if ref else "",
+        client_host=ref.membership.client_host if ref else "",
         coordinator_id=g["coordinator_id"],
         evidence=Evidence(event["evidence"] if event else g["trigger_evidence"]),
     )

@@ -52,18 +52,18 @@ class StormScan:
         """Return the time from which the disturbances of this group are needed."""
         return self._since(group_id) - BASELINE_MS - WINDOW_MS
 
-    def shake_together(self, lately: Iterable[Disturbance]) -> None:
+    def find_cluster_storms(self, lately: Iterable[Disturbance]) -> None:
         """Find the fleet storms, given the disturbances of all groups since `lately`."""
         self.fleet = cluster_storms(self.cluster, lately, self.first_seen_at.values(), since_ms=self.fleet_since)
 
     def groups(self, lately: Iterable[Disturbance]) -> set[str]:
         """Return the groups that may have a storm of their own, or may no longer have one."""
-        shaken = {s.group_id for s in lately if s.at >= self.fleet_since - WINDOW_MS and not s.is_explained}
-        return shaken | {group for group, rows in self._rows.items() if any(self._is_replaced(row) for row in rows)}
+        disturbed = {s.group_id for s in lately if s.at >= self.fleet_since - WINDOW_MS and not s.is_explained}
+        return disturbed | {group for group, rows in self._rows.items() if any(self._is_replaced(row) for row in rows)}
 
     def storms(self, of_groups: Mapping[str, Sequence[Disturbance]]) -> list[Storm]:
         """Return all storms, given the disturbances of `groups`."""
-        taken = self._taken()
+        fleet_spans = self._fleet_spans()
         alone = [
             storm
             for group, mine in sorted(of_groups.items())
@@ -73,7 +73,7 @@ class StormScan:
                 mine,
                 first_seen_at=self.first_seen_at.get(group, 0),
                 since_ms=self._since(group),
-                taken=taken[group],
+                fleet_spans=fleet_spans[group],
             )
         ]
         return [*self.fleet, *alone]
@@ -93,7 +93,7 @@ class StormScan:
             self._starts[group_id] = _calm(self.fleet_since, self._rows.get(group_id, []))
         return self._starts[group_id]
 
-    def _taken(self) -> Mapping[str, Sequence[Span]]:
+    def _fleet_spans(self) -> Mapping[str, Sequence[Span]]:
         out: dict[str, list[Span]] = defaultdict(list)
         for row in self._fleet_rows:
             # Rows without an end are open; all open rows are replaced.

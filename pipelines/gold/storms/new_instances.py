@@ -25,7 +25,7 @@ class NewInstances:
     vacant: deque[int] = field(default_factory=deque)
     extra: deque[int] = field(default_factory=deque)
 
-    def comes(self, at: int, *, is_fresh: bool) -> None:
+    def arrive(self, at: int, *, is_fresh: bool) -> None:
         """Record an arrival at `at`. `is_fresh`: the instance was not seen before."""
         self._forget(at)
         if self.vacant:
@@ -33,13 +33,13 @@ class NewInstances:
         elif is_fresh:
             self.extra.append(at)
 
-    def goes(self, at: int, *, since: int, is_newcomer: bool, is_expiry: bool, is_followed: bool) -> None:
+    def depart(self, at: int, *, since: int, is_new_instance: bool, is_expiry: bool, is_followed: bool) -> None:
         """Record a departure at `at`.
 
         `since` is when the process joined, 0 if unknown. `is_followed`: its next process has joined already.
         """
         self._forget(at)
-        (self.gone if is_newcomer else self.established).append(at)
+        (self.gone if is_new_instance else self.established).append(at)
         if is_followed:
             return
         if is_expiry and self.extra and self.extra[-1] > max(since, at - OVERLAP_MS):

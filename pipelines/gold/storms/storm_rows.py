@@ -14,7 +14,7 @@ from pipelines.gold.storms.storms import Storm
 from schemas.rows import CauseRow, DifferenceRow, MarkRow, StormRow
 from schemas.states import Evidence, StormScope
 from schemas.thresholds import MINUTE_MS
-from schemas.written import count
+from schemas.written import amount, count
 
 SHOWN = 3
 NORMAL = "; normal"
@@ -48,7 +48,7 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
         "groups": len(storm.group_ids),
         "group_ids": [group.group_id for group in cost.groups],
         "rebalances": cost.rebalances,
-        "unexplained_rebalances": len(storm.shakes),
+        "unexplained_rebalances": len(storm.disturbances),
         "lost_resource_seconds_min": cost.lost_min,
         "lost_resource_seconds": cost.lost,
         "lost_resource_seconds_max": cost.lost_max,
@@ -57,7 +57,7 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
         "causes": [CauseRow(cause=s.cause, rebalances=s.rebalances, groups=s.groups) for s in spread(facts.voices)],
         "by_group": [group.row() for group in cost.groups],
         "differences": [_difference_row(d) for d in facts.differences],
-        "evidence": next(grade for grade in GRADES if grade in {s.evidence for s in storm.shakes}),
+        "evidence": next(grade for grade in GRADES if grade in {s.evidence for s in storm.disturbances}),
         "explanation": " ".join(_sentences(storm, facts, marks)),
     }
 
@@ -65,7 +65,7 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
 def is_described(storm: Storm, row: StormRow, marks: Sequence[MarkRow]) -> bool:
     """Return whether a stored row still describes the storm, if nothing changed in its groups."""
     return (
-        row["unexplained_rebalances"] == len(storm.shakes)
+        row["unexplained_rebalances"] == len(storm.disturbances)
         and row["detected_at"] == storm.detected_at
         and set(row["group_ids"]) == storm.group_ids
         # Marks about unaffected groups count too, because the affected are compared with those groups.
@@ -92,7 +92,7 @@ def _difference_row(found: Difference) -> DifferenceRow:
 
 def _sentences(storm: Storm, facts: StormFacts, marks: Sequence[MarkRow]) -> list[str]:
     cost, found = facts.cost, facts.differences
-    out = [_what(storm), *_causes(storm, facts)]
+    out = [_happened(storm), *_causes(storm, facts)]
     if cost.unstable >= 0.005:
         whose = "The group was" if storm.scope == StormScope.GROUP else "On average, its groups were"
         out.append(f"{whose} rebalancing {cost.unstable:.0%} of the time.")
@@ -110,18 +110,18 @@ def _sentences(storm: Storm, facts: StormFacts, marks: Sequence[MarkRow]) -> lis
     return out
 
 
-def _what(storm: Storm) -> str:
-    count, minutes = len(storm.shakes), max(1, round((storm.last_at - storm.started_at) / MINUTE_MS))
+def _happened(storm: Storm) -> str:
+    count, minutes = len(storm.disturbances), max(1, round((storm.last_at - storm.started_at) / MINUTE_MS))
     if storm.scope == StormScope.FLEET:
         return (
-            f"{len(storm.group_ids)} groups were disturbed, with {count} rebalances within {minutes} min. At least "
+            f"{len(storm.group_ids)} groups were disturbed, with {count:,} rebalances within {minutes} min. At least "
             f"{storm.needed} of the groups were disturbed within {storm.window_ms // 1000} s, which is not chance at "
-            f"the usual {storm.expected_per_day:.1f} groups a day."
+            f"the usual {amount(storm.expected_per_day)} groups a day."
         )
     return (
-        f"{count} rebalances within {minutes} min are not explained by a deploy, scaling or follow-up. At the group's "
-        f"usual rate of {storm.expected_per_day:.1f} a day, {storm.needed} within {storm.window_ms // MINUTE_MS} min "
-        "count as a storm."
+        f"{count:,} rebalances within {minutes} min are not explained by a deploy, scaling or follow-up. At the "
+        f"group's usual rate of {amount(storm.expected_per_day)} a day, {storm.needed} within "
+        f"{storm.window_ms // MINUTE_MS} min count as a storm."
     )
 
 
@@ -148,11 +148,11 @@ def _minutes(start: int, end: int) -> float:
 
 
 def _most_often(storm: Storm) -> str:
-    counts = Counter(s.who for s in storm.shakes if s.who)
+    counts = Counter(s.started_by for s in storm.disturbances if s.started_by)
     if storm.scope == StormScope.FLEET or not counts:
         return ""
-    who = min(counts, key=lambda name: (-counts[name], name))
-    return f", {counts[who]} times started by {who}" if counts[who] > 1 else ""
+    starter = min(counts, key=lambda name: (-counts[name], name))
+    return f", {counts[starter]} times started by {starter}" if counts[starter] > 1 else ""
 
 
 def suspects(storm: Storm, marks: Sequence[MarkRow]) -> list[MarkRow]:

@@ -30,13 +30,13 @@ HABIT = 3
 class Storm:
     """A storm of one group or of the fleet. Timestamps are in milliseconds.
 
-    `shakes` are its disturbances in order of time. `expected_per_day` is the usual number before the storm; `needed`
+    `disturbances` are in order of time. `expected_per_day` is the usual number before the storm; `needed`
     is the least number within `window_ms` that counts as a storm.
     """
 
     cluster: str
     scope: StormScope
-    shakes: list[Disturbance]
+    disturbances: list[Disturbance]
     detected_at: int
     last_at: int
     needed: int
@@ -47,7 +47,7 @@ class Storm:
 
     @property
     def started_at(self) -> int:
-        return self.shakes[0].at
+        return self.disturbances[0].at
 
     @property
     def storm_id(self) -> str:
@@ -55,12 +55,12 @@ class Storm:
         identity = f"{self.cluster}\n{self.scope}\n{self.started_at}\n{self.first_group}"
         return hashlib.sha256(identity.encode()).hexdigest()[:16]
 
-    def add(self, shakes: Iterable[Disturbance]) -> None:
+    def add(self, disturbances: Iterable[Disturbance]) -> None:
         """Add disturbances, which must follow the existing ones in time."""
-        for shake in shakes:
-            self.shakes.append(shake)
-            self.group_ids.add(shake.group_id)
-            self.last_at = max(self.last_at, shake.known_at)
+        for disturbance in disturbances:
+            self.disturbances.append(disturbance)
+            self.group_ids.add(disturbance.group_id)
+            self.last_at = max(self.last_at, disturbance.known_at)
 
     def is_open(self, until_ms: int) -> bool:
         """Return whether the storm goes on at `until_ms`, the end of the cluster's history."""
@@ -70,35 +70,36 @@ class Storm:
 def group_storms(
     cluster: str,
     group_id: str,
-    shakes: Iterable[Disturbance],
+    disturbances: Iterable[Disturbance],
     *,
     first_seen_at: int,
     since_ms: int = 0,
-    taken: Sequence[Span] = (),
+    fleet_spans: Sequence[Span] = (),
 ) -> list[Storm]:
     """Return the storms of a group that begin at `since_ms` or later, in order. Times are in milliseconds.
 
     Args:
         cluster: name of the cluster.
         group_id: the group.
-        shakes: disturbances of the group, from a week before `since_ms` on.
+        disturbances: disturbances of the group, from a week before `since_ms` on.
         first_seen_at: start of the group's history.
         since_ms: a time at which the group has no storm.
-        taken: spans of fleet storms that include the group. Disturbances in these spans form no storm of the group.
+        fleet_spans: spans of fleet storms that include the group. Disturbances in these spans form no storm of its
+            own.
     """
-    ordered = sorted((s for s in shakes if not s.is_explained), key=_time)
-    jolts = _jolts(s for s in ordered if not any(start <= s.at <= end for start, end in taken))
+    ordered = sorted((s for s in disturbances if not s.is_explained), key=_time)
+    jolts = _jolts(s for s in ordered if not any(start <= s.at <= end for start, end in fleet_spans))
     firsts = [jolt[0] for jolt in jolts]
     usual_jolts = [jolt[0] for jolt in _jolts(ordered)]
     bursts = _bursts(usual_jolts)
     out: list[Storm] = []
     free = 0
-    for at, shake in enumerate(firsts):
-        if out and shake.at - out[-1].last_at <= CALM_MS:
+    for at, disturbance in enumerate(firsts):
+        if out and disturbance.at - out[-1].last_at <= CALM_MS:
             out[-1].add(jolts[at])
             free = at + 1
             continue
-        while firsts[free].at <= shake.at - WINDOW_MS:
+        while firsts[free].at <= disturbance.at - WINDOW_MS:
             free += 1
         recent = firsts[free : at + 1]
         if len(recent) < LEAST or recent[0].at < since_ms:
@@ -107,7 +108,7 @@ def group_storms(
         enough = max(least_events(usual, WINDOW_MS, least=LEAST), _habit(bursts, recent[0].at) + 1)
         if len(recent) >= enough:
             storm = _storm(cluster, group_id, recent, enough, usual)
-            storm.shakes = []
+            storm.disturbances = []
             for jolt in jolts[free : at + 1]:
                 storm.add(jolt)
             out.append(storm)
@@ -120,11 +121,11 @@ def _jolts(ordered: Iterable[Disturbance]) -> list[list[Disturbance]]:
     members in several rebalances.
     """
     out: list[list[Disturbance]] = []
-    for shake in ordered:
-        if out and shake.at - out[-1][0].at < APART_MS:
-            out[-1].append(shake)
+    for disturbance in ordered:
+        if out and disturbance.at - out[-1][0].at < APART_MS:
+            out[-1].append(disturbance)
         else:
-            out.append([shake])
+            out.append([disturbance])
     return out
 
 
@@ -133,7 +134,7 @@ def _storm(cluster: str, group_id: str, recent: list[Disturbance], enough: int, 
     return Storm(
         cluster=cluster,
         scope=StormScope.GROUP,
-        shakes=recent,
+        disturbances=recent,
         detected_at=known,
         last_at=known,
         needed=enough,
@@ -144,8 +145,8 @@ def _storm(cluster: str, group_id: str, recent: list[Disturbance], enough: int, 
     )
 
 
-def _time(shake: Disturbance) -> tuple[int, int, str]:
-    return shake.at, shake.known_at, shake.group_id
+def _time(disturbance: Disturbance) -> tuple[int, int, str]:
+    return disturbance.at, disturbance.known_at, disturbance.group_id
 
 
 def _per_day(ordered: Sequence[Disturbance], before: int, first_seen_at: int) -> float:
@@ -160,12 +161,12 @@ def _bursts(ordered: Sequence[Disturbance]) -> list[tuple[int, int]]:
     """Return (start, most disturbances within a window) of each run of disturbances without a calm window in it."""
     out: list[tuple[int, int]] = []
     free = 0
-    for at, shake in enumerate(ordered):
-        while ordered[free].at <= shake.at - WINDOW_MS:
+    for at, disturbance in enumerate(ordered):
+        while ordered[free].at <= disturbance.at - WINDOW_MS:
             free += 1
         size = at + 1 - free
         if size == 1:
-            out.append((shake.at, 1))
+            out.append((disturbance.at, 1))
         else:
             out[-1] = (out[-1][0], max(size, out[-1][1]))
     return out

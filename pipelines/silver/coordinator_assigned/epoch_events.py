@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pipelines.silver.coordinator_assigned.epochs import EpochHistory, Happening, What
+from pipelines.silver.coordinator_assigned.epochs import ChangeKind, EpochHistory, Happening
 from pipelines.silver.coordinator_assigned.exits import Exit
 from pipelines.silver.coordinator_assigned.hand_overs import Exits
 from pipelines.silver.group_events import event_row
@@ -12,14 +12,14 @@ from schemas.rows import GroupEventOfGroup
 from schemas.states import Evidence, GroupEventKind, Trigger
 
 KINDS = {
-    What.JOINED: GroupEventKind.JOINED,
-    What.PAUSED: GroupEventKind.LEFT,
-    What.RETURNED: GroupEventKind.STATIC_RETURNED,
-    What.CHANGED: GroupEventKind.SETTINGS_CHANGED,
-    What.CREATED: GroupEventKind.CREATED,
-    What.EMPTY: GroupEventKind.EMPTY,
-    What.DEAD: GroupEventKind.DEAD,
-    What.UPGRADED: GroupEventKind.UPGRADED,
+    ChangeKind.JOINED: GroupEventKind.JOINED,
+    ChangeKind.PAUSED: GroupEventKind.LEFT,
+    ChangeKind.RETURNED: GroupEventKind.STATIC_RETURNED,
+    ChangeKind.CHANGED: GroupEventKind.SETTINGS_CHANGED,
+    ChangeKind.CREATED: GroupEventKind.CREATED,
+    ChangeKind.EMPTY: GroupEventKind.EMPTY,
+    ChangeKind.DEAD: GroupEventKind.DEAD,
+    ChangeKind.UPGRADED: GroupEventKind.UPGRADED,
 }
 EXITS = {
     Trigger.MEMBER_LEFT: GroupEventKind.LEFT,
@@ -31,17 +31,17 @@ EXITS = {
 }
 
 
-def epoch_events(course: EpochHistory, exits: Exits) -> Iterator[GroupEventOfGroup]:
-    for happening in course.happenings:
-        seat, position = happening.seat, happening.record.position
+def epoch_events(history: EpochHistory, exits: Exits) -> Iterator[GroupEventOfGroup]:
+    for happening in history.happenings:
+        member, position = happening.member, happening.record.position
         if happening.record.at is None:
             continue
-        if happening.what == What.GONE and seat is not None:
-            yield _gone(happening, exits.get((position, seat.member_id)))
+        if happening.kind == ChangeKind.GONE and member is not None:
+            yield _gone(happening, exits.get((position, member.member_id)))
         elif happening.is_by_then:
             yield _row(happening, GroupEventKind.JOINED, Evidence.BOUNDED, "had joined by this time")
-        elif happening.what in KINDS:
-            yield _row(happening, KINDS[happening.what], Evidence.OBSERVED, _detail(happening))
+        elif happening.kind in KINDS:
+            yield _row(happening, KINDS[happening.kind], Evidence.OBSERVED, _detail(happening))
 
 
 def _gone(happening: Happening, found: Exit | None) -> GroupEventOfGroup:
@@ -56,18 +56,18 @@ def _gone(happening: Happening, found: Exit | None) -> GroupEventOfGroup:
 
 
 def _detail(happening: Happening) -> str | None:
-    seat, before = happening.seat, happening.before
-    match happening.what:
-        case What.JOINED if seat is not None and seat.is_classic:
+    member, before = happening.member, happening.before
+    match happening.kind:
+        case ChangeKind.JOINED if member is not None and member.is_classic:
             return "with the classic protocol"
-        case What.PAUSED:
+        case ChangeKind.PAUSED:
             return "static member, left temporarily: it keeps its assignment"
-        case What.RETURNED if before is not None:
+        case ChangeKind.RETURNED if before is not None:
             return f"replaced {before.member_id}"
-        case What.CHANGED if seat is not None and before is not None:
-            if seat.assignor != before.assignor:
-                return f"assignor {before.assignor} -> {seat.assignor}"
-            return f"subscription of {len(before.topics)} -> {len(seat.topics)} topics"
+        case ChangeKind.CHANGED if member is not None and before is not None:
+            if member.assignor != before.assignor:
+                return f"assignor {before.assignor} -> {member.assignor}"
+            return f"subscription of {len(before.topics)} -> {len(member.topics)} topics"
     return None
 
 
@@ -77,7 +77,7 @@ def _row(happening: Happening, kind: GroupEventKind, evidence: Evidence, detail:
         kind,
         happening.incarnation,
         evidence=evidence,
-        member=happening.seat,
+        member=happening.member,
         generation=happening.number,
         detail=detail,
     )

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from pipelines.silver.coordinator_assigned import bumps, membership, reconciliation
 from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
-from pipelines.silver.coordinator_assigned.epochs import EpochHistory, What
+from pipelines.silver.coordinator_assigned.epochs import ChangeKind, EpochHistory
 from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint, base_epoch, quiescent_point
 from pipelines.silver.coordinator_assigned.snapshot import Snapshot
 from pipelines.silver.coordinator_assigned.topics import TopicNames
@@ -39,31 +39,31 @@ def epoch_history(
         elif any(record.kind == f"{reader.prefix}MemberMetadata" for record in batch):
             membership.without_new_epoch(reader, batch[-1])
         reader.end_write()
-    course = reader.course
-    if course.epochs:
-        course.epochs[-1].matched = reader.matched
-    course.members, course.is_alive = dict(reader.stand.seats), reader.is_alive
-    return course, points
+    history = reader.history
+    if history.epochs:
+        history.epochs[-1].matched = reader.matched
+    history.members, history.is_alive = dict(reader.coordinator.members), reader.is_alive
+    return history, points
 
 
 def _regex(reader: EpochReader, record: Record) -> None:
     if record.value is not None:
         reader.matched = {**reader.matched, record.expression or "": frozenset(record.value["topics"])}
-        reader.happen(What.REGEX, record)
+        reader.happen(ChangeKind.REGEX, record)
 
 
 def _topics(reader: EpochReader, record: Record) -> None:
-    if record.value is not None and reader.stand.number is not None:
-        reader.happen(What.METADATA, record)
+    if record.value is not None and reader.coordinator.number is not None:
+        reader.happen(ChangeKind.METADATA, record)
 
 
 def _topology(reader: EpochReader, record: Record) -> None:
-    reader.stand.topology = record.value["epoch"] if record.value is not None else None
+    reader.coordinator.topology = record.value["epoch"] if record.value is not None else None
 
 
 READERS = {
     "Metadata": bumps.group_epoch,
-    "MemberMetadata": membership.member,
+    "MemberMetadata": membership.member_metadata,
     "TargetAssignmentMetadata": bumps.target_epoch,
     "TargetAssignmentMember": bumps.target,
     "CurrentMemberAssignment": reconciliation.current,

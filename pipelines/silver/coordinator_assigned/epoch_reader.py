@@ -5,16 +5,16 @@ from __future__ import annotations
 from pipelines.silver.coordinator_assigned.epochs import (
     NOTHING,
     Begun,
+    ChangeKind,
     Epoch,
     EpochHistory,
     EpochMember,
     Happening,
-    How,
+    LossKind,
     Revoked,
-    What,
 )
 from pipelines.silver.coordinator_assigned.snapshot import Snapshot
-from pipelines.silver.coordinator_assigned.state import Stand
+from pipelines.silver.coordinator_assigned.state import CoordinatorState
 from pipelines.silver.coordinator_assigned.topics import TopicNames
 from pipelines.silver.history import Record, Resource
 from pipelines.silver.phases import PREFIXES, Phase
@@ -32,8 +32,8 @@ class EpochReader:
     def __init__(self, phase: Phase, names: TopicNames, timeline: Timeline) -> None:
         self.phase, self.names, self.timeline = phase, names, timeline
         self.prefix = next(prefix for prefix, p in PREFIXES.items() if p == phase.protocol)
-        self.course = EpochHistory(incarnation=timeline.incarnation)
-        self.stand = Stand()
+        self.history = EpochHistory(incarnation=timeline.incarnation)
+        self.coordinator = CoordinatorState()
         self.is_alive, self.inherits = timeline.is_alive, phase.is_taken_over
         self.matched: dict[str, frozenset[str]] = {}
         self.at: int | None = None
@@ -42,11 +42,11 @@ class EpochReader:
 
     def go_on(self, known: Snapshot, base: Epoch) -> None:
         """Resume from a quiescent point in the epoch `base`."""
-        self.stand, self.matched, self.at = known.stand.at_rest(), dict(known.matched), known.at
+        self.coordinator, self.matched, self.at = known.coordinator.at_rest(), dict(known.matched), known.at
         self.is_alive, self.inherits = True, False
-        self.course.epochs.append(base)
-        self.course.incarnation = known.incarnation
-        self.course.state, self.course.state_since = GroupState.STABLE, known.since
+        self.history.epochs.append(base)
+        self.history.incarnation = known.incarnation
+        self.history.state, self.history.state_since = GroupState.STABLE, known.since
 
     def begin_write(self, batch: list[Record]) -> None:
         self.batch = batch
@@ -57,17 +57,17 @@ class EpochReader:
     def end_write(self) -> None:
         """Assign events without a new epoch to the group's current epoch, and update the group's state."""
         for happening in self.fresh:
-            happening.number = self.stand.number if happening.number is None else happening.number
+            happening.number = self.coordinator.number if happening.number is None else happening.number
         record = self.batch[-1]
-        state = self.stand.state(self.phase.protocol) if self.is_alive else GroupState.DEAD
-        if state != self.course.state:
-            self.course.state, self.course.state_since = state, record.at
+        state = self.coordinator.state(self.phase.protocol) if self.is_alive else GroupState.DEAD
+        if state != self.history.state:
+            self.history.state, self.history.state_since = state, record.at
         self.at = record.at
 
     @property
     def newest(self) -> Epoch | None:
-        epochs = self.course.epochs
-        return epochs[-1] if epochs and self.is_alive and self.stand.number is not None else None
+        epochs = self.history.epochs
+        return epochs[-1] if epochs and self.is_alive and self.coordinator.number is not None else None
 
     @property
     def is_conversion(self) -> bool:
@@ -75,39 +75,44 @@ class EpochReader:
         return self.phase.is_handed_on and self.batch[-1] is self.phase.records[-1]
 
     def begin_incarnation(self, record: Record) -> None:
-        self.course.incarnation += 1
-        self.stand.number = None
-        self.course.moves.append(Begun(record=record, incarnation=self.course.incarnation))
+        self.history.incarnation += 1
+        self.coordinator.number = None
+        self.history.moves.append(Begun(record=record, incarnation=self.history.incarnation))
 
     def happen(
-        self, what: What, record: Record, *, number: int | None = None, seat: EpochMember | None = None,
+        self, kind: ChangeKind, record: Record, *, number: int | None = None, member: EpochMember | None = None,
         before: EpochMember | None = None,
     ) -> None:  # fmt: skip
         happening = Happening(
-            what=what,
+            kind=kind,
             record=record,
-            incarnation=self.course.incarnation,
+            incarnation=self.history.incarnation,
             number=number,
-            seat=seat,
+            member=member,
             before=before,
         )
         self.fresh.append(happening)
-        self.course.happenings.append(happening)
+        self.history.happenings.append(happening)
 
-    def take(
-        self, record: Record, how: How, seat: EpochMember, resources: frozenset[Resource], number: int | None = None
+    def revoke(
+        self,
+        record: Record,
+        kind: LossKind,
+        member: EpochMember,
+        resources: frozenset[Resource],
+        number: int | None = None,
     ) -> Revoked | None:
         if self.phase.protocol == GroupProtocol.SHARE:
             resources = NOTHING  # resources of a share group have no owner
-        if not resources and how != How.GONE:
+        if not resources and kind != LossKind.GONE:
             return None
-        taken = Revoked(
+        revoked = Revoked(
             record=record,
-            incarnation=self.course.incarnation,
-            number=number or self.stand.number or 0,
-            how=how,
-            seat=seat,
+            incarnation=self.history.incarnation,
+            number=number or self.coordinator.number or 0,
+            kind=kind,
+            member=member,
             resources=resources,
         )
-        self.course.moves.append(taken)
-        return taken
+        self.history.moves.append(revoked)
+        return revoked

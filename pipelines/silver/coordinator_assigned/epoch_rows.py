@@ -38,7 +38,7 @@ def epoch_row(
     slowest, waited = _slowest(epoch)
     previous = epoch.previous
     bumped = lines.bumped(epoch)
-    seats = _at_the_bump(epoch)
+    members = _at_the_bump(epoch)
     return {
         "incarnation": epoch.incarnation,
         "generation_id": epoch.number,
@@ -47,12 +47,12 @@ def epoch_row(
         "group_type": TYPES[protocol],
         "group_protocol": protocol,
         "protocol_type": protocol.value,
-        "assignor": assignor(epoch.seats.values()),
+        "assignor": assignor(epoch.members.values()),
         "rebalance_mode": RebalanceMode.NONE if protocol == GroupProtocol.SHARE else RebalanceMode.INCREMENTAL,
         "leader_member_id": None,
         "coordinator_id": bumped["broker_id"] if bumped else None,
-        "member_count": len(seats),
-        "static_member_count": sum(s.group_instance_id is not None for s in seats.values()),
+        "member_count": len(members),
+        "static_member_count": sum(s.group_instance_id is not None for s in members.values()),
         "prepared_at": at,
         "prepared_at_earliest": at,
         "prepared_at_latest": at,
@@ -70,8 +70,8 @@ def epoch_row(
         "client_reason": why.client_reason,
         "slowest_member_id": slowest,
         "slowest_waited_ms": waited,
-        "joined_member_ids": sorted(seats.keys() - epoch.before.keys()) if _knows_before(epoch) else None,
-        "left_member_ids": sorted(epoch.before.keys() - seats.keys()) if previous else None,
+        "joined_member_ids": sorted(members.keys() - epoch.before.keys()) if _is_before_known(epoch) else None,
+        "left_member_ids": sorted(epoch.before.keys() - members.keys()) if previous else None,
         "resources_assigned": None if epoch.target is None and not epoch.is_empty else _count(epoch),
         "resources_moved": moved,
         "not_costed": None,
@@ -95,19 +95,19 @@ def outcome(epoch: Epoch) -> GenerationOutcome:
     return GenerationOutcome.OPEN if epoch.overtaken_at is None else GenerationOutcome.OVERTAKEN
 
 
-def assignor(seats: Iterable[EpochMember]) -> str | None:
+def assignor(members: Iterable[EpochMember]) -> str | None:
     """Return the assignor that most members request, or None if no member requests one and the broker's default
     applies.
     """
-    asked = Counter(s.assignor for s in seats if s.assignor)
+    asked = Counter(s.assignor for s in members if s.assignor)
     return min(asked, key=lambda name: (-asked[name], name)) if asked else None
 
 
 def _at_the_bump(epoch: Epoch) -> dict[str, EpochMember]:
-    return {m: s for m, s in epoch.seats.items() if m not in epoch.began}
+    return {m: s for m, s in epoch.members.items() if m not in epoch.began}
 
 
-def _knows_before(epoch: Epoch) -> bool:
+def _is_before_known(epoch: Epoch) -> bool:
     return epoch.previous is not None or epoch.number in FIRST_EPOCHS
 
 
@@ -118,7 +118,7 @@ def _follows(epoch: Epoch) -> bool:
 
 def _count(epoch: Epoch) -> int:
     """Return the count of assigned resources. A share group assigns the same partition to several members."""
-    return len({r for given in (epoch.target or {}).values() for r in given.active})
+    return len({r for target in (epoch.target or {}).values() for r in target.active})
 
 
 def _slowest(epoch: Epoch) -> tuple[str | None, int | None]:
@@ -133,43 +133,43 @@ def member_rows(epoch: Epoch, protocol: GroupProtocol, until: int | None) -> lis
     """Return rows of `generation_members`."""
     libraries = with_group(
         {
-            m: consumer_library(m, seat.client_id, protocol, seat.assignor, seat.rebalance_timeout_ms)
-            for m, seat in epoch.seats.items()
+            m: consumer_library(m, member.client_id, protocol, member.assignor, member.rebalance_timeout_ms)
+            for m, member in epoch.members.items()
         }
     )
-    return [_member_row(epoch, seat, until, libraries[m]) for m, seat in sorted(epoch.seats.items())]
+    return [_member_row(epoch, member, until, libraries[m]) for m, member in sorted(epoch.members.items())]
 
 
-def _member_row(epoch: Epoch, seat: EpochMember, until: int | None, library: Recognized) -> GenerationMemberOfGroup:
-    member_id = seat.member_id
-    stood = epoch.owned.get(member_id)
-    given = (epoch.target or {}).get(member_id, TargetAssignment()) if epoch.target is not None else None
-    topics = seat.topics | epoch.matched.get(seat.regex or "", frozenset())
-    is_new = member_id not in epoch.before or stood is None
+def _member_row(epoch: Epoch, member: EpochMember, until: int | None, library: Recognized) -> GenerationMemberOfGroup:
+    member_id = member.member_id
+    current = epoch.owned.get(member_id)
+    target = (epoch.target or {}).get(member_id, TargetAssignment()) if epoch.target is not None else None
+    topics = member.topics | epoch.matched.get(member.regex or "", frozenset())
+    is_new = member_id not in epoch.before or current is None
     return {
         "incarnation": epoch.incarnation,
         "generation_id": epoch.number,
         "member_id": member_id,
         "valid_from_at": epoch.began.get(member_id, epoch.joined_at),
         "valid_to_at": epoch.ended.get(member_id, until),
-        "group_instance_id": seat.group_instance_id,
-        "client_id": seat.client_id,
-        "client_host": seat.client_host,
+        "group_instance_id": member.group_instance_id,
+        "client_id": member.client_id,
+        "client_host": member.client_host,
         "client_library": library.library,
         "client_library_sign": library.sign,
         "client_library_evidence": library.evidence,
-        "session_timeout_ms": seat.session_timeout_ms,
-        "rebalance_timeout_ms": seat.rebalance_timeout_ms,
+        "session_timeout_ms": member.session_timeout_ms,
+        "rebalance_timeout_ms": member.rebalance_timeout_ms,
         "is_leader": False,
-        "previous_generation_id": stood.epoch if stood is not None else (-1 if is_new else None),
+        "previous_generation_id": current.epoch if current is not None else (-1 if is_new else None),
         "subscribed_topics": sorted(topics),
         "subscription_version": None,
         "subscription_rack": None,
         "user_data_layout": None,
-        "owned": resources(stood.assigned if stood is not None else NOTHING),
-        "assigned": None if given is None else resources(given.active),
-        "standby": None if given is None else resources(given.standby),
-        "warmup": None if given is None else resources(given.warmup),
+        "owned": resources(current.assigned if current is not None else NOTHING),
+        "assigned": None if target is None else resources(target.active),
+        "standby": None if target is None else resources(target.standby),
+        "warmup": None if target is None else resources(target.warmup),
         "connect_delay_ms": None,
         "rejoined_at_earliest": None,
         "rejoined_at_latest": None,
@@ -192,11 +192,11 @@ def moved(epoch: Epoch, last_owner: dict[Resource, str]) -> int | None:
 
 def rename(last_owner: dict[Resource, str], returned: Happening) -> None:
     """Pass the resources of a static member's old process to its new process."""
-    if returned.before is None or returned.seat is None:
+    if returned.before is None or returned.member is None:
         return
     for resource, owner in last_owner.items():
         if owner == returned.before.member_id:
-            last_owner[resource] = returned.seat.member_id
+            last_owner[resource] = returned.member.member_id
 
 
 class EpochLines:

@@ -60,7 +60,7 @@ class CurrentAssignment:
     pending: frozenset[Resource]
 
 
-class What(StrEnum):
+class ChangeKind(StrEnum):
     """The types of changes: of a member, of the consumed topics, or of the group."""
 
     JOINED = "joined"
@@ -81,15 +81,15 @@ class What(StrEnum):
 class Happening:
     """One change. `number` is the epoch that it caused or in which it occurred.
 
-    `seat` is the member after the change, `before` the member that it replaced. `is_by_then`: the change occurred
+    `member` is the member after the change, `before` the member that it replaced. `is_by_then`: the change occurred
     before the known history.
     """
 
-    what: What
+    kind: ChangeKind
     record: Record
     incarnation: int
     number: int | None = None
-    seat: EpochMember | None = None
+    member: EpochMember | None = None
     before: EpochMember | None = None
     is_by_then: bool = False
 
@@ -98,7 +98,7 @@ class Happening:
 class Epoch:
     """One group epoch. `is_repeated` marks the record that repeats a converted generation's number and has no row.
 
-    `seats` are the members by id while the epoch was the newest, including static replacements. `began` and `ended` are
+    `members` are those by id while the epoch was the newest, including static replacements. `began` and `ended` are
     the times at which an id was added or removed within the epoch. `owned` has the members' assignments at the bump.
     `matched` has the topics that regular expressions matched at its end. `is_base`: the history resumes after it, and
     its rows stay unchanged.
@@ -109,7 +109,7 @@ class Epoch:
     number: int
     previous: Epoch | None
     is_repeated: bool
-    seats: dict[str, EpochMember]
+    members: dict[str, EpochMember]
     owned: dict[str, CurrentAssignment]
     why: list[Happening]
     before: dict[str, EpochMember]
@@ -134,12 +134,12 @@ class Epoch:
 
     @property
     def is_empty(self) -> bool:
-        return not self.seats
+        return not self.members
 
     @property
     def final(self) -> dict[str, EpochMember]:
         """Return the members at the end of the epoch."""
-        return {m: seat for m, seat in self.seats.items() if m not in self.ended}
+        return {m: member for m, member in self.members.items() if m not in self.ended}
 
     def complete(self, record: Record) -> None:
         """Mark the epoch as completed at this record if all members have reached it and it was not completed before."""
@@ -149,10 +149,10 @@ class Epoch:
     @property
     def owners(self) -> dict[Resource, str]:
         """Return resource → the member that owns it in the target assignment."""
-        return {r: m for m, given in (self.target or {}).items() for r in given.active}
+        return {r: m for m, target in (self.target or {}).items() for r in target.active}
 
 
-class How(StrEnum):
+class LossKind(StrEnum):
     """How a member lost a resource."""
 
     REVOKED = "revoked"
@@ -173,8 +173,8 @@ class Revoked:
     record: Record
     incarnation: int
     number: int
-    how: How
-    seat: EpochMember
+    kind: LossKind
+    member: EpochMember
     resources: frozenset[Resource]
     until: Record | None = None
     is_expelled: bool = False

@@ -54,10 +54,10 @@ class MemberLines:
         return min(near, key=lambda e: abs(e.at - at), default=None)
 
 
-def exit_of(seat: EpochMember, at: int, done: CommitActivity, line: Event | None) -> Exit:
+def exit_of(member: EpochMember, at: int, done: CommitActivity, line: Event | None) -> Exit:
     """Return the reason for a departure; `at` is the time at which the coordinator removed the member."""
     silent = None if done.last is None else at - (done.stopped or done.last)
-    slow = seat.rebalance_timeout_ms
+    slow = member.rebalance_timeout_ms
     was_slow = silent is not None and slow is not None and silent >= slow - HEARTBEAT_MS // 2 and silent > HEARTBEAT_MS
     if line is not None and line.kind in LEAVING:
         if POLL_TIMEOUT_TEXT in (line["client_reason"] or ""):

@@ -7,7 +7,7 @@ record without the resource. An assigned resource starts with the record that as
 
 from __future__ import annotations
 
-from pipelines.silver.coordinator_assigned.epochs import Assigned, Begun, Emptied, How, Move, Revoked
+from pipelines.silver.coordinator_assigned.epochs import Assigned, Begun, Emptied, LossKind, Move, Revoked
 from pipelines.silver.coordinator_assigned.exits import Exit, MemberLines, exit_of
 from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint
 from pipelines.silver.history import Point, Position, Resource
@@ -46,7 +46,7 @@ def hand_overs(
             case Revoked():
                 found = _take(ownership, move, lines)
                 if found is not None:
-                    exits[move.record.position, move.seat.member_id] = found
+                    exits[move.record.position, move.member.member_id] = found
     for each in filter(None, (point, *later)):
         _store_owners(each, ownership)
     return exits
@@ -56,7 +56,7 @@ def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
     """Store the owners in a quiescent point, unless a stall is open or may still get its first commit."""
     ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, point)]
     if not ownership.open and not ownership.resumed:
-        point.held = dict(ownership.held)
+        point.current = dict(ownership.current)
 
 
 def _may_await(stall: Stall, point: QuiescentPoint) -> bool:
@@ -85,33 +85,33 @@ def _ends(moves: list[Move], end: Position) -> list[dict[Resource, Position]]:
 def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:
     at = move.record.at or 0
     o.begin(move.incarnation)
-    got: dict[Resource, str] = {}
+    gained: dict[Resource, str] = {}
     firsts: dict[Resource, Point] = {}
     for resource in sorted(move.resources):
-        held = o.held.get(resource)
-        if held is not None and held.owner == move.member_id:
+        current = o.current.get(resource)
+        if current is not None and current.owner == move.member_id:
             continue
-        if held is not None:
+        if current is not None:
             done = _work(o, [resource], move.record.position, at)
             stop = Stop.within(done.working_at, at, at, Evidence.INFERRED)
             o.stop(resource, stop, StallCause.MOVED, move.record.position, move.incarnation, move.number)
-        got[resource] = move.member_id
+        gained[resource] = move.member_id
         first = o.commits.first(resource, move.record.position, ends[resource])
         if first is not None and first.at <= at + FIRST_COMMIT_MS:
             firsts[resource] = first
-    o.resumed += o.give(got, at, move.record.position, firsts, at + APPEND_MS, move.number)
+    o.resumed += o.give(gained, at, move.record.position, firsts, at + APPEND_MS, move.number)
 
 
 def _take(o: Ownership, move: Revoked, lines: MemberLines) -> Exit | None:
     at = move.record.at or 0
-    owner = move.seat.member_id
-    mine = [r for r in sorted(move.resources) if r in o.held and o.held[r].owner == owner]
-    before = move.until.position if move.until is not None and move.how == How.REVOKED else move.record.position
+    owner = move.member.member_id
+    mine = [r for r in sorted(move.resources) if r in o.current and o.current[r].owner == owner]
+    before = move.until.position if move.until is not None and move.kind == LossKind.REVOKED else move.record.position
     done = _work(o, mine, before, at)
     gone = None
-    if move.how == How.GONE:
-        gone = exit_of(move.seat, at, done, lines.departure(owner, at))
-        if move.seat.group_instance_id is not None:
+    if move.kind == LossKind.GONE:
+        gone = exit_of(move.member, at, done, lines.departure(owner, at))
+        if move.member.group_instance_id is not None:
             _relabel(o, owner, gone)
     stop, cause = _stop(move, done, gone)
     for resource in mine:
@@ -120,9 +120,9 @@ def _take(o: Ownership, move: Revoked, lines: MemberLines) -> Exit | None:
 
 
 def _work(o: Ownership, mine: list[Resource], before: Position, at: int) -> CommitActivity:
-    held = [(r, o.held[r]) for r in mine]
-    segments = [s for r, h in held if (s := o.commits.segment(r, h.position, before))]
-    return work_of(segments, max((h.at for _, h in held), default=at))
+    current = [(r, o.current[r]) for r in mine]
+    segments = [s for r, h in current if (s := o.commits.segment(r, h.position, before))]
+    return work_of(segments, max((h.at for _, h in current), default=at))
 
 
 def _relabel(o: Ownership, owner: str, gone: Exit) -> None:
@@ -136,15 +136,15 @@ def _relabel(o: Ownership, owner: str, gone: Exit) -> None:
 
 def _stop(move: Revoked, done: CommitActivity, gone: Exit | None) -> tuple[Stop, StallCause]:
     at = move.record.at or 0
-    match move.how:
-        case How.REVOKED:
+    match move.kind:
+        case LossKind.REVOKED:
             return _revoked(move, done, at)
-        case How.REPLACED:
+        case LossKind.REPLACED:
             last = done.stopped if done.last is not None else (done.since + at) // 2
             return Stop.within(done.working_at, at, last or at, Evidence.INFERRED), StallCause.STATIC_RESTART
-        case How.PAUSED:
+        case LossKind.PAUSED:
             return _politely(done, at), StallCause.STATIC_RESTART
-        case How.REJOINED:
+        case LossKind.REJOINED:
             return _politely(done, at), StallCause.EAGER_BARRIER
     if gone is not None and gone.trigger == Trigger.MEMBER_LEFT:
         return _politely(done, at), StallCause.MOVED
@@ -164,7 +164,7 @@ def _revoked(move: Revoked, done: CommitActivity, at: int) -> tuple[Stop, StallC
         guess = done.stopped if done.last is not None else at
         return Stop.within(min(done.working_at, at), until, guess or at, Evidence.INFERRED), StallCause.MEMBER_LOST
     if move.until is None or move.until.at is None:
-        longest = move.seat.rebalance_timeout_ms or 0
+        longest = move.member.rebalance_timeout_ms or 0
         return Stop.within(at, at + longest, at, Evidence.BOUNDED), StallCause.MOVED
     # A client with automatic commits commits on revocation after it stopped. Some commit during their callbacks.
     guess = done.last if done.last is not None and done.last >= at and not done.has_late_commit else done.stopped or at

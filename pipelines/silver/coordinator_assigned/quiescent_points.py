@@ -8,10 +8,10 @@ from functools import partial
 from pipelines.silver.coordinator_assigned.epoch_reader import EpochReader
 from pipelines.silver.coordinator_assigned.epochs import Epoch
 from pipelines.silver.coordinator_assigned.snapshot import Snapshot, points_of, to_json
-from pipelines.silver.coordinator_assigned.state import Stand
+from pipelines.silver.coordinator_assigned.state import CoordinatorState
 from pipelines.silver.episodes import ResumePoint
 from pipelines.silver.history import CommitHistory, Position, Record, Resource
-from pipelines.silver.stalls import Held
+from pipelines.silver.stalls import CurrentOwner
 from pipelines.silver.timeline import Timeline
 from schemas.states import GroupProtocol, GroupState, RebalanceMode
 
@@ -20,7 +20,7 @@ from schemas.states import GroupProtocol, GroupState, RebalanceMode
 class QuiescentPoint:
     """A time at which the group was quiescent: before the write that begins at `position`.
 
-    The record at `next`, in the same write, begins an epoch. The fields are those of `snapshot.Snapshot`. `held` has
+    The record at `next`, in the same write, begins an epoch. The fields are those of `snapshot.Snapshot`. `current` has
     the owners at that time. It is None until they are known, and stays None if a stall was open.
     """
 
@@ -30,10 +30,10 @@ class QuiescentPoint:
     next_at: int
     epoch: Epoch
     since: int | None
-    stand: Stand
+    coordinator: CoordinatorState
     names: dict[str, str]
     matched: dict[str, frozenset[str]]
-    held: dict[Resource, Held] | None = None
+    current: dict[Resource, CurrentOwner] | None = None
 
 
 def quiescent_point(reader: EpochReader) -> QuiescentPoint | None:
@@ -41,7 +41,7 @@ def quiescent_point(reader: EpochReader) -> QuiescentPoint | None:
 
     The write must begin an epoch. All members must have reached the previous epoch more than `quiet_ms` before.
     """
-    newest, stand, batch = reader.newest, reader.stand, reader.batch
+    newest, coordinator, batch = reader.newest, reader.coordinator, reader.batch
     at = batch[0].at
     if (
         newest is None
@@ -50,13 +50,13 @@ def quiescent_point(reader: EpochReader) -> QuiescentPoint | None:
         or reader.at is None
         or at - newest.completed_at <= reader.timeline.quiet_ms
         or reader.phase.protocol != GroupProtocol.CONSUMER
-        or reader.course.state != GroupState.STABLE
-        or any(stand.owed.values())
-        or stand.revoking
+        or reader.history.state != GroupState.STABLE
+        or any(coordinator.owed.values())
+        or coordinator.revoking
     ):
         return None
     kind = f"{reader.prefix}Metadata"
-    begun = next((r for r in batch if r.kind == kind and r.value and r.value["epoch"] != stand.number), None)
+    begun = next((r for r in batch if r.kind == kind and r.value and r.value["epoch"] != coordinator.number), None)
     if begun is None:
         return None
     names = reader.names.before(batch[0].position)
@@ -68,8 +68,8 @@ def quiescent_point(reader: EpochReader) -> QuiescentPoint | None:
         at=reader.at,
         next_at=at,
         epoch=newest,
-        since=reader.course.state_since,
-        stand=stand.at_rest(),
+        since=reader.history.state_since,
+        coordinator=coordinator.at_rest(),
         names=names,
         matched=reader.matched,
     )
@@ -86,7 +86,7 @@ def resume_point(point: QuiescentPoint, commits: CommitHistory, last_owner: dict
 
 
 def _state(point: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resource, str]) -> str:
-    epoch, held = point.epoch, point.held or {}
+    epoch, current = point.epoch, point.current or {}
     assert epoch.completed_at is not None
     return to_json(
         Snapshot(
@@ -97,12 +97,12 @@ def _state(point: QuiescentPoint, commits: CommitHistory, last_owner: dict[Resou
             synced_at=epoch.synced_at,
             completed_at=epoch.completed_at,
             since=point.since,
-            stand=point.stand,
+            coordinator=point.coordinator,
             names=point.names,
             matched=point.matched,
-            held=held,
+            current=current,
             last_owner=last_owner,
-            points=points_of(commits, held, point.position),
+            points=points_of(commits, current, point.position),
         )
     )
 
@@ -117,7 +117,7 @@ def resume(timeline: Timeline, known: Snapshot) -> None:
     timeline.base_at = known.at
     timeline.last_owner.update(known.last_owner)
     timeline.ownership.begin(known.incarnation)
-    timeline.ownership.held.update(known.held)
+    timeline.ownership.current.update(known.current)
     timeline.ownership.commits = timeline.history.commits.with_points(known.points)
 
 
@@ -126,10 +126,10 @@ def base_epoch(known: Snapshot) -> Epoch:
     return Epoch(
         record=Record(position=known.position, partition=0, at=known.joined_at, kind="", member_id=None, value=None),
         incarnation=known.incarnation,
-        number=known.stand.number or 0,
+        number=known.coordinator.number or 0,
         previous=None,
         is_repeated=False,
-        seats=dict(known.stand.seats),
+        members=dict(known.coordinator.members),
         owned={},
         why=[],
         before={},

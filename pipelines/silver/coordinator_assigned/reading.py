@@ -18,7 +18,7 @@ A share group's members have no other state.
 """
 
 
-def seat(record: Record, value: Mapping[str, Any]) -> EpochMember:
+def member(record: Record, value: Mapping[str, Any]) -> EpochMember:
     classic = value.get("classicMemberMetadata")
     blobs = [p["metadata"] for p in classic["supportedProtocols"]] if classic else []
     return EpochMember(
@@ -37,7 +37,7 @@ def seat(record: Record, value: Mapping[str, Any]) -> EpochMember:
     )
 
 
-def given(value: Mapping[str, Any], named: Named) -> TargetAssignment:
+def target(value: Mapping[str, Any], named: Named) -> TargetAssignment:
     if "topicPartitions" in value:
         return TargetAssignment(active=named(value["topicPartitions"]))
     return TargetAssignment(

@@ -16,7 +16,7 @@ from pipelines.silver.coordinator_assigned.epoch_rows import (
     rename,
 )
 from pipelines.silver.coordinator_assigned.epoch_triggers import epoch_cause
-from pipelines.silver.coordinator_assigned.epochs import Epoch, EpochHistory, What
+from pipelines.silver.coordinator_assigned.epochs import ChangeKind, Epoch, EpochHistory
 from pipelines.silver.coordinator_assigned.exits import MemberLines
 from pipelines.silver.coordinator_assigned.hand_overs import hand_overs
 from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint, before, resume, resume_point
@@ -33,7 +33,7 @@ from schemas.rows import GroupOfGroup
 from schemas.states import Evidence, GroupProtocol
 
 
-def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> None:
+def add_coordinator_assigned(timeline: Timeline, phase: Phase, following: Phase | None) -> None:
     """Add the phase's rows to the timeline."""
     events = phase.history.events
     end = following.records[0].position if following is not None else END
@@ -41,18 +41,18 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
     if known is not None:
         resume(timeline, known)
     names = TopicNames(timeline.history, end, known)
-    course, at_rest = epoch_history(phase, names, timeline, _survivors(phase, following), known)
+    history, at_rest = epoch_history(phase, names, timeline, _survivors(phase, following), known)
     if phase.protocol == GroupProtocol.STREAMS:
         timeline.ownership.commits = tasks_commits(timeline.history.commits, phase.records)
-    exits = hand_overs(course.moves, at_rest, timeline.ownership, MemberLines(events), end)
+    exits = hand_overs(history.moves, at_rest, timeline.ownership, MemberLines(events), end)
     if phase.protocol == GroupProtocol.STREAMS:
         timeline.ownership.commits = timeline.history.commits
-    timeline.out["group_events"] += epoch_events(course, exits)
-    timeline.out["group_events"] += lifecycle_lines(events, _incarnations(course))
+    timeline.out["group_events"] += epoch_events(history, exits)
+    timeline.out["group_events"] += lifecycle_lines(events, _incarnations(history))
     lines, points = EpochLines(events), {point.next: point for point in _to_go_on_from(at_rest, timeline)}
-    returned = [h for h in course.happenings if h.what == What.RETURNED]
+    returned = [h for h in history.happenings if h.kind == ChangeKind.RETURNED]
     ends_at = phase.records[-1].at if phase.is_handed_on else None
-    for epoch, after in zip_longest(course.epochs, course.epochs[1:]):
+    for epoch, after in zip_longest(history.epochs, history.epochs[1:]):
         while returned and returned[0].record.position < epoch.position:
             rename(timeline.last_owner, returned.pop(0))
         if epoch.is_base:
@@ -68,8 +68,8 @@ def add_modern(timeline: Timeline, phase: Phase, following: Phase | None) -> Non
         row = epoch_row(epoch, phase.protocol, epoch_cause(epoch, exits), lines, change)
         timeline.out["generations"].append(row)
         timeline.out["generation_members"] += member_rows(epoch, phase.protocol, until)
-    timeline.out["groups"] = _group(timeline, phase, course)
-    _hand_on(timeline, course)
+    timeline.out["groups"] = _group(timeline, phase, history)
+    _hand_on(timeline, history)
 
 
 def _to_go_on_from(points: list[QuiescentPoint], timeline: Timeline) -> list[QuiescentPoint]:
@@ -77,7 +77,7 @@ def _to_go_on_from(points: list[QuiescentPoint], timeline: Timeline) -> list[Qui
     if not points:
         return []
     is_in_time = in_time_order(timeline.history.records)
-    return [point for point in points if point.held is not None and is_in_time(before(point.position))]
+    return [point for point in points if point.current is not None and is_in_time(before(point.position))]
 
 
 def _survivors(phase: Phase, following: Phase | None) -> frozenset[str]:
@@ -89,47 +89,47 @@ def _survivors(phase: Phase, following: Phase | None) -> frozenset[str]:
     return frozenset(m["memberId"] for m in members)
 
 
-def _incarnations(course: EpochHistory) -> list[tuple[int, int]]:
-    return [(e.joined_at, e.incarnation) for e in course.epochs]
+def _incarnations(history: EpochHistory) -> list[tuple[int, int]]:
+    return [(e.joined_at, e.incarnation) for e in history.epochs]
 
 
-def _group(timeline: Timeline, phase: Phase, course: EpochHistory) -> list[GroupOfGroup]:
-    last = _living(course)
-    opened = _opened(course) if last is not None else None
+def _group(timeline: Timeline, phase: Phase, history: EpochHistory) -> list[GroupOfGroup]:
+    last = _living(history)
+    opened = _opened(history) if last is not None else None
     return [
         row_of(
             timeline.history,
             timeline.base,
-            LastState(course.state, course.state_since, Evidence.OBSERVED, opened),
-            incarnation=course.incarnation,
+            LastState(history.state, history.state_since, Evidence.OBSERVED, opened),
+            incarnation=history.incarnation,
             group_type=TYPES[phase.protocol],
             group_protocol=phase.protocol,
-            assignor=assignor(last.seats.values()) if last else None,
-            generation_id=course.epochs[-1].number if course.epochs else None,
-            member_count=len(course.members) if course.epochs else None,
+            assignor=assignor(last.members.values()) if last else None,
+            generation_id=history.epochs[-1].number if history.epochs else None,
+            member_count=len(history.members) if history.epochs else None,
         )
     ]
 
 
-def _living(course: EpochHistory) -> Epoch | None:
-    last = course.epochs[-1] if course.epochs else None
-    return last if last is not None and last.incarnation == course.incarnation else None
+def _living(history: EpochHistory) -> Epoch | None:
+    last = history.epochs[-1] if history.epochs else None
+    return last if last is not None and last.incarnation == history.incarnation else None
 
 
-def _opened(course: EpochHistory) -> int | None:
+def _opened(history: EpochHistory) -> int | None:
     """Return the time of the first bump after the last completed epoch, or None."""
     opened = None
-    for epoch in reversed(course.epochs):
-        if epoch.completed_at is not None or epoch.is_repeated or epoch.incarnation != course.incarnation:
+    for epoch in reversed(history.epochs):
+        if epoch.completed_at is not None or epoch.is_repeated or epoch.incarnation != history.incarnation:
             break
         opened = epoch.joined_at
     return opened
 
 
-def _hand_on(timeline: Timeline, course: EpochHistory) -> None:
-    last = _living(course)
-    timeline.incarnation, timeline.has_begun = course.incarnation, True
-    timeline.is_alive = course.is_alive
-    if last is not None or not course.is_alive:
+def _hand_on(timeline: Timeline, history: EpochHistory) -> None:
+    last = _living(history)
+    timeline.incarnation, timeline.has_begun = history.incarnation, True
+    timeline.is_alive = history.is_alive
+    if last is not None or not history.is_alive:
         timeline.number = last.number if last is not None else None
         timeline.members = frozenset(last.final) if last is not None else frozenset()

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from pipelines.silver.coordinator_assigned.epochs import CurrentAssignment, EpochMember, TargetAssignment
-from pipelines.silver.coordinator_assigned.state import Stand
+from pipelines.silver.coordinator_assigned.state import CoordinatorState
 from pipelines.silver.history import CommitHistory, Point, Position, Resource
-from pipelines.silver.stalls import Held
+from pipelines.silver.stalls import CurrentOwner
 
 Resources = dict[str, list[int]]
 
@@ -36,17 +36,19 @@ class Snapshot:
     synced_at: int | None
     completed_at: int
     since: int | None
-    stand: Stand
+    coordinator: CoordinatorState
     names: Mapping[str, str]
     matched: Mapping[str, frozenset[str]]
-    held: Mapping[Resource, Held]
+    current: Mapping[Resource, CurrentOwner]
     last_owner: Mapping[Resource, str]
     points: Mapping[Resource, Sequence[Point]]
 
 
-def points_of(commits: CommitHistory, held: Mapping[Resource, Held], before: Position) -> dict[Resource, list[Point]]:
+def points_of(
+    commits: CommitHistory, current: Mapping[Resource, CurrentOwner], before: Position
+) -> dict[Resource, list[Point]]:
     """Return by resource the commits since its owner got it, as far as `CommitHistory.segment` needs them."""
-    found = {resource: commits.segment(resource, each.position, before) for resource, each in held.items()}
+    found = {resource: commits.segment(resource, each.position, before) for resource, each in current.items()}
     return {
         resource: sorted({point for point in segment if point is not None})
         for resource, segment in found.items()
@@ -56,7 +58,7 @@ def points_of(commits: CommitHistory, held: Mapping[Resource, Held], before: Pos
 
 def to_json(of: Snapshot) -> str:
     """Return the snapshot as JSON. Equal states have equal text."""
-    now = of.stand
+    now = of.coordinator
     fields = {
         name: getattr(of, name)
         for name in (
@@ -69,16 +71,16 @@ def to_json(of: Snapshot) -> str:
             "number": now.number,
             "metadata_hash": now.metadata_hash,
             "target_ids": now.target_ids,
-            "seats": {member: asdict(seat) | {"topics": sorted(seat.topics)} for member, seat in now.seats.items()},
-            "targets": {member: _by_topic(given.active) for member, given in now.targets.items()},
+            "seats": {m: asdict(member) | {"topics": sorted(member.topics)} for m, member in now.members.items()},
+            "targets": {member: _by_topic(target.active) for member, target in now.targets.items()},
             "currents": {
                 member: [current.epoch, current.is_done, _by_topic(current.assigned), _by_topic(current.pending)]
                 for member, current in now.currents.items()
             },
             "matched": {expression: sorted(topics) for expression, topics in of.matched.items()},
             "held": [
-                [*resource, held.owner, held.position, held.at, of.points.get(resource, [])]
-                for resource, held in sorted(of.held.items())
+                [*resource, current.owner, current.position, current.at, of.points.get(resource, [])]
+                for resource, current in sorted(of.current.items())
             ],
             "last_owner": [[*resource, owner] for resource, owner in sorted(of.last_owner.items())],
         },
@@ -91,12 +93,14 @@ def from_json(text: str) -> Snapshot:
     """Return the snapshot that `to_json` wrote."""
     fields: dict[str, Any] = json.loads(text)
     number = fields["number"]
-    stand = Stand(
+    coordinator = CoordinatorState(
         number=number,
         assigned_epoch=number,
         metadata_hash=fields["metadata_hash"],
-        seats={m: EpochMember(**seat | {"topics": frozenset(seat["topics"])}) for m, seat in fields["seats"].items()},
-        targets={m: TargetAssignment(active=_resources(given)) for m, given in fields["targets"].items()},
+        members={
+            m: EpochMember(**member | {"topics": frozenset(member["topics"])}) for m, member in fields["seats"].items()
+        },
+        targets={m: TargetAssignment(active=_resources(target)) for m, target in fields["targets"].items()},
         target_ids=fields["target_ids"],
         currents={
             m: CurrentAssignment(
@@ -113,11 +117,11 @@ def from_json(text: str) -> Snapshot:
         synced_at=fields["synced_at"],
         completed_at=fields["completed_at"],
         since=fields["since"],
-        stand=stand,
+        coordinator=coordinator,
         names=fields["names"],
         matched={expression: frozenset(topics) for expression, topics in fields["matched"].items()},
-        held={
-            (name, index): Held(owner=owner, position=_position(position), at=at)
+        current={
+            (name, index): CurrentOwner(owner=owner, position=_position(position), at=at)
             for name, index, owner, position, at, _ in fields["held"]
         },
         last_owner={(name, index): owner for name, index, owner in fields["last_owner"]},

@@ -17,7 +17,7 @@ from schemas.states import GroupProtocol, GroupState
 
 
 @dataclass(slots=True, kw_only=True)
-class Stand:
+class CoordinatorState:
     """The state of a group as in its coordinator's memory: the last values of each member, by member id.
 
     `number` is the newest epoch. `assigned_epoch` is the epoch of the target assignment, which contains the topics in
@@ -26,7 +26,7 @@ class Stand:
     the last validated one, for Streams only; 4.1 does not write the latter.
     """
 
-    seats: dict[str, EpochMember] = field(default_factory=dict)
+    members: dict[str, EpochMember] = field(default_factory=dict)
     targets: dict[str, TargetAssignment] = field(default_factory=dict)
     target_ids: dict[str, list[str]] = field(default_factory=dict)
     currents: dict[str, CurrentAssignment] = field(default_factory=dict)
@@ -39,15 +39,15 @@ class Stand:
     topology: int | None = None
     validated: int | None = None
 
-    def cleared(self) -> Stand:
+    def cleared(self) -> CoordinatorState:
         """Return the state after the group was deleted; its number may be used again."""
-        return Stand(number=self.number)
+        return CoordinatorState(number=self.number)
 
-    def at_rest(self) -> Stand:
+    def at_rest(self) -> CoordinatorState:
         """Return a copy without pending epochs and revocations."""
         return replace(
             self,
-            seats=dict(self.seats),
+            members=dict(self.members),
             targets=dict(self.targets),
             target_ids=dict(self.target_ids),
             currents=dict(self.currents),
@@ -57,7 +57,7 @@ class Stand:
         )
 
     def state(self, protocol: GroupProtocol) -> GroupState:
-        if not self.seats:
+        if not self.members:
             return GroupState.EMPTY
         if protocol == GroupProtocol.SHARE:
             return GroupState.STABLE
@@ -71,5 +71,5 @@ class Stand:
     def _is_ready(self) -> bool:
         """Whether the topology is validated. Tasks are assigned only from a valid topology."""
         if self.validated is None:
-            return any(given.active for given in self.targets.values())
+            return any(target.active for target in self.targets.values())
         return self.validated == self.topology

@@ -40,7 +40,7 @@ class TopicNames:
         statements = [
             NamedTopics(position, i, name) for i, (position, name) in history.commits.topic_names(end).items()
         ]
-        statements += _stated(history.records)
+        statements += _recorded(history.records)
         if known is not None:
             statements += [NamedTopics(BEFORE, i, name) for i, name in known.names.items()]
         self._statements = sorted(statements)
@@ -73,7 +73,7 @@ class TopicNames:
         return found
 
 
-def _stated(records: Iterable[Record]) -> Iterator[NamedTopics]:
+def _recorded(records: Iterable[Record]) -> Iterator[NamedTopics]:
     for record in records:
         if record.value is not None and record.kind.endswith("PartitionMetadata"):
             for name in STATING:
@@ -93,10 +93,10 @@ def _eliminations(
     matched: dict[str, frozenset[str]] = {}
     targets: dict[str, frozenset[str]] = {}
     if known is not None:
-        subscribed = {member: seat.topics for member, seat in known.stand.seats.items()}
-        regexes = {member: tuple(filter(None, (seat.regex,))) for member, seat in known.stand.seats.items()}
+        subscribed = {m: member.topics for m, member in known.coordinator.members.items()}
+        regexes = {m: tuple(filter(None, (member.regex,))) for m, member in known.coordinator.members.items()}
         matched = dict(known.matched)
-        targets = {member: frozenset(ids) for member, ids in known.stand.target_ids.items()}
+        targets = {member: frozenset(ids) for member, ids in known.coordinator.target_ids.items()}
     handed_out = set().union(*targets.values())
     pending = iter(statements)
     following = next(pending, None)

@@ -3,8 +3,13 @@
   var regroup = (window.regroup = window.regroup || {});
 
   regroup.make = function (name, properties, parent) {
-    var made = Object.assign(document.createElement(name), properties || {});
-    return parent ? parent.appendChild(made) : made;
+    var element = Object.assign(document.createElement(name), properties || {});
+    return parent ? parent.appendChild(element) : element;
+  };
+
+  // Returns a number with thousands separators and a real minus sign, as `schemas/written.py` does.
+  regroup.number = function (value) {
+    return value.toLocaleString("en").replace("-", "\u2212");
   };
 
   // A modal dialog: Esc closes it, and the focus returns to where it was. `fill` creates its content.
@@ -13,38 +18,38 @@
     if (old) {
       old.remove();
     }
-    var made = regroup.make("dialog", { id: id, className: "dialog" }, document.body);
-    var head = regroup.make("header", {}, made);
+    var element = regroup.make("dialog", { id: id, className: "dialog" }, document.body);
+    var head = regroup.make("header", {}, element);
     var heading = regroup.make("h2", { id: id + "-title", textContent: title }, head);
-    made.setAttribute("aria-labelledby", heading.id);
+    element.setAttribute("aria-labelledby", heading.id);
     var close = regroup.make("button", { type: "button", className: "button", textContent: "Close (Esc)" }, head);
     close.addEventListener("click", function () {
-      made.close();
+      element.close();
     });
-    made.addEventListener("click", function (event) {
-      if (event.target === made) {
-        made.close();
+    element.addEventListener("click", function (event) {
+      if (event.target === element) {
+        element.close();
       }
     });
-    made.addEventListener("close", function () {
-      made.remove();
+    element.addEventListener("close", function () {
+      element.remove();
     });
-    fill(made);
-    made.showModal();
-    return made;
+    fill(element);
+    element.showModal();
+    return element;
   };
 
-  var forget;
-  regroup.tell = function (text) {
-    var place = document.getElementById("told");
-    if (!place) {
-      place = regroup.make("div", { id: "told" }, document.body);
-      place.setAttribute("role", "status");
+  var timer;
+  regroup.notify = function (text) {
+    var status = document.getElementById("notification");
+    if (!status) {
+      status = regroup.make("div", { id: "notification" }, document.body);
+      status.setAttribute("role", "status");
     }
-    place.textContent = text;
-    window.clearTimeout(forget);
-    forget = window.setTimeout(function () {
-      place.textContent = "";
+    status.textContent = text;
+    window.clearTimeout(timer);
+    timer = window.setTimeout(function () {
+      status.textContent = "";
     }, 4000);
   };
 

@@ -35,7 +35,9 @@
   function rowOf(cells) {
     return component("Tr", {
       children: cells.map(function (cell) {
-        return component("Td", { children: unfolded(cell), className: typeof cell === "number" ? "number" : "" });
+        return typeof cell === "number"
+          ? component("Td", { children: regroup.number(cell), className: "number", "data-value": String(cell) })
+          : component("Td", { children: unfolded(cell), className: "" });
       }),
     });
   }
@@ -59,11 +61,11 @@
   }
 
   // Returns the number of components in `node`, or nothing if one of them is interactive.
-  function still(node) {
+  function staticSize(node) {
     if (Array.isArray(node)) {
       var sum = 0;
       for (var at = 0; at < node.length; at += 1) {
-        var count = still(node[at]);
+        var count = staticSize(node[at]);
         if (count === null) {
           return null;
         }
@@ -77,7 +79,7 @@
     if (!KNOWN.has(node.type) || node.props.id !== undefined) {
       return null;
     }
-    var below = still(node.props.children);
+    var below = staticSize(node.props.children);
     return below === null ? null : below + 1;
   }
 
@@ -114,7 +116,7 @@
 
   // Changes `dom`, which was built from `old`, into `next`, with as few changes as possible, so that the reader keeps
   // focus, selection and expanded parts.
-  function turn(dom, old, next) {
+  function patch(dom, old, next) {
     if (!isObject(old) || !isObject(next) || old.type !== next.type) {
       if (old !== next) {
         dom.replaceWith(build(next));
@@ -126,14 +128,14 @@
         set(dom, name, next.props[name]);
       }
     });
-    turnAll(dom, childrenOf(old), childrenOf(next));
+    patchAll(dom, childrenOf(old), childrenOf(next));
   }
 
-  function turnAll(parent, before, after) {
+  function patchAll(parent, before, after) {
     var nodes = Array.prototype.slice.call(parent.childNodes, 0, before.length);
     before.forEach(function (old, at) {
       if (at < after.length) {
-        turn(nodes[at], old, after[at]);
+        patch(nodes[at], old, after[at]);
       } else {
         nodes[at].remove();
       }
@@ -146,14 +148,14 @@
   regroup.isObject = isObject;
   regroup.same = same;
   regroup.unfolded = unfolded;
-  regroup.still = still;
-  regroup.fill = function (place, old, next) {
-    turnAll(place, old ? [old] : [], [next]);
+  regroup.staticSize = staticSize;
+  regroup.fill = function (root, old, next) {
+    patchAll(root, old ? [old] : [], [next]);
   };
 
   // The browser follows a link for another tab; other clicks are handled without reloading.
   document.addEventListener("click", function (event) {
-    var link = event.target.closest && event.target.closest("[data-still] a[href^='/']");
+    var link = event.target.closest && event.target.closest("[data-static] a[href^='/']");
     var isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey;
     if (link && isPlain && !event.defaultPrevented) {
       event.preventDefault();

@@ -1,0 +1,65 @@
+"""Identifiers use the vocabulary, one word for one thing; wrapped lines of the docs fit into 120 characters."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("schemas", "pipelines", "jobs", "dashboards", "bench")
+OLD = {
+    *("shake", "shakes", "shaken", "told", "untold", "stated", "said", "beside", "touched", "thinned", "awaited"),
+    *("sight", "seat", "seats", "course", "stand", "stands", "standing", "stays", "lives", "looked", "insist"),
+    *("rewinds", "dawdled", "pasting", "newcomer", "newcomers", "gathering", "storming", "zones"),
+}
+"""Words that the vocabulary replaced."""
+
+KEPT = {
+    "told_at": "a column",
+}
+"""Identifiers that contain such a word, and why."""
+
+LONGEST = 120
+ASSETS = ROOT / "dashboards" / "assets"
+
+
+def words(identifier: str) -> set[str]:
+    return set(re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", identifier).lower().split("_"))
+
+
+def identifiers(source: str) -> set[str]:
+    """Return all names in Python source: of classes, functions, arguments, variables and attributes."""
+    fields = ("name", "id", "attr", "arg", "asname")
+    nodes = [node for node in ast.walk(ast.parse(source)) if not isinstance(node, ast.Constant)]
+    return {name for node in nodes for field in fields if isinstance(name := getattr(node, field, None), str)}
+
+
+def test_no_identifier_has_a_word_that_the_vocabulary_replaced() -> None:
+    found = set()
+    for package in PACKAGES:
+        for file in (ROOT / package).rglob("*.py"):
+            names = identifiers(file.read_text(encoding="utf-8")) - KEPT.keys()
+            found |= {f"{file.relative_to(ROOT)}: {n}" for n in names if words(n) & OLD}
+    assert set() == found
+
+
+def test_no_script_file_id_or_class_has_one_either() -> None:
+    scripts = {file.stem: file.read_text(encoding="utf-8") for file in ASSETS.glob("*.js")}
+    declared = {
+        n for text in scripts.values() for n in re.findall(r"\b(?:function|var)\s+(\w+)|regroup\.(\w+) =", text)
+    }
+    styled = re.findall(r"[#.]([a-z][\w-]*)", (ASSETS / "regroup.css").read_text(encoding="utf-8"))
+    names = {*scripts, *(name for pair in declared for name in pair), *(name.replace("-", "_") for name in styled)}
+    assert set() == {name for name in names if words(name) & (OLD | {"still"})}
+
+
+def test_lines_of_the_docs_that_are_no_table_fit() -> None:
+    files = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    long = [
+        f"{file.relative_to(ROOT)}:{number}"
+        for file in files
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1)
+        if len(line) > LONGEST and not line.startswith("|")
+    ]
+    assert [] == long
