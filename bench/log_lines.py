@@ -10,7 +10,8 @@ import sys
 import time
 from pathlib import Path
 
-from pipelines.coordinator_events import ParsedEvent, parse_line
+from pipelines.coordinator_events import ParsedEvent
+from pipelines.line_reading import read_line
 from pipelines.log_layouts import layout, zone
 
 SECONDS = 2.0
@@ -29,7 +30,7 @@ def lines_per_second(lines: list[str]) -> tuple[float, float]:
     done = events = 0
     begun = time.process_time()
     while time.process_time() - begun < SECONDS:
-        events += sum(isinstance(parse_line(line, like, utc), ParsedEvent) for line in lines)
+        events += sum(isinstance(read_line(line, like, utc), ParsedEvent) for line in lines)
         done += len(lines)
     return done / (time.process_time() - begun), events / done
 

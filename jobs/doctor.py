@@ -26,8 +26,10 @@ from jobs.setup.java import java_home
 from jobs.tables.create_tables import refuse_newer_tables
 from jobs.tables.delta_io import table_path
 from jobs.tables.durability import refuse_torn
+from jobs.tables.unread_lines import unread_lines
 from schemas.bronze import BRONZE
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from schemas.written import count
 
 OFFSETS = "__consumer_offsets"
 TABLES = (*BRONZE, *SILVER, *REASSIGNMENT_TABLES)
@@ -64,6 +66,7 @@ def checks(settings: Settings, cluster: str | None, file: Path | None = None) ->
     yield _finding("Java", lambda: str(java_home()))
     yield _finding("jars of Delta Lake", lambda: f"{len(jars('delta'))} verified")
     yield _warehouse(settings.warehouse)
+    yield from _unread(settings.warehouse)
     for warning in warnings(file, settings):
         yield Finding(subject="permissions", is_ok=None, found="others have access", advice=warning)
     chosen = [c for c in settings.clusters if cluster in (None, c.name)]
@@ -99,6 +102,18 @@ def _warehouse(warehouse: Path) -> Finding:
             return Finding(subject="warehouse", is_ok=False, found=f"{warehouse} {why}", advice=str(error))
     found = f"{warehouse}, {len(known)} of {len(TABLES)} tables"
     return Finding(subject="warehouse", is_ok=True, found=found)
+
+
+def _unread(warehouse: Path) -> Iterator[Finding]:
+    """Yield a finding for each source with log lines that may be lifecycle lines but are not known."""
+    try:
+        found = unread_lines(warehouse)
+    except OSError:
+        return  # `_warehouse` describes what is wrong with the tables
+    for each in found:
+        subject = f"log lines of {each.source}, cluster {each.cluster}"
+        text = f"{count(each.lines, 'line')} not read ({each.reason}), the last one {each.detail}"
+        yield Finding(subject=subject, is_ok=None, found=text, advice=each.remedy)
 
 
 def _cluster(cluster: Cluster) -> Iterator[Finding]:

@@ -12,12 +12,15 @@ import pyarrow as pa
 
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import count
-from pipelines.coordinator_events import ParsedEvent, Unreadable, parse_line
+from pipelines.coordinator_events import UNREAD, ParsedEvent, Unreadable
 from pipelines.decoding.record_times import instant
 from pipelines.event_sources import Claim, EventSource, claim_of_line, source_of
+from pipelines.line_reading import read_line
 from pipelines.log_envelopes import LARGEST_MESSAGE, Observation, unwrap
 from pipelines.log_layouts import known_layout, known_zone, layout, zone
 from pipelines.marks import Mark, mark
+from pipelines.unread_lines import KEPT as UNREAD_KEPT
+from pipelines.unread_lines import sampled
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, QUARANTINE
 from schemas.states import QuarantineReason
 
@@ -55,7 +58,7 @@ class TopicReader:
 
     def __call__(self, records: Records, spans: Mapping[int, Span]) -> dict[str, pa.StructArray]:
         """Return rows by table name and add the counts to `spans`. A message without any row counts as skipped."""
-        kept = [self._guarded(records, at) for at in range(len(records.key))]
+        kept = _sampled([self._guarded(records, at) for at in range(len(records.key))])
         try:
             arrays = _arrays(kept)
         except Exception:  # noqa: BLE001 - one message has a value that Arrow cannot store: find that message
@@ -93,15 +96,22 @@ class TopicReader:
         if isinstance(content, Unreadable):
             return [self._refused(content, records, at)]
         rows: Kept = []
-        refused = None
+        refused: list[Unreadable] = []
         for number, line in enumerate(content):
             found = self._event(line, source, records, at, number)
             if isinstance(found, Unreadable):
-                # Quarantine has one row per message, however many of its lines are unreadable.
-                refused = refused or found
+                refused.append(found)
             elif found is not None:
                 rows.append((COORDINATOR_EVENTS.name, found))
-        return [*rows, self._refused(refused, records, at)] if refused else rows
+        # Quarantine has one row per message, however many of its lines are unreadable.
+        return [*rows, self._first_refused(refused, records, at)] if refused else rows
+
+    def _first_refused(self, refused: list[Unreadable], records: Records, at: int) -> tuple[str, Row]:
+        """Return the row of the first unreadable line. Lines that are only unknown come after all others."""
+        why = min(refused, key=lambda each: each.reason in UNREAD)
+        table, row = self._refused(why, records, at)
+        alike = sum(each.reason == why.reason for each in refused)
+        return table, row | {"lines": alike if why.reason in UNREAD else None}
 
     def _parsed(self, line: LogLine) -> ParsedEvent | Unreadable | None:
         try:
@@ -109,7 +119,7 @@ class TopicReader:
             where = _known_zone(line.zone) if line.zone else _zone(self.zone)
         except ValueError as error:  # the message names an unknown layout or zone
             return Unreadable(QuarantineReason.INVALID_ENVELOPE, str(error)[:200])
-        return parse_line(line.line, used, where)
+        return read_line(line.line, used, where)
 
     def _event(
         self, line: LogLine, source: EventSource | None, records: Records, at: int, number: int
@@ -163,6 +173,15 @@ class TopicReader:
                 row[column] = row[column][:KEPT_BYTES]
                 row["detail"] += f"; the first {KEPT_BYTES:,} bytes of the {column[4:]} are kept"
         return QUARANTINE.name, row
+
+
+def _sampled(kept: list[Kept]) -> list[Kept]:
+    """Return the rows of each message, of unread lines only a few with their number."""
+    refused = [row for rows in kept for table, row in rows if table == QUARANTINE.name]
+    if len(refused) <= UNREAD_KEPT:
+        return kept
+    stored = {id(row) for row in sampled(refused)}
+    return [[(table, row) for table, row in rows if table != QUARANTINE.name or id(row) in stored] for rows in kept]
 
 
 def _arrays(kept: Iterable[Kept]) -> dict[str, pa.StructArray]:

@@ -2,12 +2,14 @@
 
 Supported envelopes: none; Filebeat, Fluent Bit, Vector and container runtimes (`message`, `log`); OpenTelemetry
 (`body`, also OTLP/JSON batches); the unchanged original (`event.original`); log4j2's JsonLayout and JsonTemplateLayout
-(ECS, Logstash and its own). The parts of a log4j2 event are joined to a line in Kafka's default layout, in UTC.
+(ECS, Logstash, GELF, Google Cloud and its own). The parts of a log4j2 event are joined to a line in Kafka's default
+layout, in UTC.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -16,8 +18,8 @@ from schemas.json_depth import DEEPEST_JSON, is_too_deep
 from schemas.states import QuarantineReason
 
 OWN_KINDS = frozenset({"log", "admin", "mark"})
-_LINE = ("event.original", "message", "log", "body", "body.stringValue")
-_LOGGER = ("log.logger", "loggerName", "logger_name", "logger")
+_LINE = ("event.original", "message", "log", "body", "body.stringValue", "short_message")
+_LOGGER = ("log.logger", "loggerName", "logger_name", "logger", "_logger")
 _LEVEL = ("log.level", "level", "severity")
 _TIME = ("@timestamp", "timestamp", "timeMillis", "time")
 _BROKER = tuple(
@@ -25,6 +27,7 @@ _BROKER = tuple(
     for place in ("", "fields.", "labels.", "attributes.")
     for name in ("broker_id", "broker.id", "brokerId")
 )
+_OWN_TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[ T]")
 # Milliseconds beyond the year 9999 are not a time. JSON can also contain NaN and Infinity.
 _LATEST_MS = 253_402_300_800_000
 # A shipper may wrap a message that a JSON layout or a container runtime has wrapped.
@@ -78,6 +81,19 @@ def _content(text: str, broker_id: int | None) -> list[LogLine] | Observation | 
         return _own(content, broker_id)
     lines = _lines(content, broker_id, _DEPTH)
     return lines or Unreadable(QuarantineReason.INVALID_ENVELOPE, "no log line in event.original, message, log or body")
+
+
+def lines_of_json(text: str, at: str | None = None) -> list[LogLine]:
+    """Return the log lines in one line of a log file that may be JSON, or an empty list.
+
+    The JSON is an event of a JSON layout or an entry of Docker's json-file. Messages of Regroup's own have no meaning
+    here. `at` is the time of an event without a time of its own.
+    """
+    try:
+        content = _loaded(text) if _is_json(text) else None
+    except (_TooDeepError, ValueError):
+        return []
+    return _lines(_timed(content, at), None, _DEPTH)
 
 
 class _TooDeepError(Exception):
@@ -151,8 +167,33 @@ def _lines(content: Any, broker_id: int | None, depth: int) -> list[LogLine]:
     logger = _first_text(content, _LOGGER)
     if logger is not None:
         return [LogLine(_line(content, logger, text), broker_id, "default", "UTC")]
+    return _inner_lines(text, broker_id, _runtime_time(content), depth)
+
+
+def _inner_lines(text: str, broker_id: int | None, at: str | None, depth: int) -> list[LogLine]:
+    """Return the log lines in the text that an envelope contains; `at` is the time of a container runtime."""
     inner = _parsed(text) if depth else None
-    return _split(text, broker_id) if inner is None else _lines(inner, broker_id, depth - 1)
+    if inner is None:
+        return [line._replace(line=_stamped(line.line, at)) for line in _split(text, broker_id)]
+    return _lines(_timed(inner, at), broker_id, depth - 1)
+
+
+def _runtime_time(content: dict[str, Any]) -> str | None:
+    """Return the time of an entry of Docker's json-file, or None for all other JSON."""
+    return _text(content.get("time")) if content.get("stream") in ("stdout", "stderr") else None
+
+
+def _timed(content: Any, at: str | None) -> Any:
+    """Return the event with the time `at` if it has no time of its own."""
+    if at is None or not isinstance(content, dict) or "instant" in content:
+        return content
+    has_time = any(_field(content, name) is not None for name in _TIME)
+    return content if has_time else content | {"time": at}
+
+
+def _stamped(line: str, at: str | None) -> str:
+    """Return a line without a time of its own behind `at`, as Kubernetes prints it; other lines stay unchanged."""
+    return line if at is None or _OWN_TIME.match(line) else f"{at} {line}"
 
 
 def _parsed(text: str) -> Any:

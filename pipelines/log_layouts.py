@@ -27,6 +27,11 @@ _CONVERSIONS = {
     "n": "",
     "%": "%",
 }
+_DETECTED_CONVERSIONS = {
+    "d": r"(?P<at>\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[\d.,:Z+-]{0,17})",
+    "t": r"[^\]]{0,200}",
+    "X": "",
+}
 _ALIASES = {
     "date": "d",
     "msg": "m",
@@ -67,7 +72,21 @@ def layout(text: str) -> Layout:
         ValueError: the text is none of these; the message is one sentence.
     """
     wanted = LAYOUTS.get(text, text)
-    source = wanted if "(?P<" in wanted else _expression(wanted)
+    return _compiled(text, wanted, wanted if "(?P<" in wanted else _expression(wanted, _CONVERSIONS))
+
+
+def detected_layout(text: str) -> Layout:
+    """Return the layout of a known name or log4j pattern, for lines whose layout no setting states.
+
+    A thread's name has no `]`: names of clients in the message cannot imitate the parts of another layout. `at` may be
+    missing from the pattern.
+    """
+    wanted = LAYOUTS.get(text, text)
+    expression = _expression(wanted, _CONVERSIONS | _DETECTED_CONVERSIONS)
+    return _compiled(text, wanted, expression if "%d" in wanted else f"(?P<at>){expression}")
+
+
+def _compiled(text: str, wanted: str, source: str) -> Layout:
     try:
         pattern = re.compile(rf"(?s)(?:{source})\Z")
     except re.error as error:
@@ -116,7 +135,7 @@ def _zone_names() -> frozenset[str]:
     return frozenset(available_timezones())
 
 
-def _expression(log4j: str) -> str:
+def _expression(log4j: str, conversions: Mapping[str, str]) -> str:
     """Return the regular expression of a conversion pattern.
 
     The matching time is proportional to the line. Numbers and names have length limits. The part before the message is
@@ -132,7 +151,7 @@ def _expression(log4j: str) -> str:
         if kind not in _CONVERSIONS:
             raise ValueError(f"The log layout {log4j!r} has %{word}, which is not known: use a regular expression.")
         pattern += re.escape(log4j[at : found.start()])
-        pattern = f"(?>{pattern}){_CONVERSIONS[kind]}" if kind == "m" else pattern + _CONVERSIONS[kind]
+        pattern = f"(?>{pattern}){conversions[kind]}" if kind == "m" else pattern + conversions[kind]
         at = found.end()
     return pattern + re.escape(log4j[at:])
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pipelines.coordinator_events import Unreadable, parse_line
+from pipelines.coordinator_events import UNREAD, Unreadable
+from pipelines.line_reading import read_line
+from pipelines.unread_lines import sampled
 from schemas.states import QuarantineReason
 
 if TYPE_CHECKING:
@@ -32,10 +34,13 @@ class PlacedLine(NamedTuple):
 def line_rows(
     lines: Iterable[PlacedLine], *, cluster: str, layout: Layout, zone: ZoneInfo
 ) -> tuple[list[Row], list[Row]]:
-    """Return rows of `coordinator_events` and of `quarantine`. Other lines produce no row."""
+    """Return rows of `coordinator_events` and of `quarantine`. Other lines produce no row.
+
+    Of lines that may be lifecycle lines but are not known, `quarantine` has only a few, with their number.
+    """
     events, refused = [], []
     for line in lines:
-        found = parse_line(line.text, layout, zone)
+        found = read_line(line.text, layout, zone)
         if found is not None and line.is_oversized:
             found = Unreadable(QuarantineReason.OVERSIZED, "the line was cut: no lifecycle line has this length")
         if isinstance(found, Unreadable):
@@ -49,10 +54,11 @@ def line_rows(
                     "reason": found.reason,
                     "detail": found.detail,
                     "raw_value": line.text.encode("utf-8", "replace"),
+                    "lines": 1 if found.reason in UNREAD else None,
                 }
             )
         elif found is not None:
             broker_id = line.broker_id if found.broker_id is None else found.broker_id
             place = {"cluster": cluster, "source_id": line.source_id, "line_no": line.line_no}
             events.append(found._asdict() | place | {"broker_id": broker_id})
-    return events, refused
+    return events, sampled(refused)

@@ -137,6 +137,7 @@ QUARANTINE = Table(
         detail           | STRING    | Exact error, in words
         raw_key          | BINARY    | Key, as stored in Kafka
         raw_value        | BINARY    | Value, as stored in Kafka
+        lines            | BIGINT    | Log lines that the row stands for, if only a few lines of a batch are kept; NULL for all other rows
     """),
 )
 

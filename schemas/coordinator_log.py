@@ -1,6 +1,6 @@
 """The lifecycle log lines of group coordinators and Connect workers: each wording, with its Kafka versions and class.
 
-Sources, in branches 2.7 to 3.9 and release 4.3.1 of Kafka:
+Sources, in branches 2.7 to 3.9 and releases 4.3.1 and 4.4.0 of Kafka:
 
 - the Scala coordinator (until 3.9): `GroupCoordinator.scala`, `GroupMetadataManager.scala`, `GroupMetadata.scala`;
 - the Java coordinator (since 3.6, default since 4.0): `GroupMetadataManager.java`, `ClassicGroup.java`,
@@ -10,7 +10,7 @@ Sources, in branches 2.7 to 3.9 and release 4.3.1 of Kafka:
 A wording is Kafka's message with a placeholder for each argument. `{column}` is stored in that column of
 `coordinator_events`. `{state}` is a state's name, `{_}` any text, `{_n}` a number and `{_w}` a word; these are not
 stored. In `kind/trigger`, the trigger (`schemas.states.Trigger`) is the cause according to this line alone.
-`since-until` are the first and the last Kafka version that print the line; without `until`, 4.3 prints it.
+`since-until` are the first and the last Kafka version that print the line; without `until`, 4.4 prints it.
 """
 
 # ruff: noqa: E501  (a table is easier to read with one wording per line)
@@ -208,6 +208,7 @@ static_replaced                      | GroupMetadataManager  | 3.6-    | Static 
 static_replaced                      | GroupMetadataManager  | 3.7-3.8 | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} re-joins the consumer group.
 static_replaced                      | GroupMetadataManager  | 3.8-3.8 | [GroupId {group_id}] Static member with unknown member id and instance id {group_instance_id} re-joins the consumer group. Created a new member {member_id} to replace the existing member {replaced_member_id}.
 static_replaced                      | GroupMetadataManager  | 3.9-    | [GroupId {group_id}] Static member with instance id {group_instance_id} re-joins the consumer group using the {_w} protocol. Created a new member {member_id} to replace the existing member {replaced_member_id}.
+static_replaced                      | GroupMetadataManager  | 4.4-    | [GroupId {group_id}][MemberId {_}] Static member with instance id {group_instance_id} re-joins the streams group using the streams protocol. Created a new member {member_id} to replace the existing member {replaced_member_id}.
 static_replaced_without_rebalance    | GroupMetadataManager  | 3.6-    | Static member which joins during Stable stage and doesn't affect the selected protocol will not trigger a rebalance.
 fenced                               | ClassicGroup          | 3.6-    | Request memberId={member_id} for static member with groupInstanceId={group_instance_id} is fenced by existing memberId={replaced_member_id} during operation {_}
 fenced                               | GroupMetadataManager  | 3.7-    | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} is fenced by existing member {replaced_member_id}.
@@ -238,13 +239,16 @@ member_joined/member_joined          | GroupMetadataManager  | 3.9-    | [GroupI
 member_joined/member_joined          | GroupMetadataManager  | 3.9-    | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} joins the consumer group using the {_w} protocol.
 member_joined/member_joined          | GroupMetadataManager  | 3.9-    | [GroupId {group_id}] Member {member_id} joins the share group using the share protocol.
 member_joined/member_joined          | GroupMetadataManager  | 4.1-    | [GroupId {group_id}][MemberId {member_id}] Member joins the streams group.
+member_joined/member_joined          | GroupMetadataManager  | 4.4-    | [GroupId {group_id}][MemberId {_}] Static member {member_id} with instance id {group_instance_id} joins the streams group.
 member_left/member_left              | GroupMetadataManager  | 3.6-    | [GroupId {group_id}] Member {member_id} left the consumer group.
 member_left/member_left              | GroupMetadataManager  | 3.7-4.0 | [GroupId {group_id}] Static Member {member_id} with instance id {group_instance_id} left the consumer group.
 member_left/member_left              | GroupMetadataManager  | 4.0-    | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} left the consumer group.
 member_left/member_left              | GroupMetadataManager  | 3.9-    | [GroupId {group_id}] Member {member_id} left the share group.
 member_left/member_left              | GroupMetadataManager  | 4.1-    | [GroupId {group_id}][MemberId {_}] Member {member_id} left the streams group.
+member_left/member_left              | GroupMetadataManager  | 4.4-    | [GroupId {group_id}][MemberId {_}] Static member {member_id} with instance id {group_instance_id} left the streams group.
 temporarily_left                     | GroupMetadataManager  | 3.7-4.0 | [GroupId {group_id}] Static Member {member_id} with instance id {group_instance_id} temporarily left the consumer group.
 temporarily_left                     | GroupMetadataManager  | 4.0-    | [GroupId {group_id}] Static member {member_id} with instance id {group_instance_id} temporarily left the consumer group.
+temporarily_left                     | GroupMetadataManager  | 4.4-    | [GroupId {group_id}][MemberId {_}] Static member {member_id} with instance id {group_instance_id} temporarily left the streams group.
 epoch_bumped                         | GroupMetadataManager  | 3.6-4.0 | [GroupId {group_id}] Bumped group epoch to {generation_id}.
 epoch_bumped                         | GroupMetadataManager  | 4.1-    | [GroupId {group_id}] Bumped group epoch to {generation_id} with metadata hash {_n}.
 epoch_bumped                         | GroupMetadataManager  | 4.1-4.1 | [GroupId {group_id}][MemberId {member_id}] Bumped streams group epoch to {generation_id} with metadata hash {_n}.

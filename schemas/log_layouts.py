@@ -1,4 +1,9 @@
-"""Layouts of the brokers' and Connect workers' log lines, as log4j conversion patterns."""
+"""Layouts of the brokers' and Connect workers' log lines, as log4j conversion patterns, and the prefixes that container
+runtimes and shippers write in front of such a line.
+
+Sources: Kafka's and Confluent's log configuration, Strimzi's default logging, the manuals of log4j, of Kubernetes (CRI
+log format, `kubectl logs`), of Docker (json-file, compose) and of systemd, and RFC 3164 and RFC 5424 of syslog.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,40 @@ LAYOUTS: dict[str, str] = {
     # config/connect-log4j.properties since 2.3, and config/connect-log4j2.yaml.
     "connect": "[%d] %p %X{connector.context}%m (%c:%L)%n",
     "connect-old": "[%d] %p %m (%c:%L)%n",
+    # Kafka's and Confluent's layouts without brackets.
+    "plain": "%d %p %m (%c)%n",
+    "plain-with-line": "%d %p %m (%c:%L)%n",
 }
 """Layout name → pattern. A setting may also hold a log4j pattern, or a regular expression with the named groups `at`,
-`logger` and `message`. Such an expression can skip a prefix that a container runtime writes before each line."""
+`logger` and `message`."""
+
+DETECTED_IN_BRACKETS = ("default", "connect")
+"""Layouts that are recognized without a setting, for lines that begin with `[`. `connect` includes `confluent`."""
+
+DETECTED = ("plain", "plain-with-line", "strimzi-old", "strimzi")
+"""Layouts that are recognized without a setting, for all other lines. The layouts with the full name of the logger at
+the end come first: a name chosen by a client cannot imitate them.
+"""
+
+WITHOUT_TIME = ("%p %m (%c)%n", "%p %m (%c:%L)%n", "%p [%t] %c{1}:%L - %m%n")
+"""Layouts of lines that have their time only from a container runtime."""
+
+_NAME = r"[A-Za-z0-9][\w.-]{0,252}"
+_COLOR = r"(?:\x1b\[[\d;]{0,20}m)?"
+_DAY = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d"
+_STAMP = r"(?P<{}>\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{{1,9}})?(?:Z|[+-]\d\d:?\d\d))"
+
+LINE_PREFIXES = (
+    _STAMP.format("cri") + r" (?:stdout|stderr) [FP] ",
+    rf"{_COLOR}{_NAME} {{0,100}}\|{_COLOR} ?",
+    rf"\[(?:pod/)?{_NAME}(?:/{_NAME}){{1,2}}\] ",
+    rf"(?:<\d{{1,3}}>)?{_DAY} {_NAME} [\w./@-]{{1,100}}(?:\[\d{{1,10}}\])?: ",
+    rf"<\d{{1,3}}>1 {_STAMP.format('syslog')} \S{{1,255}} \S{{1,48}} \S{{1,128}} \S{{1,32}} (?:-|\[[^\]]{{0,500}}\]) ",
+    _STAMP.format("journal") + rf" {_NAME} [\w./@-]{{1,100}}(?:\[\d{{1,10}}\])?: ",
+    _STAMP.format("kubectl") + " ",
+)
+"""Regular expressions of the prefixes: CRI, docker compose, `kubectl logs --prefix`, syslog and journald, syslog with a
+year, journald's `short-iso`, and the time of `kubectl logs --timestamps` or `docker logs --timestamps`. A named group
+is the prefix's time, which always has a time zone. Every expression is anchored, and every part of it has a length
+limit.
+"""

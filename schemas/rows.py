@@ -154,6 +154,7 @@ class QuarantineRow(TypedDict):
     detail: str | None
     raw_key: bytes | None
     raw_value: bytes | None
+    lines: int | None
 
 
 class CoverageRow(TypedDict):

@@ -288,6 +288,8 @@ class QuarantineReason(Vocabulary):
     INVALID_ENVELOPE = "invalid_envelope", "an events topic message without a log line, or with broken JSON"
     INVALID_TIMESTAMP = "invalid_timestamp", "an invalid time"
     OVERSIZED = "oversized", "larger than a limit"
+    UNKNOWN_LAYOUT = "unknown_layout", "a coordinator's, controller's or Connect worker's line in an unknown layout"
+    UNKNOWN_WORDING = "unknown_wording", "a group coordinator's line with a text that no known release prints"
     UNTRUSTED_SOURCE = "untrusted_source", "the source may not send lines of this broker or of this kind"
     READER_FAILED = "reader_failed", "the reader failed unexpectedly: please report it"
 

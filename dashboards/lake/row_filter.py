@@ -31,7 +31,7 @@ _KEY = f"getvariable('{KEY_VARIABLE}')"
 STORM_TOKEN = f"substr(sha256(concat({_KEY}, sha256(concat({_KEY}, storm_id)))), 1, 32)"
 MASKED = {
     "quarantine": RowFilter(
-        ("cluster", "source", "log_epoch", "source_partition", "source_offset", "record_at", "reason")
+        ("cluster", "source", "log_epoch", "source_partition", "source_offset", "record_at", "reason", "lines")
     ),
     "admin_observations": RowFilter(
         ("cluster", "observed_at", "source", "kind"), whole_if="kind IN ('end_offsets', 'topic', 'log_dirs')"

@@ -17,6 +17,7 @@ from schemas.gold import GOLD
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.states import Limit, NotCosted
+from schemas.unread_lines import REMEDIES
 from schemas.written import count
 
 STALE_MS = 60_000
@@ -62,12 +63,13 @@ def render(store: Store, _: State, now: int) -> list[Component]:
         text = "Nothing has been read yet: run “regroup up”, “regroup ingest” or “regroup replay”."
         return [head, empty("missing", "Nothing here yet", text), *(operations.panels() if operations.runs else ())]
     quarantined = health.quarantine()
+    unread = health.unread()
     gaps = health.gaps()
     missed = gaps.rows[0]["total"] if gaps.rows else 0
     refusals = health.refusals()
     return [
         head,
-        html.P(_summary(sources, quarantined, missed, refusals, operations), className="summary"),
+        html.P(_summary(sources, quarantined, unread, missed, refusals, operations), className="summary"),
         html.Div([*_tiles(sources, quarantined, missed, refusals, now), *operations.tiles()], className="tiles many"),
         table_panel(
             "Sources", "What was read, per topic, log file and poll.", SOURCE_HEAD, [_source(s, now) for s in sources]
@@ -75,6 +77,7 @@ def render(store: Store, _: State, now: int) -> list[Component]:
         *(html.P(text, className="notice") for text in _absent(health, sources)),
         _gaps(gaps.rows, missed),
         _quarantine(quarantined),
+        _unread(unread),
         _limits(health),
         _refusals(refusals),
         *operations.panels(),
@@ -83,7 +86,12 @@ def render(store: Store, _: State, now: int) -> list[Component]:
 
 
 def _summary(
-    sources: list[Row], quarantined: list[Row], missed: int, refusals: list[Row], operations: Operations
+    sources: list[Row],
+    quarantined: list[Row],
+    unread: list[Row],
+    missed: int,
+    refusals: list[Row],
+    operations: Operations,
 ) -> str:
     newest = max((s["last_at"] for s in sources if s["last_at"] is not None), default=None)
     fresh = "the time of the newest record is not known"
@@ -93,9 +101,11 @@ def _summary(
         if age > STALE_MS:
             fresh += ": either nothing has been written since, or nothing was read"
     lost = sum(row["records"] for row in quarantined)
+    lines = sum(row["lines"] for row in unread if row["place"] == 1)
     parts = [
         f"{count(len(sources), 'source')} read; {fresh}",
         f"{count(lost, 'record')} in quarantine" if lost else "nothing in quarantine",
+        *([f"{count(lines, 'log line')} in an unknown layout or with an unknown text"] if lines else []),
         f"{count(missed, 'span')} not read" if missed else "no gap",
         f"{count(len(refusals), 'call')} to brokers failed or was refused"
         if refusals
@@ -183,6 +193,27 @@ def _quarantine(rows: list[Row]) -> Component:
             for row in rows
         ],
         nothing="Nothing: every record that was read could be decoded.",
+    )
+
+
+def _unread(rows: list[Row]) -> Component:
+    return table_panel(
+        "Log lines not read",
+        "Lines of coordinators, controllers and Connect workers that may describe a rebalance, in an unknown layout or "
+        "with an unknown text. A few lines of each batch are kept in the table quarantine.",
+        ("Cluster", "Source", "Reason", "Lines", "Line", "What helps"),
+        [
+            [
+                visible(row["cluster"], 40),
+                visible(row["source"], 60),
+                visible(row["reason"]),
+                int(row["lines"]) if row["place"] == 1 else ABSENT,
+                visible(row["detail"], 300) if row["detail"] else ABSENT,
+                REMEDIES[row["reason"], row["source_partition"] < 0] if row["place"] == 1 else ABSENT,
+            ]
+            for row in rows
+        ],
+        nothing="None: every line of a coordinator, a controller or a Connect worker has a known layout and text.",
     )
 
 

@@ -36,7 +36,20 @@ ORDER BY cluster, source, log_epoch DESC, from_offset DESC, source_partition LIM
 REASONS = """
 SELECT cluster, source, reason, count(*) AS records, max(record_at) AS last_at,
        max_by(detail, source_offset) AS detail
-FROM quarantine GROUP BY cluster, source, reason ORDER BY records DESC, cluster, source, reason LIMIT $cap
+FROM quarantine WHERE reason NOT IN ('unknown_layout', 'unknown_wording')
+GROUP BY cluster, source, reason ORDER BY records DESC, cluster, source, reason LIMIT $cap
+"""
+
+UNREAD = """
+SELECT cluster, source, reason, source_partition, detail, lines, place FROM (
+    SELECT cluster, source, reason, source_partition, detail,
+           CAST(sum(coalesce(lines, 1)) OVER (PARTITION BY cluster, source, reason) AS BIGINT) AS lines,
+           row_number() OVER (
+               PARTITION BY cluster, source, reason ORDER BY source_offset DESC, source_partition, log_epoch
+           ) AS place
+    FROM quarantine WHERE reason IN ('unknown_layout', 'unknown_wording')
+) kept
+WHERE place <= 3 ORDER BY lines DESC, cluster, source, reason, place LIMIT $cap
 """
 
 REFUSALS = """
@@ -99,6 +112,17 @@ class HealthStore:
     def quarantine(self) -> list[Row]:
         """Return quarantined records by reason: `records`, `last_at`, and the `detail` of the newest one."""
         return self._lake.query(REASONS, ("quarantine",), REASON_ROWS, {}).rows
+
+    def unread(self) -> list[Row]:
+        """Return up to three log lines per source and reason that may be lifecycle lines but are not known.
+
+        `lines` is the number of all such lines, `place` is 1 for the newest one of a source and reason.
+        """
+        try:
+            return self._lake.query(UNREAD, ("quarantine",), REASON_ROWS, {}).rows
+        except LakeError:
+            # A table of an earlier Regroup lacks the column `lines` until a job starts.
+            return []
 
     def limits(self) -> list[Row]:
         """Return the groups that a limit keeps out of silver, from the newest rows of `limits_reached`."""

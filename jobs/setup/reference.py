@@ -86,7 +86,8 @@ CLUSTER = {
     "kafka": "table of librdkafka options, passed through unchanged; a value may be a reference",
     "events_topic": "topic with the brokers' log lines and Regroup's own events",
     "events_zone": "time zone of these log lines",
-    "events_layout": "layout of these log lines: default, strimzi, or a pattern with named fields",
+    "events_layout": "layout of these log lines, if it is not detected: a known name, a log4j pattern, or a regular "
+    "expression; see [logs.md](logs.md)",
     "events_max_message_bytes": "most bytes of a message on an events topic; larger messages are quarantined",
     "max_offsets_per_trigger": "most records of a batch",
     "quarantine_fuse": "stop without writing more if over 1,000 records in a row or 5 % of them cannot be decoded",
@@ -101,7 +102,7 @@ EVENT_SOURCE = {
 }
 LOG = {
     "path": "path of the file; rotations are followed",
-    "layout": "layout of its lines",
+    "layout": "layout of its lines, if it is not detected; see [logs.md](logs.md)",
     "zone": "time zone of its timestamps",
     "broker_id": "id of the broker that writes the file, if the lines do not contain it",
 }

@@ -185,3 +185,55 @@ def test_every_line_is_read_once_and_in_order_whatever_happens(tmp_path_factory,
     follower.close()
     assert written == texts(read)
     assert list(range(1, len(written) + 1)) == [e.line_no for e in read]
+
+
+CRI = "2026-11-21T06:41:02.803921417Z"
+
+
+def test_the_parts_of_a_line_that_a_container_runtime_split_are_one_line(tmp_path, follow):
+    path = tmp_path / "0.log"
+    path.write_text(
+        f"{CRI} stdout F one\n{CRI} stdout P two, \n{CRI} stdout P three, \n{CRI} stdout F four\n{CRI} stderr F e\n"
+    )
+    found = follow(path).poll()
+    assert [f"{CRI} stdout F one", f"{CRI} stdout P two, three, four", f"{CRI} stderr F e"] == texts(found)
+    assert [1, 2, 3] == [each.line_no for each in found]
+
+
+def test_parts_of_another_stream_are_not_joined(tmp_path, follow):
+    path = tmp_path / "0.log"
+    path.write_text(f"{CRI} stdout P one\n{CRI} stderr F two\n{CRI} stdout F three\n")
+    assert [f"{CRI} stdout P one", f"{CRI} stderr F two", f"{CRI} stdout F three"] == texts(follow(path).poll())
+
+
+def test_a_split_line_waits_for_its_last_part_also_across_a_restart(tmp_path, follow):
+    path = tmp_path / "0.log"
+    path.write_text(f"{CRI} stdout F one\n{CRI} stdout P two, \n")
+    follower = follow(path)
+    assert [f"{CRI} stdout F one"] == texts(follower.poll())
+    position = kept(follower)
+    append(path, f"{CRI} stdout P three, \n")
+    assert [] == follow(path, position).poll()
+    append(path, f"{CRI} stdout F four\n{CRI} stdout F five\n")
+    assert [(2, f"{CRI} stdout P two, three, four")] == [(e.line_no, e.line) for e in follow(path, position).poll(1)]
+    again = follow(path, position)
+    assert [2, 3] == [each.line_no for each in again.poll()]
+
+
+def test_a_part_without_an_end_is_a_line_after_the_rotation(tmp_path, follow):
+    path = tmp_path / "0.log"
+    path.write_text(f"{CRI} stdout P one\n")
+    follower = follow(path)
+    assert [] == follower.poll()
+    path.rename(tmp_path / "0.log.1")
+    path.write_text(f"{CRI} stdout F two\n")
+    assert [f"{CRI} stdout P one", f"{CRI} stdout F two"] == texts(follower.poll())
+
+
+def test_endless_parts_take_no_more_memory_than_a_long_line(tmp_path, follow):
+    path = tmp_path / "0.log"
+    path.write_text(f"{CRI} stdout P {'x' * 16_000}\n" * 50 + f"{CRI} stdout F end\n")
+    found = follow(path).poll()
+    assert all(len(each.line) <= MAX_LINE_BYTES for each in found)
+    assert found[0].is_oversized
+    assert len(found) < 15

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AclBindingFilter, AclOperation, AdminClient, NewTopic
+from deltalake import write_deltalake
 
 from jobs.cli import main
 from jobs.config.errors import UserError
+from jobs.config.settings import Settings
+from jobs.doctor import checks
 from jobs.kafka.kafka_read import Range, RangeReader
 from jobs.lab.broker import Broker
+from jobs.tables.unread_lines import unread_lines
+from pipelines.arrow_types import row_type
+from pipelines.log_layouts import layout, zone
+from pipelines.log_lines import PlacedLine, line_rows
+from schemas.bronze import QUARANTINE
 from tests.acls import allowed
+from tests.ui import sample
 from tests.waiting import wait_until
 
 TOPIC, EVENTS = "__consumer_offsets", "regroup-events"
@@ -116,3 +126,25 @@ def test_a_broker_that_is_not_there_is_named(doctor) -> None:
     code, said = doctor("127.0.0.1:1")
     assert code == 1
     assert "Check that 127.0.0.1:1 is correct and reachable" in said
+
+
+def test_log_lines_that_were_not_read_are_counted_with_the_setting_that_helps(tmp_path) -> None:
+    message = "org.apache.kafka.coordinator.group.GroupMetadataManager said \x1b[31m"
+    lines = [PlacedLine("server.log", number, f"21.11.2026 {number} {message}") for number in range(1, 8)]
+    _, refused = line_rows(lines, cluster="c", layout=layout("default"), zone=zone("UTC"))
+    rows = [dict.fromkeys(field.name for field in row_type(QUARANTINE)) | row for row in refused]
+    sample.write(tmp_path, {"quarantine": rows})
+    [found] = [each for each in checks(Settings(warehouse=tmp_path), None) if each.subject.startswith("log lines")]
+    assert found.is_ok is None
+    assert "log lines of server.log, cluster c" == found.subject
+    assert found.found.startswith(
+        "7 lines not read (unknown_layout), the last one in no known layout: 21.11.2026 3 org."
+    )
+    assert "␛[31m" in found.found
+    assert "layout of this file in [[clusters.NAME.logs]]" in found.advice
+
+
+def test_without_unread_lines_or_with_tables_of_an_older_regroup_there_is_no_finding(tmp_path) -> None:
+    assert [] == unread_lines(tmp_path)
+    write_deltalake(f"{tmp_path}/quarantine", pa.table({"cluster": ["c"], "reason": ["unknown_layout"]}))
+    assert [] == unread_lines(tmp_path)

@@ -69,14 +69,14 @@ def test_a_message_without_a_line_of_ours_is_passed_over_at_once(name):
     "error", [RecursionError, MemoryError, OverflowError, UnicodeError, ValueError, KeyError, AssertionError]
 )
 def test_whatever_fails_on_one_message_quarantines_that_message(monkeypatch, error):
-    reads = event_batch.parse_line
+    reads = event_batch.read_line
 
     def fails(line, *others):
         if "generation 2" in line:
             raise error
         return reads(line, *others)
 
-    monkeypatch.setattr(event_batch, "parse_line", fails)
+    monkeypatch.setattr(event_batch, "read_line", fails)
     events, refused, _ = read(*(good(n).encode() for n in (1, 2, 3)))
     assert [1, 3] == [event["generation_id"] for event in events]
     assert [("reader_failed", error.__name__)] == [(row["reason"], row["detail"]) for row in refused]
@@ -90,13 +90,13 @@ def _raise(error, *_):
 
 
 def test_a_row_that_arrow_cannot_hold_quarantines_its_message(monkeypatch):
-    reads = event_batch.parse_line
+    reads = event_batch.read_line
 
     def strange(line, *others):
         found = reads(line, *others)
         return found._replace(group_id="\ud800") if "generation 2" in line else found
 
-    monkeypatch.setattr(event_batch, "parse_line", strange)
+    monkeypatch.setattr(event_batch, "read_line", strange)
     events, refused, span = read(*(good(n).encode() for n in (1, 2, 3)))
     assert [1, 3] == [event["generation_id"] for event in events]
     assert [(1, "reader_failed")] == [(row["source_offset"], row["reason"]) for row in refused]

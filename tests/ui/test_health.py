@@ -58,6 +58,30 @@ def test_what_was_missed_refused_or_unreadable_is_counted_and_told(troubled, now
         assert said in text, said
 
 
+def test_log_lines_that_were_not_read_are_shown_with_the_setting_that_helps(troubled, now, page) -> None:
+    key = {"cluster": sample.CLUSTER, "log_epoch": 0, "record_at": now}
+    rows = [
+        key | {"source": source, "source_partition": partition, "source_offset": offset, "reason": reason,
+               "detail": f"in no known layout: {text}", "lines": lines}
+        for source, partition, offset, reason, text, lines in (
+            ("server.log", -1, 4, "unknown_layout", "line 4 <b>", 4_000),
+            *(("server.log", -1, n, "unknown_layout", f"line {n}", 1) for n in (5, 6, 7)),
+            ("regroup-events", 0, 9, "unknown_layout", "of a topic", 2),
+            ("regroup-events", 0, 10, "unknown_wording", "a new text\u202e", 1),
+        )
+    ]  # fmt: skip
+    sample.write(troubled, {"quarantine": rows})
+    text = page(troubled, now)
+    for said in (
+        "2 records in quarantine", "4,006 log lines in an unknown layout or with an unknown text",
+        "server.log | unknown_layout | 4003 | in no known layout: line 7 | Set layout of this file in [[clusters.NAME.logs]]",
+        "line 6", "line 5", "regroup-events | unknown_layout | 2 | in no known layout: of a topic | Set events_layout",
+        "a new text⟨202E⟩ | No setting helps",
+    ):  # fmt: skip
+        assert said in text, said
+    assert "line 4" not in text
+
+
 def test_every_table_is_listed_also_the_ones_that_are_not_there(troubled, now, page) -> None:
     text = page(troubled, now)
     assert "group_health | not there yet" in text

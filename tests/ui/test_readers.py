@@ -77,6 +77,9 @@ def shared(tmp_path_factory, now) -> Path:
     rows["quarantine"] = [
         broken | {"source_offset": n, "reason": "bad_value", "detail": f"{team}-detail", "raw_key": team.encode()}
         for n, team in enumerate(TEAMS)
+    ] + [
+        broken | {"source_offset": 9 + n, "reason": "unknown_layout", "detail": f"{team}-line", "lines": 3, "raw_value": team.encode()}
+        for n, team in enumerate(TEAMS)
     ]  # fmt: skip
     sample.write(folder, rows)
     about = {"cluster": sample.CLUSTER, "as_of": now, "window_start_at": now - 1, "window_end_at": now}
@@ -331,6 +334,9 @@ def test_that_something_could_not_be_read_is_told_to_everybody(client):
     assert "bad_value" in told
     assert "2 records in quarantine" in told
     assert "no call to a broker refused" not in told
+    assert "log lines in an unknown layout" in told
+    assert "Set events_layout" in told
+    assert not any(f"{team}-line" in told for team in TEAMS)
 
 
 def test_that_a_job_failed_or_a_rule_is_broken_is_told_to_everybody_but_not_by_whose_group(tmp_path, now):
