@@ -21,7 +21,7 @@ from typing import Any
 from dashboards.app import create_app
 from dashboards.lake.lake import LocalLake
 from dashboards.web.requests import UPDATE
-from tests.ui import sample
+from testing.sample import history as sample
 
 VALUES_ONLY = 0.1
 """Share of bodies that are valid requests with values that the pages do not have."""

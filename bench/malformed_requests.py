@@ -20,7 +20,7 @@ from urllib.parse import quote
 from bench.malformed import STRANGE, Answers, Heard
 from dashboards.app import create_app
 from dashboards.lake.lake import LocalLake
-from tests.ui import sample
+from testing.sample import history as sample
 
 PATHS = (
     *["/rows"] * 6, "/search",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.hostile import ATTACKS, measured
+from testing.hostile.layers import ATTACKS, measured
 
 pytestmark = pytest.mark.slow
 

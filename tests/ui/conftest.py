@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from dashboards.lake.lake import LocalLake, WarmLake
-from tests.ui import sample
+from testing.sample import history as sample
 from tests.ui.databricks import Databricks, DuckEngine
 
 BROWSER = (

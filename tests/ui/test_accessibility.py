@@ -13,8 +13,8 @@ from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.rows import AnalysisConfig, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES
+from testing.sample import history as sample
 from tests.gold.histories import START, EagerGroup
-from tests.ui import sample
 from tests.ui.conftest import Watched, serving
 
 GROUP = "cluster=prod-eu&group=billing-worker"

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from dashboards.urlstate import State
-from tests.ui import sample
+from testing.sample import history as sample
 from tests.ui.conftest import Watched, serving
 
 PLOT = ".panel .main-svg"

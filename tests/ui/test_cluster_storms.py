@@ -7,7 +7,7 @@ import pytest
 from dashboards.pages.fleet import BLOCK_ROWS, HEATMAP_ROWS, block, render
 from dashboards.queries.store import ORDERS, Store
 from dashboards.urlstate import parse
-from tests.ui import sample
+from testing.sample import history as sample
 from tests.ui.conftest import Watched, serving
 
 MANY = 130

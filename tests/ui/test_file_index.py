@@ -10,7 +10,7 @@ from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window
 from schemas.silver import SILVER
-from tests.ui import sample
+from testing.sample import history as sample
 
 MINUTE = 60_000
 

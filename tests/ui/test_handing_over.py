@@ -22,7 +22,7 @@ from jobs.cli import main as regroup
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.pages import GUARDS, access
-from tests.ui import sample
+from testing.sample import history as sample
 from tests.waiting import wait_until
 
 TOKEN = "a-token-of-some-length"

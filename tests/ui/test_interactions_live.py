@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.ui import sample
+from testing.sample import history as sample
 from tests.ui.conftest import Watched, serving
 from tests.ui.test_browser import PLOT
 

@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from tests.ui import sample
+from testing.sample import history as sample
 from tests.ui.conftest import Watched, serving
 from tests.ui.test_browser import HOSTILE, PLOT
 

@@ -13,7 +13,7 @@ from bench.malformed_requests import send
 from dashboards.app import create_app
 from dashboards.lake.lake import LocalLake
 from dashboards.web.requests import LARGEST, REFUSED, UPDATE
-from tests.ui import sample
+from testing.sample import history as sample
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import pytest
 
 from dashboards.app import create_app
 from dashboards.web.search import Search
-from tests.ui import sample
+from testing.sample import history as sample
 from tests.ui.conftest import Watched, serving
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "$(touch x)", "[a-", "\\", "a]b^c", "%", "'; --", "line\nbreak", "", "ünï"]

@@ -10,7 +10,7 @@ from dashboards.pages.storms import render
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window, parse
 from dashboards.views import marks
-from tests.ui import sample
+from testing.sample import history as sample
 from tests.ui.conftest import Watched, serving
 from tests.ui.reading import links, parts, words
 from tests.ui.test_browser import CLEAN, FOREIGN, PLOT

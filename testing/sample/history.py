@@ -1,6 +1,6 @@
 """Writes a small warehouse of silver tables with deltalake: scripted groups whose numbers fit together.
 
-    python tests/ui/sample.py DIR
+    python testing/sample/history.py DIR
 
 Times are relative to `now`, so that relative ranges show something.
 """
