@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from testing.hostile.layers import ATTACKS, measured
+from testing.hostile.attacks import ATTACKS
+from testing.hostile.cost import measured
 
 
 def main() -> int:

@@ -28,9 +28,9 @@ from urllib.parse import quote, urlsplit
 
 import duckdb
 
-from bench.first_paint import Painted, paint
-from bench.fleet import CLUSTER, HOUR
-from bench.fleet_history import write_history
+from bench.fleet.fleet import CLUSTER, HOUR
+from bench.fleet.history import write_history
+from bench.page_load.first_paint import Painted, paint
 
 BUDGET_MS = {"fleet": 300, "group 24 h": 400, "zoom": 250, "search": 50}
 """Budgets for the server's p95. Every other page must only stay below `SLOWEST_MS`."""

@@ -1,78 +1,15 @@
-"""Writes a small warehouse of silver tables with deltalake: scripted groups whose numbers fit together.
-
-    python testing/sample/history.py DIR
-
-Times are relative to `now`, so that relative ranges show something.
-"""
+"""One group's history, written generation by generation, as rows of silver whose numbers fit together."""
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Iterable
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-import pyarrow as pa
-from deltalake import write_deltalake
-
-from pipelines.arrow_types import TYPES as STORED
-from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, MARKS, STORMS
-from schemas.operations import OPERATIONS
-from schemas.silver import REASSIGNMENT_TABLES, SILVER
-from schemas.tables import RESOURCES, Table
+from schemas.silver import SILVER
+from testing.sample.tables import Rows
 
 CLUSTER = "prod-eu"
-TYPES = {
-    "STRING": pa.string(),
-    "INT": pa.int32(),
-    "BIGINT": pa.int64(),
-    "DOUBLE": pa.float64(),
-    "BOOLEAN": pa.bool_(),
-    "TIMESTAMP": pa.timestamp("us", tz="UTC"),
-    "ARRAY<STRING>": pa.list_(pa.string()),
-    "ARRAY<INT>": pa.list_(pa.int32()),
-    DIFFERENCES: pa.list_(
-        pa.struct(
-            [
-                ("attribute", pa.string()),
-                ("value", pa.string()),
-                ("share", pa.float64()),
-                ("baseline", pa.float64()),
-                ("lift", pa.float64()),
-            ]
-        )
-    ),
-    BY_GROUP: STORED[BY_GROUP],
-    CAUSES: STORED[CAUSES],
-    "BINARY": pa.binary(),
-    RESOURCES: pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())])),
-}
-
-Rows = dict[str, list[dict[str, Any]]]
-
-
-def schema(table: Table) -> pa.Schema:
-    return pa.schema([pa.field(c.name, TYPES[c.type], nullable=c.name not in table.key) for c in table.columns])
-
-
-def write(warehouse: Path, rows: Rows, mode: str = "append") -> None:
-    known = (*SILVER, *REASSIGNMENT_TABLES, STORMS, MARKS, *OPERATIONS)
-    for table in (*known, COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS, OFFSET_COMMITS, COORDINATOR_EVENTS):
-        shape = schema(table)
-        data = [
-            {
-                f.name: datetime.fromtimestamp(row[f.name] / 1000, UTC)
-                if pa.types.is_timestamp(f.type) and row.get(f.name) is not None
-                else row.get(f.name)
-                for f in shape
-            }
-            for row in rows.get(table.name, [])
-        ]
-        write_deltalake(str(warehouse / table.name), pa.Table.from_pylist(data, schema=shape), mode=mode)
 
 
 class History:
@@ -81,7 +18,7 @@ class History:
     def __init__(
         self, group: str, *, topic: str = "orders", partitions: int = 12, mode: str = "eager", cluster: str = CLUSTER
     ) -> None:
-        self.key = {"cluster": cluster, "group_id": group, "incarnation": 0}
+        self.key: dict[str, Any] = {"cluster": cluster, "group_id": group, "incarnation": 0}
         self.resources = [(topic, p) for p in range(partitions)]
         self.mode = mode
         self.rows: Rows = {table.name: [] for table in SILVER}
@@ -130,7 +67,8 @@ class History:
                 "group_type": "consumer", "group_protocol": "classic", "protocol_type": "consumer",
                 "assignor": "range" if self.mode == "eager" else "cooperative-sticky", "rebalance_mode": self.mode,
                 "leader_member_id": members[0] if members else None, "coordinator_id": 1 if observed else None,
-                "member_count": len(members), "static_member_count": sum(self.members[m][0] is not None for m in members),
+                "member_count": len(members),
+                "static_member_count": sum(self.members[m][0] is not None for m in members),
                 "prepared_at": at if observed else None, "prepared_at_earliest": earliest, "prepared_at_latest": latest,
                 "synced_at": synced if members else None, "completed_at": done,
                 "join_ms": wait if observed else None, "sync_ms": sync if members else None,
@@ -207,7 +145,8 @@ class History:
                     "resumed_at_earliest": done if given else None, "resumed_at_latest": done + 80 if given else None,
                     "resumed_generation_id": self.number if given else None, "from_member_id": owner,
                     "to_member_id": given.get((name, index)), "stopped_ms_min": ms[0], "stopped_ms": ms[1],
-                    "stopped_ms_max": ms[2], "last_commit_at": early, "last_committed_offset": 120 * self.number + index,
+                    "stopped_ms_max": ms[2], "last_commit_at": early,
+                    "last_committed_offset": 120 * self.number + index,
                     "first_commit_at": done + 300 + 40 * index if given else None,
                     "first_committed_offset": 120 * self.number + index + 4 if given else None,
                     "cause": "no_member" if not given else "member_lost" if gone and silent else
@@ -257,195 +196,3 @@ class History:
             }
         )  # fmt: skip
         return self.rows
-
-
-def churny(now: int, group: str = "billing-worker", topic: str = "orders", client: str = "billing") -> Rows:
-    """Joins, a polite leave, a killed member that everyone's partitions wait for, a poll timeout; observed by a log."""
-    h, minute = History(group, topic=topic), 60_000
-    t = now - 52 * minute
-    a, b, c = (h.member(f"{client}-{i}") for i in (1, 2, 3))
-    h.rebalance(t, [a], "first_member", by=a)
-    h.rebalance(t + 2 * minute, [a, b], "member_joined", by=b, wait=1800, slowest=a)
-    h.rebalance(t + 4 * minute, [a, b, c], "member_joined", by=c, wait=2400, slowest=b)
-    h.rebalance(t + 15 * minute, [a, c], "member_left", by=b, wait=900, reason="the member left with LeaveGroup")
-    h.rebalance(
-        t + 24 * minute, [a], "session_expired", by=c, wait=24_000, silent=45_000, slowest=a,
-        reason="removing member on heartbeat expiration",
-    )  # fmt: skip
-    d, e = h.member(f"{client}-2"), h.member(f"{client}-3")
-    h.rebalance(t + 26 * minute, [a, d, e], "member_joined", by=d, wait=2000, slowest=a)
-    h.rebalance(t + 38 * minute, [a, e], "poll_timeout", by=d, wait=1500, silent=9000)
-    f = h.member(f"{client}-2")
-    h.rebalance(t + 38 * minute + 9000, [a, e, f], "member_joined", by=f, wait=700, slowest=e)
-    return h.end(now, first_seen=t)
-
-
-def guessed(now: int) -> Rows:
-    """The same kind of story from the topic alone: starts are bounded, departures inferred."""
-    h, minute = History("shipping-planner", topic="shipments", partitions=6), 60_000
-    t = now - 40 * minute
-    a, b = h.member("rdkafka"), h.member("rdkafka2")
-    h.rebalance(t, [a], "first_member", by=a)
-    h.rebalance(t + 8 * minute, [a, b], "member_joined", observed=False, wait=6000)
-    h.rebalance(t + 21 * minute, [a], "member_left", observed=False, wait=11_000)
-    return h.end(now, first_seen=t)
-
-
-def cooperative(now: int) -> Rows:
-    h, minute = History("search-indexer", topic="documents", partitions=24, mode="cooperative"), 60_000
-    t = now - 33 * minute
-    a, b, c = (h.member(f"indexer-{i}") for i in (1, 2, 3))
-    h.rebalance(t, [a, b], "first_member", by=a)
-    h.rebalance(t + 12 * minute, [a, b, c], "member_joined", by=c, wait=3100)
-    h.rebalance(t + 12 * minute + 5000, [a, b, c], "cooperative_followup", by=a, wait=300)
-    return h.end(now, first_seen=t)
-
-
-def static(now: int) -> Rows:
-    h, minute = History("pricing-static", topic="prices", partitions=6), 60_000
-    t = now - 47 * minute
-    members = [h.member("pricing", f"pricing-{i}") for i in range(3)]
-    h.rebalance(t, members, "first_member", by=members[0])
-    h.event(t + 20 * minute, "static_returned", members[1], detail="replaced an earlier process")
-    return h.end(now, first_seen=t)
-
-
-def nightly(now: int) -> Rows:
-    h, minute = History("nightly-report", topic="orders", partitions=3), 60_000
-    t = now - 45 * minute
-    a = h.member("report")
-    h.rebalance(t, [a], "first_member", by=a)
-    h.rebalance(t + 9 * minute, [], "member_left", by=a, wait=5)
-    return h.end(now, first_seen=t)
-
-
-def stuck(now: int) -> Rows:
-    h, minute = History("payments-loader", topic="payments", partitions=4), 60_000
-    t = now - 30 * minute
-    a, b = h.member("loader-1"), h.member("loader-2")
-    h.rebalance(t, [a, b], "first_member", by=a)
-    return h.end(now, first_seen=t, state="PreparingRebalance", open_since=now - 90_000)
-
-
-def unknown(now: int) -> Rows:
-    return History("stock-loader-next").end(now, first_seen=now - 20 * 60_000, state="Unknown")
-
-
-def hostile(now: int, ids: Iterable[str]) -> Rows:
-    """Each string as group, topic, client and member at once."""
-    out: Rows = {}
-    for i, text in enumerate(ids):
-        h, t = History(text, topic=text or "empty", partitions=2), now - 25 * 60_000 - i * 1000
-        h.key["cluster"] = CLUSTER
-        a, b = h.member(text + "a"), h.member(text + "b")
-        h.rebalance(t, [a], "first_member", by=a, reason=text)
-        h.rebalance(t + 300_000, [a, b], "member_joined", by=b, slowest=a, reason=text)
-        h.event(t + 400_000, "settings_changed", b, detail=text)
-        merge(out, h.end(now, first_seen=t), operations(now, text))
-    return out
-
-
-def operations(now: int, text: str) -> Rows:
-    """A job that failed for this reason, and a rule that its row broke."""
-    run = {"job": text, "run_id": text, "told_at": now, "started_at": now, "ended_at": now, "outcome": "failed"}
-    rule = {"table_name": text, "checked_at": now, "rule": text, "table_id": text, "version": 0, "severity": "error"}
-    failed = {"sentence": text, "passed": False, "rows_checked": 2, "rows_failed": 1, "examples": [text]}
-    return {"job_runs": [run | {"error": text, "host": text}], "quality_results": [rule | failed]}
-
-
-def merge(into: Rows, *more: Rows) -> Rows:
-    for rows in more:
-        for name, found in rows.items():
-            into.setdefault(name, []).extend(found)
-    return into
-
-
-def coverage(now: int) -> Rows:
-    row = {
-        "cluster": CLUSTER, "source": "__consumer_offsets", "source_partition": 7, "log_epoch": 0, "from_offset": 0,
-        "to_offset": 2000, "is_gap": False, "from_at": now - 52 * 60_000, "to_at": now, "records": 2000, "skipped": 0,
-        "quarantined": 0,
-    }  # fmt: skip
-    return {"coverage": [row]}
-
-
-def moves(now: int) -> Rows:
-    """Of topic `orders`: one partition runs, one is stalled, one was cancelled, one ended and nobody knows how."""
-    first = {
-        "cluster": CLUSTER, "topic": "orders", "partition": 0, "started_at": now - 40 * 60_000,
-        "started_at_earliest": now - 40 * 60_000 - 900, "original_replicas": [1, 0, 2], "target_replicas": [2, 3, 5],
-        "replicas": [2, 3, 5, 0, 1], "adding": [3, 5], "removing": [0, 1], "leader": 1, "isr": [0, 1, 2],
-        "state": "running", "phase": "replicas_added", "bytes_total": 80_000_000, "bytes_done": 20_000_000,
-        "progress": 0.25, "bytes_per_second": 1_300_000.0, "eta_at": now + 46_000, "last_observed_at": now,
-        "sources": ["poll"], "evidence": "bounded",
-    }  # fmt: skip
-    stalled = {
-        "partition": 1, "state": "stalled", "stalled_since_at": now - 90_000, "eta_at": None, "bytes_per_second": 0.0,
-        "phase": "caught_up",
-    }  # fmt: skip
-    ended = {"completed_at": now - 20 * 60_000, "completed_at_earliest": now - 20 * 60_000 - 900, "eta_at": None}
-    cancelled = ended | {"partition": 2, "state": "cancelled", "started_at_earliest": None}
-    unknown = {"partition": 3, "state": None, "bytes_total": None, "bytes_done": None, "bytes_per_second": None}
-    return {"reassignments": [first, first | stalled, first | cancelled, first | ended | unknown]}
-
-
-def announced(now: int) -> Rows:
-    """A deploy 3 s before `billing-worker` lost a member, one of another group, and work on the cluster."""
-    said = {"cluster": CLUSTER, "group_id": None, "marked_by": "ci"}
-    return {
-        "marks": [
-            said | {"marked_at": now - 28 * 60_000 - 3_000, "kind": "deploy", "text": "v2.31"},
-            said | {"marked_at": now - 20 * 60_000, "kind": "deploy", "text": "v7", "group_id": "search-indexer"},
-            said | {"marked_at": now - 12 * 60_000, "kind": "maintenance", "text": "broker 3 gets new disks", "marked_by": None},
-        ]
-    }  # fmt: skip
-
-
-def _hit(group: str, rebalances: int, lost: float) -> dict[str, Any]:
-    lengths = dict.fromkeys(("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max"), lost)
-    return {"group_id": group, "rebalances": rebalances} | lengths
-
-
-def storms(now: int) -> Rows:
-    """Two groups that shook together after a deploy, and one group that still does, of which nothing stands out."""
-    began = now - 28 * 60_000
-    together = {
-        "cluster": CLUSTER, "storm_id": "together", "scope": "fleet", "started_at": began, "detected_at": began + 45_000,
-        "ended_at": began + 3 * 60_000, "is_open": False, "groups": 2, "group_ids": ["imports-joiner", "billing-worker"],
-        "rebalances": 4, "unexplained_rebalances": 3, "lost_resource_seconds_min": 700.5, "lost_resource_seconds": 835.2,
-        "lost_resource_seconds_max": 901.0, "suspected_cause": "session_expiry", "score": 0.75,
-        "differences": [
-            {"attribute": "client_host", "value": "/10.0.4.13", "share": 1.0, "baseline": 0.125, "lift": 8.0},
-            {"attribute": "assignor", "value": "range", "share": 1.0, "baseline": 0.0, "lift": 1e6},
-        ],
-        "causes": [
-            {"cause": "session_expiry", "rebalances": 2, "groups": 2}, {"cause": "deploy", "rebalances": 1, "groups": 1},
-        ],
-        "by_group": [_hit("imports-joiner", 1, 600.0), _hit("billing-worker", 3, 235.2)],
-        "evidence": "observed", "explanation": "Two groups lost members within seconds of each other.",
-    }  # fmt: skip
-    alone = together | {
-        "storm_id": "alone", "scope": "group", "started_at": now - 14 * 60_000, "detected_at": now - 13 * 60_000,
-        "ended_at": None, "is_open": True, "groups": 1, "group_ids": ["billing-worker"], "rebalances": 2,
-        "unexplained_rebalances": 2, "lost_resource_seconds_min": 80.0, "lost_resource_seconds": 90.0,
-        "lost_resource_seconds_max": 130.0, "suspected_cause": "unknown", "score": 0.0, "differences": [],
-        "causes": [], "by_group": [_hit("billing-worker", 2, 90.0)],
-        "evidence": "inferred", "explanation": "It rebalanced far more often than it used to.",
-    }  # fmt: skip
-    return {"storms": [together, alone]}
-
-
-def everyday(now: int) -> Rows:
-    return merge(
-        {},
-        *(story(now) for story in (churny, guessed, cooperative, static, nightly, stuck, unknown)),
-        churny(now - 60_000, "imports-joiner", "imports", "imports"),
-        coverage(now),
-        moves(now),
-        announced(now),
-        storms(now),
-    )
-
-
-if __name__ == "__main__":
-    write(Path(sys.argv[1]), everyday(int(time.time() * 1000)))

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from jobs.config.settings import Cluster
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 LONGEST_S = 300.0

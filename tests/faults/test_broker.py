@@ -15,12 +15,12 @@ from jobs.lab.broker import Broker
 from jobs.tables.delta_io import table_path
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COORDINATOR_RECORDS
+from testing.waiting import wait_until
 from tests.faults.matrix import Trial
 from tests.faults.points import INGEST, is_open, killed
 from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference, spans
 from tests.jobs.conftest import CLUSTER, record
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

@@ -13,8 +13,8 @@ from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.diagnosis.explanations import SAID
 from pipelines.gold.memberships import number
 from schemas.states import NORMAL_CAUSES, DiagnosisCause, Trigger
+from testing.warehouses.rebuilding import batches, silver_of
 from tests.gold.histories import START, EagerGroup
-from tests.silver.rebuilding import batches, silver_of
 
 MINUTE = 60_000
 

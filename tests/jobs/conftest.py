@@ -18,7 +18,7 @@ from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
-from tests.silver.rebuilding import CAPTURES
+from testing.recordings import CAPTURES
 
 NAME, CLUSTER = "eager_churn", "kafka"
 RECORDED = Capture(CAPTURES / NAME)

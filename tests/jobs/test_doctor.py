@@ -10,8 +10,8 @@ from jobs.cli import main
 from jobs.config.errors import UserError
 from jobs.kafka.kafka_read import Range, RangeReader
 from jobs.lab.broker import Broker
+from testing.waiting import wait_until
 from tests.acls import allowed
-from tests.waiting import wait_until
 
 TOPIC, EVENTS = "__consumer_offsets", "regroup-events"
 RULES = {

@@ -22,7 +22,7 @@ from jobs.tables import small_table
 from jobs.tables.transactions import table_lock
 from schemas.operations import JOB_RUNS
 from schemas.states import JobOutcome
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 from tests.whole_rows import whole
 
 RUNNING = """

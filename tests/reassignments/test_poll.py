@@ -30,7 +30,7 @@ from jobs.tables.delta_io import table_path
 from pipelines.limits import Limits
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
 from schemas.silver import REASSIGNMENT_TABLES
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

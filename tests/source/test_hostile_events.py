@@ -25,8 +25,8 @@ from pipelines.event_sources import Claim, EventSource
 from pipelines.log_envelopes import LARGEST_MESSAGE
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, QUARANTINE
 from schemas.json_depth import DEEPEST_JSON
+from testing.waiting import wait_until
 from tests.source.hostile_messages import HARMLESS, HOSTILE, good
-from tests.waiting import wait_until
 
 READING = event_batch.TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
 _numbers = itertools.count()

@@ -12,9 +12,9 @@ from jobs.lab.broker import Broker
 from jobs.spark.streams import CALM_S, Streams
 from jobs.tables.create_tables import create_tables
 from schemas.bronze import BRONZE, COVERAGE
+from testing.waiting import wait_until
 from tests.jobs.conftest import CLUSTER, record
 from tests.source.test_stream import rows
-from tests.waiting import wait_until
 
 
 @pytest.mark.faults

@@ -13,9 +13,10 @@ from pipelines.arrow_types import stored
 from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.rows import AnalysisConfig, gold_rows
 from schemas.gold import ADVICE, DIAGNOSES
-from testing.sample import history as sample
+from testing import sample
+from testing.serving import serving
 from tests.gold.histories import START, EagerGroup
-from tests.ui.conftest import Watched, serving
+from tests.ui.conftest import Watched
 
 GROUP = "cluster=prod-eu&group=billing-worker"
 PAGES = {

@@ -16,7 +16,7 @@ from dashboards.lake.lake import LakeError, LocalLake
 from dashboards.pages.fleet import block
 from dashboards.queries.store import Store
 from dashboards.urlstate import parse
-from testing.sample import history as sample
+from testing import sample
 from tests.ui.reading import words
 
 

@@ -8,8 +8,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from dashboards.urlstate import State
-from testing.sample import history as sample
-from tests.ui.conftest import Watched, serving
+from testing import sample
+from testing.serving import serving
+from tests.ui.conftest import Watched
 
 PLOT = ".panel .main-svg"
 

@@ -7,8 +7,9 @@ import pytest
 from dashboards.pages.fleet import BLOCK_ROWS, HEATMAP_ROWS, block, render
 from dashboards.queries.store import ORDERS, Store
 from dashboards.urlstate import parse
-from testing.sample import history as sample
-from tests.ui.conftest import Watched, serving
+from testing import sample
+from testing.serving import serving
+from tests.ui.conftest import Watched
 
 MANY = 130
 

@@ -21,7 +21,7 @@ from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.serve import _lake
 from jobs.setup.locked_packages import LockedPackages
-from testing.sample import history as sample
+from testing import sample
 
 ROOT = Path(__file__).parents[2]
 APP = ROOT / "dashboards" / "regroup.app.yml"

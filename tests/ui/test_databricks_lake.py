@@ -37,7 +37,7 @@ from dashboards.lake.lake import LakeError
 from dashboards.lake.service_principal import ServicePrincipal
 from dashboards.queries.store import Store
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
-from testing.sample import history as sample
+from testing import sample
 from tests.ui.databricks import Databricks, DuckEngine
 from tests.ui.reading import words
 

@@ -23,7 +23,7 @@ from jobs.spark.spark import FEW_ROWS
 from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, DIAGNOSES
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
-from testing.sample import history as sample
+from testing import sample
 from tests.ui.databricks import Databricks, DuckEngine, SparkEngine
 from tests.whole_rows import of_table, whole
 

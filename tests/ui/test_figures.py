@@ -18,7 +18,7 @@ from dashboards.queries.store import Rebalance
 from dashboards.urlstate import Window
 from dashboards.views import sentences
 from dashboards.views.timeline import Segment, lanes, ownership, states
-from testing.sample import history as sample
+from testing import sample
 
 NOW = 1_800_000_000_000
 WINDOW = Window(NOW - 3_600_000, NOW, is_live=False)

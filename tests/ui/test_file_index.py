@@ -10,7 +10,7 @@ from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window
 from schemas.silver import SILVER
-from testing.sample import history as sample
+from testing import sample
 
 MINUTE = 60_000
 

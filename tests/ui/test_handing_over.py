@@ -22,8 +22,8 @@ from jobs.cli import main as regroup
 from jobs.config.errors import UserError
 from jobs.config.settings import Settings
 from jobs.pages import GUARDS, access
-from testing.sample import history as sample
-from tests.waiting import wait_until
+from testing import sample
+from testing.waiting import wait_until
 
 TOKEN = "a-token-of-some-length"
 OTHER = {

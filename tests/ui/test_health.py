@@ -11,7 +11,7 @@ from dashboards.queries.store import Store
 from dashboards.urlstate import parse
 from jobs.tables import small_table
 from schemas.operations import HEARTBEAT_MS, JOB_RUNS, QUALITY_RESULTS
-from testing.sample import history as sample
+from testing import sample
 from tests.ui.reading import words
 
 MINUTE = 60_000

@@ -14,7 +14,7 @@ from dashboards.app import page
 from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from dashboards.urlstate import State
-from testing.sample import history as sample
+from testing import sample
 from tests.ui.hostile import STRINGS
 
 OURS = re.compile(r"</?(b|br|extra|i|sub|sup)>|%\{(customdata\[\d\]|x|y|z|text)\}")

@@ -6,8 +6,9 @@ import time
 
 import pytest
 
-from testing.sample import history as sample
-from tests.ui.conftest import Watched, serving
+from testing import sample
+from testing.serving import serving
+from tests.ui.conftest import Watched
 from tests.ui.test_browser import PLOT
 
 # Playwright lets go of what it held when the route is taken away.

@@ -13,8 +13,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from testing.sample import history as sample
-from tests.ui.conftest import Watched, serving
+from testing import sample
+from testing.serving import serving
+from tests.ui.conftest import Watched
 from tests.ui.test_browser import HOSTILE, PLOT
 
 GROUP = "/group?cluster=prod-eu&group=billing-worker&from=now-6h"

@@ -8,7 +8,7 @@ from dashboards.pages import group, rebalance
 from dashboards.queries.lag import Behind, lag_checks, lag_sentence
 from dashboards.queries.store import Store
 from dashboards.urlstate import parse
-from testing.sample import history as sample
+from testing import sample
 from tests.ui.reading import words
 
 T = 1_800_000_000_000

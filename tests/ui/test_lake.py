@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from dashboards.lake.lake import LocalLake
 from dashboards.lake.query_cache import QueryCache, Rows
-from testing.sample import history as sample
+from testing import sample
 
 GROUPS = "SELECT group_id, member_count FROM groups ORDER BY group_id LIMIT $cap"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dashboards.app import page
 from dashboards.queries.store import Store
 from dashboards.text import ABSENT
-from testing.sample import history as sample
+from testing import sample
 from tests.ui.reading import words
 
 GROUP = "?cluster=prod-eu&group=billing-worker"

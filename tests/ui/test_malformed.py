@@ -8,12 +8,12 @@ from urllib.parse import quote
 
 import pytest
 
-from bench.malformed import asked_of, post
-from bench.malformed_requests import send
 from dashboards.app import create_app
 from dashboards.lake.lake import LocalLake
 from dashboards.web.requests import LARGEST, REFUSED, UPDATE
-from testing.sample import history as sample
+from testing import sample
+from testing.fuzzing.callbacks import asked_of, post
+from testing.fuzzing.requests import send
 
 pytestmark = pytest.mark.slow
 

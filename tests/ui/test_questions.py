@@ -25,9 +25,10 @@ from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.alerts.alert import Alert
 from schemas.gold import ADVICE, STORMS
 from schemas.states import AlertName, AlertSeverity, Evidence
-from tests.docs.recorded import rows_of, store
+from testing.serving import serving
+from testing.warehouses.recorded import rows_of, store
 from tests.gold.histories import EagerGroup
-from tests.ui.conftest import Watched, serving
+from tests.ui.conftest import Watched
 
 CLUSTERS = {"edge": "outage", "churn": "eager_churn", "restarts": "rolling_restart"}
 QUIET_MS = 10_000

@@ -19,7 +19,7 @@ from dashboards.web.access import Access
 from jobs.cli import main as regroup
 from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, ALERTS, DIAGNOSES, STORMS
-from testing.sample import history as sample
+from testing import sample
 from tests.whole_rows import of_table, whole
 
 ALLOWED = {"ann": ["alpha-"], "bob": ["beta-"], "@ops": [""], "@both": ["alpha-", "beta-"], "nil": []}

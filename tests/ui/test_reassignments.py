@@ -7,7 +7,7 @@ import pytest
 from dashboards.pages.reassignments import render, size
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window, parse
-from testing.sample import history as sample
+from testing import sample
 from tests.ui.reading import words
 
 HOUR = 3_600_000

@@ -9,8 +9,9 @@ import pytest
 
 from dashboards.app import create_app
 from dashboards.web.search import Search
-from testing.sample import history as sample
-from tests.ui.conftest import Watched, serving
+from testing import sample
+from testing.serving import serving
+from tests.ui.conftest import Watched
 
 HOSTILE = ["<img src=x onerror=alert(1)>", "$(touch x)", "[a-", "\\", "a]b^c", "%", "'; --", "line\nbreak", "", "ünï"]
 

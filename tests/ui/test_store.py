@@ -12,7 +12,7 @@ from dashboards.queries import store as store_module
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window, group_hash
 from schemas.silver import SILVER
-from testing.sample import history as sample
+from testing import sample
 
 HOUR = 3_600_000
 

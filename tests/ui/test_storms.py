@@ -10,8 +10,9 @@ from dashboards.pages.storms import render
 from dashboards.queries.store import Store
 from dashboards.urlstate import Window, parse
 from dashboards.views import marks
-from testing.sample import history as sample
-from tests.ui.conftest import Watched, serving
+from testing import sample
+from testing.serving import serving
+from tests.ui.conftest import Watched
 from tests.ui.reading import links, parts, words
 from tests.ui.test_browser import CLEAN, FOREIGN, PLOT
 

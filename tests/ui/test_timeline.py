@@ -9,7 +9,7 @@ import pytest
 from dashboards.urlstate import Window
 from dashboards.views.timeline import delays, lanes, ownership, states, with_unread_spans
 from schemas.states import Evidence
-from testing.sample import history as sample
+from testing import sample
 
 NOW = 1_800_000_000_000
 HOUR = 3_600_000

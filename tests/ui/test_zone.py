@@ -13,7 +13,7 @@ from dashboards.queries.store import Store
 from dashboards.text import clock, instant, zoned
 from dashboards.urlstate import LATEST, parse
 from dashboards.zone import shown_in_zone, zone
-from testing.sample import history as sample
+from testing import sample
 from tests.ui.reading import words
 
 HOUR = 3_600_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import struct
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from hypothesis import strategies as st
 
@@ -13,7 +13,17 @@ from schemas.records import KINDS, Maybe, Struct, Type
 
 CODES = {"int8": "b", "int16": "h", "uint16": "H", "int32": "i", "int64": "q"}
 NAME_LENGTHS = (0, 1, 126, 127, 128, 16383)
+TEXTS: dict[str, st.SearchStrategy[Any]] = {
+    "uuid": st.binary(min_size=16, max_size=16).map(uuid_text),
+    "string": st.text(max_size=20),
+    "bytes": st.binary(max_size=40),
+}
 UNKNOWN_TAGS = {40: b"", 41: b"\xff" * 130, 2**31: b"later"}
+
+
+class _Layout(TypedDict):
+    flexible: bool
+    unknown: dict[int, bytes] | None
 
 
 def uvarint(value: int) -> bytes:
@@ -26,7 +36,7 @@ def uvarint(value: int) -> bytes:
 
 def written(kind: Type, value: Any, *, flexible: bool, unknown: dict[int, bytes] | None = None) -> bytes:
     """`unknown` tagged fields are added to every struct of a flexible version."""
-    more = {"flexible": flexible, "unknown": unknown}
+    more: _Layout = {"flexible": flexible, "unknown": unknown}
     nullable = isinstance(kind, Maybe)
     kind = kind.type if nullable else kind
     if isinstance(kind, Struct):
@@ -53,7 +63,7 @@ def _length(count: int | None, code: str, *, flexible: bool) -> bytes:
 
 
 def _struct(kind: Struct, value: dict[str, Any], *, flexible: bool, unknown: dict[int, bytes] | None) -> bytes:
-    more = {"flexible": flexible, "unknown": unknown}
+    more: _Layout = {"flexible": flexible, "unknown": unknown}
     fields = b"".join(written(field, value[name], **more) for name, field in kind.fields)
     if not flexible:
         return fields
@@ -62,7 +72,7 @@ def _struct(kind: Struct, value: dict[str, Any], *, flexible: bool, unknown: dic
     return fields + uvarint(len(tags)) + b"".join(uvarint(n) + uvarint(len(raw)) + raw for n, raw in tags.items())
 
 
-def _tagged(kind: Type, value: Any, **more: Any) -> bytes:
+def _tagged(kind: Type, value: Any, **more: Unpack[_Layout]) -> bytes:
     if isinstance(kind, Maybe) and isinstance(kind.type, Struct):
         return uvarint(0) if value is None else uvarint(1) + written(kind.type, value, **more)
     return written(kind, value, **more)
@@ -78,7 +88,14 @@ def versions() -> list[tuple[int, int, Struct]]:
     ]
 
 
-def record(number: int, version: int, layout: Struct, key: dict, value: dict, unknown=None) -> tuple[bytes, bytes]:
+def record(
+    number: int,
+    version: int,
+    layout: Struct,
+    key: dict[str, Any],
+    value: dict[str, Any],
+    unknown: dict[int, bytes] | None = None,
+) -> tuple[bytes, bytes]:
     """(key, value) as stored."""
     flexible = KINDS[number].versions[version].flexible
     head = struct.pack(">h", number) + written(KINDS[number].key, key, flexible=False)
@@ -96,12 +113,8 @@ def values(kind: Type) -> st.SearchStrategy[Any]:
         )
     if isinstance(kind, list):
         return st.lists(values(kind[0]), max_size=3)
-    if kind == "uuid":
-        return st.binary(min_size=16, max_size=16).map(uuid_text)
-    if kind == "string":
-        return st.text(max_size=20)
-    if kind == "bytes":
-        return st.binary(max_size=40)
+    if kind in TEXTS:
+        return TEXTS[kind]
     bits = 8 * struct.calcsize(CODES[kind])
     return st.integers(0, 2**bits - 1) if kind == "uint16" else st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from functools import cache
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -13,9 +12,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from schemas.records import KINDS
-from tests.decode.writing import NAME_LENGTHS, UNKNOWN_TAGS, filled, record, values, versions, written
+from testing.recordings import GOLDEN
+from testing.records.writing import NAME_LENGTHS, UNKNOWN_TAGS, filled, record, values, versions, written
 
-GOLDEN = Path(__file__).with_name("golden")
 Record = tuple[bytes, bytes | None]
 
 

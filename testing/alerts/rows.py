@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from deltalake import write_deltalake
@@ -99,7 +99,9 @@ def stalled(topic: str = "topic", partition: int = 0, **values: Any) -> dict[str
     )
 
 
-def write(warehouse: Path, table: Table, rows: list[dict[str, Any]], mode: str = "overwrite") -> None:
+def write(
+    warehouse: Path, table: Table, rows: list[dict[str, Any]], mode: Literal["append", "overwrite"] = "overwrite"
+) -> None:
     """Make these the table's rows, or add them; without Spark, since nobody but the reader under test sees it."""
     types = [(c.name, TYPES[c.type]) for c in table.columns]
     instants = {name for name, kind in types if pa.types.is_timestamp(kind)}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from random import Random
 
-from bench.simulated_group import KINDS, Instance, Simulated
+from testing.simulation.simulated_group import KINDS, Instance, Simulated
 
 START = 1_780_000_000_000
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000

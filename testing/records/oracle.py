@@ -27,7 +27,7 @@ STRICTER = {
     QuarantineReason.INVALID_VALUE,
 }
 """Why we may refuse what Kafka accepts whole."""
-DEFAULTS = (0, -1, None, [], "A" * 22)
+DEFAULTS: tuple[Any, ...] = (0, -1, None, [], "A" * 22)
 AFTER_4_3 = {"storedDescriptionTopologyEpoch", "failedDescriptionTopologyEpoch"}
 
 Record = tuple[bytes, bytes | None]
@@ -37,9 +37,9 @@ def kafka_reads(records: Iterable[Record]) -> list[dict[str, Any]]:
     """One answer a record, see `Oracle.java`."""
     asked = "".join(f"{key.hex()} {'-' if value is None else value.hex()}\n" for key, value in records)
     path = os.pathsep.join(map(str, jars("kafka")))
-    command = [java(), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", path, SOURCE]
+    command = [str(java()), "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp", path, str(SOURCE)]
     done = subprocess.run(command, input=asked, capture_output=True, text=True, encoding="utf-8", check=False)
-    assert 0 == done.returncode, done.stderr
+    assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.split("\n")[:-1]]
 
 

@@ -7,15 +7,14 @@ import json
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from tests.decode.samples import golden
+from testing.recordings import CAPTURES, WORDINGS
+from testing.records.samples import golden
 
-TESTS = Path(__file__).parents[1] / "tests"
 Record = tuple[bytes, bytes | None]
 LENGTHS = (*(struct.pack(code, n) for code in (">h", ">i") for n in (-1, -2, 0x7FFF)), b"\x7f\xff\xff\xff")
 VARINTS = (b"\xff\xff\xff\xff\x0f", b"\xff\xff\xff\xff\x07", b"\xff" * 10, b"\x80" * 40, b"\x80\x80\x80\x80\x00")
@@ -59,7 +58,7 @@ def real_records() -> list[list[Record]]:
     found: dict[tuple[bytes, bytes], dict[Record, None]] = defaultdict(dict)
     for key, value in golden():
         found[key[:2], (value or b"")[:2]][key, value] = None
-    for file in sorted((TESTS / "captures").glob("*/offsets.parquet")):
+    for file in sorted(CAPTURES.glob("*/offsets.parquet")):
         table = pq.read_table(file, columns=["key", "value"])
         for key, value in zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True):
             found[key[:2], (value or b"")[:2]][key, value] = None
@@ -131,10 +130,10 @@ CHANGES: tuple[Callable[..., bytes], ...] = (
 
 def real_lines() -> list[str]:
     """Return the log lines of the captures, and one of every wording."""
-    wordings = (TESTS / "coordinator_log" / "golden" / "wordings.jsonl").read_text(encoding="utf-8").splitlines()
+    wordings = WORDINGS.read_text(encoding="utf-8").splitlines()
     stated = (json.loads(each) for each in wordings)
     found = dict.fromkeys(f"[2026-11-21 06:41:02,803] INFO {w['message']} ({w['logger']})" for w in stated)
-    for file in sorted((TESTS / "captures").glob("*/*.log.gz")):
+    for file in sorted(CAPTURES.glob("*/*.log.gz")):
         with gzip.open(file, "rt", encoding="utf-8", errors="replace") as text:
             found |= dict.fromkeys(line.rstrip("\n") for line in text if "oordinator" in line or "ontroller" in line)
     return list(found)

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.fleet import (
+from bench.fleet.fleet import (
     ASSIGNORS,
     KIND_OF_EVENT,
     MODES,

@@ -9,11 +9,12 @@ import subprocess
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.error import URLError
 from urllib.parse import unquote_to_bytes
 from urllib.request import urlopen
 
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 EXAMPLE = Path(__file__).parents[2] / "deploy" / "alertmanager.yml"
 PROGRAMS = ("prometheus-alertmanager", "alertmanager")
@@ -37,7 +38,8 @@ def unescaped(text: str) -> str:
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        port: int = probe.getsockname()[1]
+        return port
 
 
 class Alertmanager:
@@ -65,7 +67,7 @@ class Alertmanager:
         assert self._process.poll() is None, self._log.read_text()
         try:
             with urlopen(f"{self.url}/-/ready", timeout=1) as answer:
-                return answer.status == 200
+                return bool(answer.status == 200)
         except (URLError, OSError):
             return False
 
@@ -75,9 +77,10 @@ class Alertmanager:
             self._process.wait(30)
             self._process = None
 
-    def alerts(self, query: str = "") -> list[dict]:
+    def alerts(self, query: str = "") -> list[dict[str, Any]]:
         with urlopen(f"{self.url}/api/v2/alerts?{query}", timeout=5) as answer:
-            return json.load(answer)
+            found: list[dict[str, Any]] = json.load(answer)
+            return found
 
 
 class HttpReceiver:
@@ -105,7 +108,7 @@ class HttpReceiver:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
-    def bodies(self, path: str) -> list[dict]:
+    def bodies(self, path: str) -> list[dict[str, Any]]:
         return [json.loads(body) for where, _, body in self.posts if where == path]
 
     def stop(self) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from jobs.replay import Capture, CaptureRecords, Row, Rows, bronze_of
+from jobs.captures.recording import Capture
+from jobs.replay import CaptureRecords, Row, Rows, bronze_of
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type, stored
 from pipelines.gold.rows import AnalysisConfig, broker, gold_rows
@@ -18,9 +19,10 @@ from pipelines.marks import mark_rows
 from pipelines.reassignments.rows import reassignment_rows
 from schemas.bronze import COVERAGE, QUARANTINE
 from schemas.gold import GOLD
+from schemas.rows import GroupHistory
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
-from tests.reassignments.told import decoded
-from tests.silver.rebuilding import CAPTURES, batches, silver_of
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import batches, decoded, silver_of
 
 TABLES = (*SILVER, *REASSIGNMENT_TABLES, *GOLD, COVERAGE, QUARANTINE)
 CLUSTERS = {"churn": "eager_churn", "restarts": "rolling_restart", "moves": "reassignment"}
@@ -64,11 +66,9 @@ def _tables(cluster: str, name: str) -> Rows:
     if cluster == "churn":
         batch.observations += [(10**6 + i, body) for i, body in enumerate(_announced(capture.meta["started_ms"]))]
     bronze = bronze_of(batch, cluster, capture.meta)
-    silver = {
-        table: [row | {"cluster": cluster} for row in rows]
-        for table, rows in silver_of([CaptureRecords(records=batch.records, lines=batch.lines)], name).items()
-    }
-    moved = reassignment_rows(cluster, *decoded(bronze))
+    rebuilt = silver_of([CaptureRecords(records=batch.records, lines=batch.lines)], name)
+    silver = {table: [row | {"cluster": cluster} for row in rows] for table, rows in cast("Rows", rebuilt).items()}
+    moved = cast("Rows", reassignment_rows(cluster, *decoded(bronze)))
     told = silver | moved | _gold(cluster, silver, broker(capture.meta.get("broker_overrides") or {}))
     kept = {t.name: stored(told[t.name], t).to_pylist() for t in TABLES if t.name in told}
     said = mark_rows(row for row in bronze["admin_observations"] if row["kind"] == "mark")
@@ -80,8 +80,9 @@ def _gold(cluster: str, silver: Rows, known: Any) -> Rows:
     out: Rows = {}
     for group in {row["group_id"] for row in silver["generations"]}:
         mine = {table: [row for row in rows if row["group_id"] == group] for table, rows in silver.items()}
-        found = gold_rows(cluster, group, mine, broker=known, terms=AnalysisConfig(), since_ms=0, until_ms=until)
-        for table, rows in found.items():
+        history = cast("GroupHistory", mine)
+        found = gold_rows(cluster, group, history, broker=known, terms=AnalysisConfig(), since_ms=0, until_ms=until)
+        for table, rows in cast("Rows", found).items():
             out.setdefault(table, []).extend(rows)
     return out
 

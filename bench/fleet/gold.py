@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from bench.fleet import CLUSTER, DAY, HOUR, TEAMS, Columns, Groups, slots
+from bench.fleet.fleet import CLUSTER, DAY, HOUR, TEAMS, Columns, Groups, slots
 from pipelines.arrow_types import TYPES
 from schemas.bronze import COVERAGE
 from schemas.gold import ADVICE, DIAGNOSES, MARKS, STORMS

@@ -15,9 +15,9 @@ import numpy as np
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from bench.fleet import DAY, HOUR, Columns, fleet_of, generations_of
-from bench.fleet_gold import gold_of
-from bench.fleet_silver import groups_of, silver_of
+from bench.fleet.fleet import DAY, HOUR, Columns, fleet_of, generations_of
+from bench.fleet.gold import gold_of
+from bench.fleet.silver import groups_of, silver_of
 from pipelines.arrow_types import TYPES
 from schemas.bronze import ADMIN_OBSERVATIONS, QUARANTINE
 from schemas.silver import GROUPS

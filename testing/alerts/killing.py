@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 Option = str | Path
@@ -23,13 +23,13 @@ def configured(folder: Path, warehouse: Path, alertmanager: str, webhook: str) -
     return "--config", config, "--warehouse", warehouse
 
 
-def notify(*arguments: Option, module: str = "jobs.cli") -> subprocess.Popen:
+def notify(*arguments: Option, module: str = "jobs.cli") -> subprocess.Popen[bytes]:
     environment = os.environ | {"PYTHONPATH": str(ROOT), "HOOK_SECRET": "s"}
     return subprocess.Popen([sys.executable, "-m", module, *arguments], env=environment, cwd=ROOT)
 
 
 def killed(point: str, file: Path, *options: Option) -> None:
-    process = notify(point, file, *options, module="tests.alerts.until_killed")
+    process = notify(point, file, *options, module="testing.alerts.until_killed")
     try:
         wait_until(lambda: file.exists() or process.poll() is not None, 60)
         assert process.poll() is None, f"it ended before it was {point}"

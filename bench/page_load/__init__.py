@@ -1,0 +1,1 @@
+"""Readers of the pages: over HTTP and in a browser, one at a time and many at once."""

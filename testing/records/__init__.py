@@ -1,0 +1,1 @@
+"""Records of `__consumer_offsets`: real ones, some of every layout, and Kafka's own decoder to compare ours with."""

@@ -1,0 +1,1 @@
+"""Warehouses made from the recorded captures: rows of bronze, silver and gold without Spark, and their files."""
