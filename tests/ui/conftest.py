@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from dashboards.lake.lake import LocalLake, WarmLake
 from testing import sample
 from testing.serving import BROWSER, serving
-from tests.ui.databricks import Databricks, DuckEngine
+from tests.ui.lake.databricks import Databricks, DuckEngine
 
 
 @pytest.fixture(scope="session")

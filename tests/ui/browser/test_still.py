@@ -8,7 +8,7 @@ import plotly.offline
 import pytest
 
 import dashboards
-from tests.ui.test_browser import PLOT
+from tests.ui.browser.test_browser import PLOT
 
 REBALANCE = "/rebalance?cluster=prod-eu&group=billing-worker&generation=5"
 PLOTLY = Path(dashboards.__file__).parent / "assets" / "plotly" / "plotly-cartesian.min.js"

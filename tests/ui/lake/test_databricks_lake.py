@@ -38,7 +38,7 @@ from dashboards.lake.service_principal import ServicePrincipal
 from dashboards.queries.store import Store
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from testing import sample
-from tests.ui.databricks import Databricks, DuckEngine
+from tests.ui.lake.databricks import Databricks, DuckEngine
 from tests.ui.reading import words
 
 GROUPS = "SELECT cluster, group_id FROM groups ORDER BY group_id LIMIT $cap"

@@ -15,8 +15,8 @@ import pytest
 
 from testing import sample
 from testing.serving import serving
+from tests.ui.browser.test_browser import HOSTILE, PLOT
 from tests.ui.conftest import Watched
-from tests.ui.test_browser import HOSTILE, PLOT
 
 GROUP = "/group?cluster=prod-eu&group=billing-worker&from=now-6h"
 HOUR = 3_600_000

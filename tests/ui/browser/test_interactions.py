@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dashboards.text import instant
-from tests.ui.test_browser import PLOT, query
+from tests.ui.browser.test_browser import PLOT, query
 
 GROUP = "/group?cluster=prod-eu&group=billing-worker"
 HOUR = 3_600_000

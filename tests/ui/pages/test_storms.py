@@ -12,9 +12,9 @@ from dashboards.urlstate import Window, parse
 from dashboards.views import marks
 from testing import sample
 from testing.serving import serving
+from tests.ui.browser.test_browser import CLEAN, FOREIGN, PLOT
 from tests.ui.conftest import Watched
 from tests.ui.reading import links, parts, words
-from tests.ui.test_browser import CLEAN, FOREIGN, PLOT
 
 HOUR = 3_600_000
 HOSTILE = ["<img src=x onerror=alert(1)>", "$x^2$</script>", "\u202egnp.exe\x00", "x" * 600, "%{customdata[1]}"]

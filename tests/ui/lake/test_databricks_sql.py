@@ -24,7 +24,7 @@ from pipelines.arrow_types import stored
 from schemas.gold import ADVICE, DIAGNOSES
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from testing import sample
-from tests.ui.databricks import Databricks, DuckEngine, SparkEngine
+from tests.ui.lake.databricks import Databricks, DuckEngine, SparkEngine
 from tests.whole_rows import of_table, whole
 
 HOSTILE = ("'; DROP TABLE groups; --", '" OR ""="', ":p_cap", "$cap", "a\nb", "`", "ünï\\", '{}"]', "%", "x" * 300)

@@ -18,9 +18,9 @@ from schemas.gold import ADVICE
 from testing import sample
 from testing.serving import serving
 from tests.gold.histories import START, EagerGroup
+from tests.ui.browser.test_browser import CLEAN, FOREIGN
 from tests.ui.conftest import Watched
 from tests.ui.reading import words
-from tests.ui.test_browser import CLEAN, FOREIGN
 
 HOSTILE = [
     "<img src=x onerror=alert(1)>",

@@ -23,7 +23,7 @@ from jobs.serve import _lake
 from jobs.setup.locked_packages import LockedPackages
 from testing import sample
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 APP = ROOT / "dashboards" / "regroup.app.yml"
 ENVIRONMENT = {
     "DATABRICKS_HOST": "workspace.invalid",
@@ -65,7 +65,7 @@ def test_the_source_that_is_uploaded_has_what_the_command_starts(bundle, app) ->
     assert ("python", "-m") == (python, flag)
     assert find_spec(module).origin == str(source / f"{module.replace('.', '/')}.py")
     left_out = [source / pattern.partition("/")[0] for pattern in bundle["sync"]["exclude"]]
-    assert all(each.is_dir() and each.name in ("tests", "bench") for each in left_out)
+    assert all(each.is_dir() and each.name in ("tests", "bench", "testing") for each in left_out)
 
 
 def test_the_environment_is_what_the_command_reads(app) -> None:

@@ -15,7 +15,7 @@ from dashboards.app import create_app
 from dashboards.lake.lake import LocalLake
 from dashboards.web.http_server import ANSWER_S, HEADER_S, REQUEST_S, WAITING_MOST, bound
 from dashboards.web.requests import LARGEST
-from tests.ui.half_open import BODY, HEAD, KINDS, closed_after, connect, held
+from tests.ui.web.half_open import BODY, HEAD, KINDS, closed_after, connect, held
 
 pytestmark = pytest.mark.slow
 

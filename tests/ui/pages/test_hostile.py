@@ -15,7 +15,7 @@ from dashboards.lake.lake import LocalLake
 from dashboards.queries.store import Store
 from dashboards.urlstate import State
 from testing import sample
-from tests.ui.hostile import STRINGS
+from tests.ui.pages.hostile import STRINGS
 
 OURS = re.compile(r"</?(b|br|extra|i|sub|sup)>|%\{(customdata\[\d\]|x|y|z|text)\}")
 """What our own figures say in Plotly's subset of HTML."""

@@ -6,7 +6,7 @@ import html
 from collections.abc import Callable
 from urllib.parse import quote
 
-from tests.ui.test_browser import HOSTILE
+from tests.ui.browser.test_browser import HOSTILE
 
 MADE: tuple[Callable[[str], str], ...] = (
     str,

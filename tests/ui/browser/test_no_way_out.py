@@ -9,8 +9,8 @@ import pytest
 
 from dashboards.urlstate import PATHS
 from dashboards.views.theme import CONFIG
+from tests.ui.browser.test_browser import PLOT
 from tests.ui.conftest import Watched
-from tests.ui.test_browser import PLOT
 
 GROUP = "cluster=prod-eu&group=billing-worker"
 PAGES = {
@@ -124,7 +124,7 @@ def test_a_figure_that_is_drawn_without_any_option_has_nowhere_to_go_either(watc
 
 
 def test_figures_are_drawn_at_one_place_with_these_options() -> None:
-    folder = Path(__file__).parents[2] / "dashboards"
+    folder = Path(__file__).parents[3] / "dashboards"
     drawing = [file.name for file in folder.rglob("*.py") if "dcc.Graph(" in file.read_text()]
     assert ["components.py"] == drawing
     assert ("", False) == (CONFIG["plotlyServerURL"], CONFIG["showSendToCloud"])

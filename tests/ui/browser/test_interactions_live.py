@@ -8,8 +8,8 @@ import pytest
 
 from testing import sample
 from testing.serving import serving
+from tests.ui.browser.test_browser import PLOT
 from tests.ui.conftest import Watched
-from tests.ui.test_browser import PLOT
 
 # Playwright lets go of what it held when the route is taken away.
 ASKED = "**/_dash-update-component*"
