@@ -28,11 +28,11 @@ from schemas.bronze import COVERAGE
 from schemas.gold import GROUP_HEALTH, STORMS
 from schemas.silver import GENERATIONS, GROUPS, STALLS
 from schemas.tables import Table
-from tests.alerts.killing import configured, killed, notify
-from tests.alerts.receiving import Alertmanager, HttpReceiver
-from tests.alerts.rows import CLUSTER, HOUR, coverage, generation, health, now, rebalancing, stall, storm, write
-from tests.alerts.until_killed import POINTS
-from tests.waiting import wait_until
+from testing.alerts.killing import configured, killed, notify
+from testing.alerts.receiving import Alertmanager, HttpReceiver
+from testing.alerts.rows import CLUSTER, HOUR, coverage, generation, health, now, rebalancing, stall, storm, write
+from testing.alerts.until_killed import POINTS
+from testing.waiting import wait_until
 
 HOURS = 72
 ALWAYS: dict[str, Any] = {

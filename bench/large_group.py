@@ -16,13 +16,13 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from bench.load import group_metadata, offset_commit_key
 from jobs.config.settings import Settings
 from jobs.silver.silver_tasks import Making
 from pipelines.bronze_batch import Records, bronze
 from pipelines.decoding.source_record import SourceRecord
 from pipelines.silver.client_hosts import ClientHosts
 from pipelines.silver.frame import INPUTS
+from testing.records.binary import group_metadata, offset_commit_key
 
 GROUP, TOPIC = "payments-settlement", "settlement-events"
 BEGIN_MS, APART_MS = 1_790_000_000_000, 60_000

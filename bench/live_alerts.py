@@ -28,7 +28,7 @@ from jobs.lab.members import ConsumerPlan, RunningGroup
 from jobs.lab.scenarios import Scenario
 from jobs.tables.delta_io import table_path
 from schemas.gold import STORMS
-from tests.alerts.receiving import Alertmanager, HttpReceiver
+from testing.alerts.receiving import Alertmanager, HttpReceiver
 
 BATCH = re.compile(r"^ *([0-9.]+) s  Batch \d+ is in silver", re.MULTILINE)
 WARM_S, APART_S, AFTER_S = 75.0, 75.0, 100.0

@@ -20,12 +20,12 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from pipelines.decoding.group_partition import partition_of
+from testing.records.binary import group_key, group_metadata, offset_commit_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 TOPIC = "__consumer_offsets"
-MEMBERS = 3
 PARTITIONS_PER_GROUP = 10
 # A broker with these settings keeps every record of the load.
 OVERRIDES = {"log.cleaner.enable": "false", "log.retention.ms": -1, "offsets.topic.num.partitions": 50}
@@ -41,10 +41,10 @@ class Load:
     records_per_s: int = 2_000
     rounds_per_generation: int = 20
 
-    def announced(self, round_no: int, group: int) -> int | None:
+    def announced(self, turn: int, group: int) -> int | None:
         """Return the generation that the group with this number starts in this round; None if it starts none."""
-        shifted = round_no + group % self.rounds_per_generation
-        begins = not round_no or not shifted % self.rounds_per_generation
+        shifted = turn + group % self.rounds_per_generation
+        begins = not turn or not shifted % self.rounds_per_generation
         return shifted // self.rounds_per_generation + 1 if begins else None
 
 
@@ -114,56 +114,13 @@ def records(load: Load, start_ms: int, groups: Sequence[int]) -> Iterator[tuple[
     homes = {number: partition_of(name, load.partitions) for number, name in names.items()}
     per_round = PARTITIONS_PER_GROUP * load.groups
     rounds = -(-load.records // per_round)
-    for round_no in range(rounds):
+    for turn in range(rounds):
         for number in groups:
-            at_ms = start_ms + (round_no * load.groups + number) * PARTITIONS_PER_GROUP * 1000 // load.records_per_s
-            if generation := load.announced(round_no, number):
-                yield homes[number], at_ms, _key(2, names[number]), group_metadata(names[number], generation, at_ms)
+            at_ms = start_ms + (turn * load.groups + number) * PARTITIONS_PER_GROUP * 1000 // load.records_per_s
+            if generation := load.announced(turn, number):
+                yield homes[number], at_ms, group_key(names[number]), group_metadata(names[number], generation, at_ms)
             for partition, key in enumerate(commit_keys[number]):
-                yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, round_no * 100 + partition, 7, 1, at_ms, 0)
-
-
-def group_metadata(
-    group: str, generation: int, at_ms: int, *, count: int = MEMBERS, partitions: int = PARTITIONS_PER_GROUP
-) -> bytes:
-    """Return a GroupMetadataValue v3 of a range-assigned group of `count` dynamic members."""
-    ids = [f"{group}-worker-{n}-6f1c2a34-9d1b-4c52-8a70-{generation:06x}{n:06x}" for n in range(count)]
-    topic = _string("settlement-events")
-    subscription = struct.pack(">hi", 3, 1) + topic + struct.pack(">iiih", -1, 0, generation - 1, -1)
-    members = b"".join(
-        _string(member)
-        + struct.pack(">h", -1)
-        + _string(f"{group}-worker-{n}")
-        + _string(f"/10.20.{n}.17")
-        + struct.pack(">ii", 300_000, 45_000)
-        + _bytes(subscription)
-        + _bytes(_assignment(topic, range(n, partitions, count)))
-        for n, member in enumerate(ids)
-    )
-    head = struct.pack(">h", 3) + _string("consumer") + struct.pack(">i", generation) + _string("range")
-    return head + _string(ids[0]) + struct.pack(">qi", at_ms, count) + members
-
-
-def _assignment(topic: bytes, partitions: Sequence[int]) -> bytes:
-    return struct.pack(">hi", 3, 1) + topic + struct.pack(f">i{len(partitions)}ii", len(partitions), *partitions, -1)
-
-
-def offset_commit_key(group: str, topic: str, partition: int) -> bytes:
-    """Return an OffsetCommitKey v1."""
-    return _key(1, group, topic, partition)
-
-
-def _key(kind: int, group: str, topic: str | None = None, partition: int = 0) -> bytes:
-    tail = b"" if topic is None else _string(topic) + struct.pack(">i", partition)
-    return struct.pack(">h", kind) + _string(group) + tail
-
-
-def _string(text: str) -> bytes:
-    return struct.pack(">h", len(text)) + text.encode()
-
-
-def _bytes(blob: bytes) -> bytes:
-    return struct.pack(">i", len(blob)) + blob
+                yield homes[number], at_ms, key, struct.pack(">hqibqb", 4, turn * 100 + partition, 7, 1, at_ms, 0)
 
 
 def main() -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from pipelines.coordinator_events import ParsedEvent
 from pipelines.line_reading import read_line
 from pipelines.log_layouts import layout, zone
+from testing.recordings import WORDINGS
 
 SECONDS = 2.0
-GOLDEN = Path(__file__).parents[1] / "tests" / "coordinator_log" / "golden" / "wordings.jsonl"
 OTHERS = [
     "[2026-11-21 06:41:02,803] INFO [LocalLog partition=payments-3, dir=/data] Rolled new segment (kafka.log.LocalLog)",
     "[2026-11-21 06:41:02,803] WARN [Broker id=1] Ignoring LeaderAndIsr request (state.change.logger)",
@@ -36,7 +36,7 @@ def lines_per_second(lines: list[str]) -> tuple[float, float]:
 
 
 def main() -> None:
-    golden = [json.loads(line) for line in GOLDEN.read_text(encoding="utf-8").splitlines()]
+    golden = [json.loads(line) for line in WORDINGS.read_text(encoding="utf-8").splitlines()]
     lifecycle = [f"[2026-11-21 06:41:02,803] INFO {g['message']} ({g['logger']})" for g in golden]
     classic = [
         text for text in lifecycle if "Preparing" in text or "Stabilized" in text or "Assignment received" in text

@@ -8,29 +8,22 @@ requests only new ranges, so that no cached result is used. First paint needs ch
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
-from http.client import HTTPConnection
+from contextlib import closing
 from pathlib import Path
-from random import Random
-from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-import duckdb
-
-from bench.first_paint import Painted, paint
-from bench.fleet import CLUSTER, HOUR
-from bench.fleet_history import write_history
+from bench.fleet.history import write_history
+from bench.page_load.addresses import Asking, Known, known
+from bench.page_load.client import Client, client
+from bench.page_load.crowd import crowd
+from bench.page_load.first_paint import Painted, paint
+from bench.page_load.server import memory_mb, processor_ms, serving
 
 BUDGET_MS = {"fleet": 300, "group 24 h": 400, "zoom": 250, "search": 50}
 """Budgets for the server's p95. Every other page must only stay below `SLOWEST_MS`."""
@@ -38,189 +31,6 @@ BUDGET_MS = {"fleet": 300, "group 24 h": 400, "zoom": 250, "search": 50}
 SLOWEST_MS, PAINT_MS, MEMORY_MB = 1_000, 1_500, 600
 FIGURE_KB, FIGURE_GZIP_KB, PAYLOAD_KB, SCRIPTS_MB = 500, 150, 300, 2.0
 Line = tuple[str, str, str, bool | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """The names to request. `groups` are in order of activity, busiest first, each with its newest generation."""
-
-    groups: list[tuple[str, int]]
-    storms: list[str]
-    end: int
-
-
-@dataclass(slots=True)
-class Sizes:
-    """The largest sizes seen, in bytes."""
-
-    figure: int = 0
-    zipped: int = 0
-    payload: int = 0
-
-
-@dataclass(slots=True)
-class Client:
-    """One reader's connection to the pages."""
-
-    host: str
-    output: dict[str, Any]
-    sizes: Sizes = field(default_factory=Sizes)
-    seen: Any = None
-    connection: HTTPConnection = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.connection = HTTPConnection(self.host, timeout=60)
-
-    def close(self) -> None:
-        self.connection.close()
-
-    def get(self, path: str) -> bytes:
-        self.connection.request("GET", path)
-        answer = self.connection.getresponse()
-        body = answer.read()
-        assert answer.status == 200, (path, answer.status, body[:200])
-        return body
-
-    def open(self, address: str, *, is_tick: bool = False) -> float:
-        """Return the milliseconds of the page's callback. A tick sends the current display, like a browser."""
-        parts = urlsplit(address)
-        search = f"?{parts.query}" if parts.query else ""
-        values = {"pathname": parts.path, "search": search, "n_intervals": 1, "href": address}
-        body = json.dumps(
-            {
-                "output": self.output["output"],
-                "outputs": _outputs(self.output["output"]),
-                "inputs": [i | {"value": values.get(i["property"])} for i in self.output["inputs"]],
-                "state": [s | {"value": self.seen if is_tick else None} for s in self.output["state"]],
-                "changedPropIds": ["tick.n_intervals" if is_tick else "url.search"],
-            }
-        )
-        began = time.perf_counter()
-        self.connection.request("POST", "/_dash-update-component", body, {"Content-Type": "application/json"})
-        answer = self.connection.getresponse()
-        text = answer.read()
-        took = 1000 * (time.perf_counter() - began)
-        assert answer.status in (200, 204), (address, answer.status, text[:200])
-        if not is_tick:
-            self._weigh(address, json.loads(text)["response"], len(text))
-        return took
-
-    def _weigh(self, address: str, response: dict[str, Any], length: int) -> None:
-        self.seen = response["seen"]["data"]
-        page = response["made"]["data"]
-        assert "Something went wrong" not in json.dumps(page), address
-        for figure in _figures(page):
-            text = json.dumps(figure, separators=(",", ":")).encode()
-            length -= len(text)
-            self.sizes.figure = max(self.sizes.figure, len(text))
-            self.sizes.zipped = max(self.sizes.zipped, len(gzip.compress(text, 6)))
-        self.sizes.payload = max(self.sizes.payload, length)
-
-
-def _outputs(name: str) -> list[dict[str, str]]:
-    parts = [each.rsplit(".", 1) for each in name.strip(".").split("...")]
-    return [{"id": identity, "property": prop} for identity, prop in parts]
-
-
-def _figures(node: Any) -> Iterator[Any]:
-    if isinstance(node, dict):
-        if node.get("type") == "Graph":
-            yield node["props"]["figure"]
-        node = list(node.values())
-    if isinstance(node, list):
-        for each in node:
-            yield from _figures(each)
-
-
-@contextmanager
-def serving(warehouse: Path) -> Iterator[tuple[str, int]]:
-    """Run the pages in a separate process; yield host and port, and the process id."""
-    command = [sys.executable, "-m", "dashboards.app", "--warehouse", str(warehouse), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stdout.readline() if process.stdout else ""
-            yield urlsplit(line.split()[-1]).netloc, process.pid
-        finally:
-            process.terminate()
-
-
-def memory_mb(pid: int) -> tuple[float, float]:
-    """Return the resident memory in MB now, and its maximum so far."""
-    text = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
-    lines = dict(line.split(":", 1) for line in text.splitlines())
-    now, most = (int(lines[name].split()[0]) / 1000 for name in ("VmRSS", "VmHWM"))
-    return now, most
-
-
-def processor_ms(pid: int) -> float:
-    """Return the processor time in ms of the process and its threads so far."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def client(host: str) -> Client:
-    asking = Client(host, {})
-    text = json.loads(asking.get("/_dash-dependencies"))
-    asking.output = next(each for each in text if "seen.data" in each["output"])
-    return asking
-
-
-def known(warehouse: Path) -> Known:
-    with duckdb.connect() as engine:
-        made = f"read_parquet('{warehouse}/generations/*.parquet')"
-        groups = engine.sql(
-            f"SELECT group_id, max(generation_id) FROM {made} GROUP BY group_id ORDER BY count(*) DESC, group_id"
-        ).fetchall()
-        storms = engine.sql(f"SELECT storm_id FROM read_parquet('{warehouse}/storms/*.parquet')").fetchall()
-        end = engine.sql(f"SELECT epoch_ms(max(to_at)) FROM read_parquet('{warehouse}/coverage/*.parquet')").fetchall()
-    return Known([(group, number) for group, number in groups], [storm for (storm,) in storms], end[0][0])
-
-
-class Asking:
-    """Addresses whose ranges end at one of `ends` times. With the default, no time is requested twice."""
-
-    def __init__(self, there: Known, seed: int, ends: int = 600_000) -> None:
-        self.there, self.rng, self.ends = there, Random(seed), ends
-
-    def between(self, hours: float) -> str:
-        end = self.there.end - self.rng.randrange(self.ends) * 600_000 // self.ends
-        return f"from={end - int(hours * HOUR)}&to={end}"
-
-    def fleet(self, hours: float) -> str:
-        return f"/?{self.between(hours)}"
-
-    def group(self, hours: float) -> str:
-        """Return the address of a group; a busy group more often than a quiet one."""
-        chosen = min(self.rng.randrange(len(self.there.groups)) for _ in range(3))
-        return f"/group?cluster={CLUSTER}&group={quote(self.there.groups[chosen][0], safe='')}&{self.between(hours)}"
-
-    def rebalance(self) -> str:
-        group, newest = self.rng.choice(self.there.groups)
-        number = self.rng.randint(1, newest)
-        return f"/rebalance?cluster={CLUSTER}&group={quote(group, safe='')}&incarnation=0&generation={number}"
-
-    def storm(self) -> str:
-        return f"/storms?storm={self.rng.choice(self.there.storms)}"
-
-    def advice(self) -> str:
-        return f"/advice?q={self.rng.choice(self.there.groups)[0][: self.rng.randrange(1, 3)]}"
-
-    def pages(self) -> dict[str, Callable[[], str]]:
-        return {
-            "fleet 1 h": lambda: self.fleet(1),
-            "fleet 24 h": lambda: self.fleet(24),
-            "fleet 7 d": lambda: self.fleet(7 * 24),
-            "fleet 30 d": lambda: self.fleet(30 * 24),
-            "group 24 h": lambda: self.group(24),
-            "zoom (group, 2 h)": lambda: self.group(2),
-            "zoom (fleet, 3 h)": lambda: self.fleet(3),
-            "rebalance": self.rebalance,
-            "storms 7 d": lambda: f"/storms?{self.between(7 * 24)}",
-            "storm": self.storm,
-            "advice": self.advice,
-            "reassignments 30 d": lambda: f"/reassignments?{self.between(30 * 24)}",
-            "health": lambda: "/health",
-        }
 
 
 def p95(values: Sequence[float]) -> float:
@@ -238,8 +48,8 @@ def times(asking: Client, pid: int, pages: dict[str, Callable[[], str]], request
         used = processor_ms(pid)
         took = [asking.open(address()) for _ in range(requests)]
         used, found = (processor_ms(pid) - used) / requests, p95(took)
-        text = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms, processor {used:,.0f} ms"
-        yield f"server, {name}", text, f"{_budget(name)} ms", found <= _budget(name)
+        told = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms, processor {used:,.0f} ms"
+        yield f"server, {name}", told, f"{_budget(name)} ms", found <= _budget(name)
 
 
 def searches(asking: Client, pages: Asking, requests: int) -> Line:
@@ -254,8 +64,8 @@ def searches(asking: Client, pages: Asking, requests: int) -> Line:
         asking.get(f"/search?q={quote(typed, safe='')}")
         took.append(1000 * (time.perf_counter() - began))
     found = p95(took)
-    text = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms"
-    return "server, search as you type", text, f"{_budget('search')} ms", found <= _budget("search")
+    told = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms"
+    return "server, search as you type", told, f"{_budget('search')} ms", found <= _budget("search")
 
 
 def sizes(asking: Client) -> Iterator[Line]:
@@ -266,35 +76,6 @@ def sizes(asking: Client) -> Iterator[Line]:
         ("largest page without its figures", found.payload, PAYLOAD_KB),
     ):
         yield name, f"{value / 1000:,.0f} kB", f"{budget} kB", value <= budget * 1000
-
-
-def crowd(host: str, there: Known, readers: int, seconds: float) -> list[float]:
-    """Run `readers` readers at once, each with a page open for 5 to 15 s that ticks; return the ms of every request.
-
-    Relative ranges end at the same time for all readers at about the same time, also here. Groups, rebalances and
-    storms differ between readers.
-    """
-    took: list[float] = []
-    until, pause = time.monotonic() + seconds, min(5.0, seconds)
-
-    def read(number: int) -> None:
-        with closing(client(host)) as asking:
-            browse(asking, Asking(there, number + 1, ends=3))
-
-    def browse(asking: Client, pages: Asking) -> None:
-        choices = [*pages.pages().items()]
-        weights = [2 if name.startswith(("fleet", "group", "zoom")) else 1 for name, _ in choices]
-        time.sleep(pages.rng.uniform(0, pause))
-        while time.monotonic() < until:
-            address = pages.rng.choices(choices, weights)[0][1]()
-            took.append(asking.open(address))
-            for _ in range(pages.rng.randint(1, 3)):
-                time.sleep(pause)
-                took.append(asking.open(address, is_tick=True))
-
-    with ThreadPoolExecutor(readers) as pool:
-        list(pool.map(read, range(readers)))
-    return took
 
 
 def crowded(host: str, pid: int, there: Known, readers: int, seconds: float) -> Iterator[Line]:
@@ -321,8 +102,8 @@ def painted(found: Painted | None) -> Iterator[Line]:
         (found.scripts <= SCRIPTS_MB * 1e6),
     )
     for name, took in found.took.items():
-        text = f"p95 {p95(took):,.0f} ms, median {statistics.median(took):,.0f} ms"
-        yield f"first useful paint, {name}", text, f"{PAINT_MS} ms", p95(took) <= PAINT_MS
+        told = f"p95 {p95(took):,.0f} ms, median {statistics.median(took):,.0f} ms"
+        yield f"first useful paint, {name}", told, f"{PAINT_MS} ms", p95(took) <= PAINT_MS
 
 
 def show(lines: Iterator[Line]) -> int:

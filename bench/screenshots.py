@@ -9,8 +9,8 @@ from shutil import which
 
 from playwright.sync_api import ViewportSize, sync_playwright
 
-from tests.docs.recorded import rows_of, store
-from tests.ui.conftest import BROWSER, serving
+from testing.serving import BROWSER, serving
+from testing.warehouses.recorded import rows_of, store
 
 CLUSTERS = {"churn": "eager_churn"}
 PICTURES = {"group": "/group?cluster=churn&group=imports-joiner&from=all"}

@@ -27,15 +27,14 @@ from jobs.retention.compact import merged_file
 from jobs.spark.spark import session
 from jobs.tables.append import append
 from jobs.tables.create_tables import create_tables
-from jobs.tables.data_file import write
 from jobs.tables.delta_io import table_path
-from jobs.tables.new_rows import NewRows
 from pipelines.arrow_types import row_type
 from pipelines.bronze_batch import TOPIC, Records, bronze, count
 from pipelines.coverage import Span
 from pipelines.decoding.source_record import SourceRecord
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.tables import Table
+from testing.warehouses.new_files import in_files
 
 TABLES = (COORDINATOR_RECORDS, OFFSET_COMMITS, COVERAGE)
 TARGET_MB = 6.0
@@ -70,13 +69,6 @@ def fill(spark: SparkSession, warehouse: Path, load: Load, start_ms: int, trigge
         for table in TABLES:
             append(spark, warehouse, in_files(warehouse, table, [rows[table.name] for rows in folded]))
     return commits
-
-
-def in_files(warehouse: Path, table: Table, parts: Sequence[pa.Table]) -> NewRows:
-    """Return rows to append, in one file for each part."""
-    folder = Path(table_path(warehouse, table))
-    files = tuple(write(folder, part) for part in parts if part.num_rows)
-    return NewRows(table=table, few=parts[0].slice(0, 0), files=files, folder=str(folder))
 
 
 def fold(batch: Sequence[SourceRecord]) -> dict[str, pa.Table]:

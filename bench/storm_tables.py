@@ -15,13 +15,13 @@ from typing import Any
 import pyarrow as pa
 from deltalake import write_deltalake
 
-from bench.simulated_days import DAY, HOUR, SECOND, START, Cluster
 from jobs.gold.storms import memory_path, scan
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from schemas.gold import STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.tables import Table
+from testing.simulation.simulated_days import DAY, HOUR, SECOND, START, Cluster
 
 CLUSTER = "kafka"
 

@@ -14,7 +14,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 
 def allowed(

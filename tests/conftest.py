@@ -16,7 +16,7 @@ from tests.faults import matrix
 PROGRAMS = frozenset({"spark", "broker", "browser", "page", "alertmanager", "prometheus", "site"})
 """Fixtures that start a program or share one."""
 
-STARTED_BY = frozenset({"Broker", "Brokers", "SparkSession", "session", "subprocess", "Process", "Popen"})
+STARTED_BY = frozenset({"Broker", "Brokers", "SparkSession", "session", "subprocess", "Process", "Popen", "serving"})
 """Names in a test's module that start a program."""
 
 main = sys.modules["__main__"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.alerts.receiving import Alertmanager, HttpReceiver
+from testing.alerts.receiving import Alertmanager, HttpReceiver
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from jobs.config.errors import UserError
 from jobs.processes.process_lock import acquire
 from jobs.tables.delta_io import table_path
 from schemas.bronze import COVERAGE
-from tests.alerts.rows import CLUSTER, MINUTE, NOW, coverage, write
+from testing.alerts.rows import CLUSTER, MINUTE, NOW, coverage, write
 
 
 def test_what_new_files_tell_is_what_all_of_them_tell(warehouse) -> None:

@@ -18,7 +18,7 @@ from jobs.alerting.metrics import metrics
 from jobs.config.settings import Settings
 from pipelines.gold.alerts.burn import PAIRS
 from schemas.states import AlertName
-from tests.alerts.receiving import program
+from testing.alerts.receiving import program
 
 ROOT = Path(__file__).parents[2]
 RULES, DASHBOARD = ROOT / "deploy" / "prometheus-rules.yml", ROOT / "deploy" / "grafana-dashboard.json"

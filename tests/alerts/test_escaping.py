@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.gold.alerts.escaping import LONGEST, escaped, without_links
-from tests.alerts.receiving import unescaped
+from testing.alerts.receiving import unescaped
 
 HOSTILE = [
     "<!channel>",

@@ -16,7 +16,7 @@ from pipelines.gold.alerts.freshness import Asked
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
 from schemas.gold import DIAGNOSES, GROUP_HEALTH
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
-from tests.alerts.rows import (
+from testing.alerts.rows import (
     CLUSTER,
     HOUR,
     MINUTE,

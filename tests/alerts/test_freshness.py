@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.gold.alerts.freshness import Asked, Freshness, Read, freshness
-from tests.alerts.rows import HOUR, MINUTE, NOW
+from testing.alerts.rows import HOUR, MINUTE, NOW
 
 STALE = 90_000
 

@@ -11,7 +11,7 @@ from pipelines.gold.alerts.messages import identity, labels
 from pipelines.gold.alerts.rules import Verdict
 from schemas.gold import ALERTS
 from schemas.states import AlertName, AlertSeverity, Evidence
-from tests.alerts.rows import CLUSTER, HOUR, MINUTE, NOW
+from testing.alerts.rows import CLUSTER, HOUR, MINUTE, NOW
 
 NAME = AlertName.AVAILABILITY_BURN
 

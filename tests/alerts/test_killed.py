@@ -9,10 +9,10 @@ import pytest
 from schemas.bronze import COVERAGE
 from schemas.gold import STORMS
 from schemas.silver import GROUPS
-from tests.alerts.killing import configured, killed, notify
-from tests.alerts.rows import coverage, now, row, storm, write
-from tests.alerts.until_killed import POINTS
-from tests.waiting import wait_until
+from testing.alerts.killing import configured, killed, notify
+from testing.alerts.rows import coverage, now, row, storm, write
+from testing.alerts.until_killed import POINTS
+from testing.waiting import wait_until
 
 
 @pytest.mark.parametrize("point", POINTS)

@@ -23,8 +23,8 @@ from pipelines.gold.alerts.alert import Facts
 from pipelines.gold.alerts.freshness import Freshness
 from schemas.gold import GROUP_HEALTH
 from schemas.silver import GROUPS, REASSIGNMENTS
-from tests.alerts.rows import CLUSTER, HOUR, MINUTE, NOW, health, rebalancing, stalled, write
-from tests.ui.half_open import KINDS, held
+from testing.alerts.rows import CLUSTER, HOUR, MINUTE, NOW, health, rebalancing, stalled, write
+from tests.ui.web.half_open import KINDS, held
 
 LINE = re.compile(
     r'(?:# (?:HELP|TYPE) .+|[a-z_]+(?:\{[a-z_]+="(?:[^"\\\n]|\\[\\n"])*"(?:,[a-z_]+="[^"\n]*")*\})? [-+0-9.einf]+)'

@@ -16,9 +16,9 @@ from jobs.config.settings import Settings
 from jobs.notify import Notifier
 from schemas.bronze import COVERAGE
 from schemas.gold import ALERTS, STORMS
-from tests.alerts.receiving import free_port, unescaped
-from tests.alerts.rows import coverage, now, storm, write
-from tests.waiting import wait_until
+from testing.alerts.receiving import free_port, unescaped
+from testing.alerts.rows import coverage, now, storm, write
+from testing.waiting import wait_until
 
 
 @pytest.fixture

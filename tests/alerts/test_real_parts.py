@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from dashboards.lake.lake import LocalLake
 from jobs.alerting import alert_table
-from jobs.config.settings import Cluster
+from jobs.config.clusters import Cluster
 from jobs.kafka import kafka_client
 from jobs.kafka.topic_watch import TopicWatch
 from jobs.lab.broker import Broker
@@ -18,9 +18,9 @@ from jobs.tables.create_tables import create, create_tables
 from jobs.tables.delta_io import read
 from pipelines.bronze_batch import TOPIC
 from schemas.gold import ALERTS
-from tests.alerts.receiving import free_port
+from testing.alerts.receiving import free_port
+from testing.waiting import wait_until
 from tests.alerts.test_incidents import NOW, after, alert
-from tests.waiting import wait_until
 
 
 def test_spark_reads_the_table_that_deltalake_wrote_with_its_comments(spark, warehouse):

@@ -13,7 +13,7 @@ from jobs.alerting.webhook import SIGNATURE, TIMESTAMP, send
 from jobs.config.errors import UserError
 from jobs.config.receivers import Webhook
 from jobs.config.settings import Settings
-from tests.alerts.receiving import free_port
+from testing.alerts.receiving import free_port
 from tests.alerts.test_incidents import NOW, after, alert
 
 

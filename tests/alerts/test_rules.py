@@ -9,7 +9,7 @@ from pipelines.gold.alerts.burn import Loss, Stopped, burning
 from pipelines.gold.alerts.freshness import Freshness
 from pipelines.gold.alerts.rules import RULES, evaluate
 from schemas.states import AlertName, AlertSeverity
-from tests.alerts.rows import HOUR, MINUTE, NOW, health, rebalancing, stalled, storm
+from testing.alerts.rows import HOUR, MINUTE, NOW, health, rebalancing, stalled, storm
 
 LIMITS = AlertLimits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
 FRESH = Freshness(known_until_ms=NOW, is_fresh=True)

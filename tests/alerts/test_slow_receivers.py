@@ -16,9 +16,9 @@ from jobs.alerting.http_post import NotAcceptedError, post
 from jobs.config.errors import UserError
 from jobs.config.receivers import Alertmanager, Webhook
 from jobs.config.settings import Settings
+from testing.waiting import wait_until
 from tests.alerts.slow import KINDS, UNREAD, SlowReceiver
 from tests.alerts.test_incidents import NOW, after, alert
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,9 @@ from confluent_kafka import Consumer, TopicPartition
 
 from jobs import ship_logs
 from jobs.cli import main
+from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
-from jobs.config.settings import Cluster, Settings
+from jobs.config.settings import Settings
 from jobs.kafka import events_topic
 from pipelines.log_envelopes import LogLine, unwrap
 from tests.coordinator_log.lines import NEW, line

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pipelines.decoding.commit_metadata import WITH_EPOCH, WITHOUT_EPOCH, CommitMark, commit_mark
 from pipelines.decoding.record_decoding import decode_record, is_offset_commit
-from tests.decode.samples import clients
+from testing.records.samples import clients
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 UUID = "70493405-b405-4697-ad6d-a38915275c98"

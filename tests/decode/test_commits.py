@@ -13,8 +13,8 @@ from pipelines.decoding.commit_decoding import decode_commit_values
 from pipelines.decoding.record_decoding import Quarantined, decode_commit_key, decode_record, is_offset_commit
 from pipelines.decoding.wire import uuid_text
 from schemas.states import QuarantineReason
-from tests.decode.samples import damaged, golden
-from tests.decode.writing import KINDS, UNKNOWN_TAGS, record, values
+from testing.records.samples import damaged, golden
+from testing.records.writing import KINDS, UNKNOWN_TAGS, record, values
 
 KEY = b"\x00\x01\x00\x01g\x00\x01t\x00\x00\x00\x07"
 REASONS = [None, *QuarantineReason]

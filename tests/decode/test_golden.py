@@ -8,8 +8,9 @@ import pytest
 
 from pipelines.decoding.member_blobs import decode_assignment, decode_subscription
 from pipelines.decoding.record_decoding import Decoded, decode_record, is_offset_commit
-from tests.decode.samples import GOLDEN, golden
-from tests.decode.writing import written
+from testing.recordings import GOLDEN
+from testing.records.samples import golden
+from testing.records.writing import written
 
 TOPIC = "AAAAAAAAAAAAAAAAAAAAAQ"
 UUID = bytes(15) + b"\x01"

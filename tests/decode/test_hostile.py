@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pipelines.decoding.record_decoding import Decoded, Quarantined, decode_commit_key, decode_record, is_offset_commit
 from schemas.records import EARLY_ACCESS, KINDS
 from schemas.states import QuarantineReason
-from tests.decode.samples import damaged, golden, written_ones
-from tests.decode.writing import filled, uvarint, written
+from testing.records.samples import damaged, golden, written_ones
+from testing.records.writing import filled, uvarint, written
 
 CUT = {QuarantineReason.TRUNCATED, QuarantineReason.INVALID_LENGTH}
 SIZE = 1 << 17

@@ -14,7 +14,7 @@ from pipelines.decoding.group_partition import partition_of
 from pipelines.decoding.json_lines import json_line
 from pipelines.decoding.source_record import SourceRecord
 from schemas.states import QuarantineReason
-from tests.decode.samples import golden, written_ones
+from testing.records.samples import golden, written_ones
 from tests.source.offset_records import commit_key, commit_value, group_key, text
 
 ROOT = Path(__file__).parents[2]

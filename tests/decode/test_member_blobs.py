@@ -13,7 +13,7 @@ from pipelines.decoding.member_blobs import decode_assignment, decode_subscripti
 from pipelines.decoding.record_decoding import decode_record
 from schemas import member_blobs as facts
 from schemas.records import KINDS
-from tests.decode.writing import record, values, written
+from testing.records.writing import record, values, written
 
 OWNED = [{"topic": "orders", "partitions": [0, 3]}, {"topic": "returns", "partitions": []}]
 SUBSCRIPTION = {

@@ -12,7 +12,7 @@ from pipelines.decoding.member_blobs import decode_assignment, decode_subscripti
 from pipelines.decoding.member_shape import MemberShape, member_shape
 from pipelines.decoding.record_decoding import Decoded, decode_record
 from schemas.states import UserDataLayout
-from tests.decode.samples import clients
+from testing.records.samples import clients
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 L = UserDataLayout

@@ -7,8 +7,8 @@ from random import Random
 
 import pyarrow.parquet as pq
 
-from tests.decode.oracle.oracle import differences
-from tests.decode.samples import clients, damaged, golden, written_ones
+from testing.records.oracle import differences
+from testing.records.samples import clients, damaged, golden, written_ones
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipelines.decoding.member_blobs import decode_assignment, decode_subscription, opaque
 from pipelines.decoding.record_decoding import Decoded, decode_record
 from schemas.records import KINDS
-from tests.decode.writing import NAME_LENGTHS, UNKNOWN_TAGS, filled, record, values, versions, written
+from testing.records.writing import NAME_LENGTHS, UNKNOWN_TAGS, filled, record, values, versions, written
 
 LAYOUTS = versions()
 IDS = [f"{KINDS[number].name}-v{version}-{at}" for at, (number, version, _) in enumerate(LAYOUTS)]

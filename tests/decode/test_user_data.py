@@ -13,7 +13,7 @@ from pipelines.decoding.member_blobs import decode_assignment, decode_subscripti
 from pipelines.decoding.user_data import UserData, assignment_user_data, subscription_user_data
 from schemas.member_blobs import ASSIGNMENT_LAYOUTS, SUBSCRIPTION_LAYOUTS, TOPIC_PARTITIONS
 from schemas.states import QuarantineReason, UserDataLayout
-from tests.decode.writing import written
+from testing.records.writing import written
 
 L = UserDataLayout
 TOPICS = "00000002 0006 6f7264657273 00000002 00000000 00000003 0001 74 00000000"

@@ -12,6 +12,7 @@ DOCUMENTS = [
     *(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
+MODULE = re.compile(r"`(?:T )?((?:schemas|pipelines|jobs|dashboards|testing|bench|tests)/[\w/]+\.py)\b")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)#?([^)\s]*)\)")
 
 
@@ -27,3 +28,9 @@ def test_every_link_leads_somewhere(document) -> None:
         target = document.parent / name if name else document
         assert target.exists(), name
         assert not anchor or anchor in anchors(target), f"{name}#{anchor}"
+
+
+def test_every_module_that_a_document_names_is_there() -> None:
+    named = {name for document in DOCUMENTS for name in MODULE.findall(document.read_text(encoding="utf-8"))}
+    assert len(named) > 20
+    assert [] == sorted(name for name in named if not (ROOT / name).is_file())

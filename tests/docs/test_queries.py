@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from jobs.tables.delta_io import table_path
-from tests.docs import recorded
-from tests.docs.recorded import TABLES
+from testing.warehouses import recorded
+from testing.warehouses.recorded import TABLES
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "queries.md"
 QUERIES = dict(

@@ -15,7 +15,7 @@ from random import Random
 from typing import Self
 
 from jobs.processes.processes import Supervised
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 DEVICE = Path("/dev/net/tun")
 TUNSETIFF = 0x4004_54CA

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from jobs.config.settings import Cluster
+from jobs.config.clusters import Cluster
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS
 from schemas.silver import GENERATIONS, REBALANCES, SILVER
 from schemas.tables import Table

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from jobs.config.settings import Cluster
-from tests.waiting import wait_until
+from jobs.config.clusters import Cluster
+from testing.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 LONGEST_S = 300.0

@@ -14,7 +14,8 @@ from jobs.replay import Capture, bronze_of, split
 from jobs.tables.delta_io import table_path
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import COORDINATOR_EVENTS, COORDINATOR_RECORDS, COVERAGE, OFFSET_COMMITS, QUARANTINE
-from tests.silver.rebuilding import CAPTURES, histories_of
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import histories_of
 
 HISTORY = (COORDINATOR_RECORDS, OFFSET_COMMITS, COORDINATOR_EVENTS, QUARANTINE)
 Rows = Mapping[str, list[dict[str, Any]]]

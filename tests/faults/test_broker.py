@@ -9,18 +9,18 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from deltalake import DeltaTable
 
-from jobs.config.settings import Cluster
+from jobs.config.clusters import Cluster
 from jobs.kafka.source_position import RECREATED
 from jobs.lab.broker import Broker
 from jobs.tables.delta_io import table_path
 from pipelines.bronze_batch import TOPIC
 from schemas.bronze import COORDINATOR_RECORDS
+from testing.waiting import wait_until
 from tests.faults.matrix import Trial
 from tests.faults.points import INGEST, is_open, killed
 from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference, spans
 from tests.jobs.conftest import CLUSTER, record
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import KafkaException, Producer
 from deltalake import DeltaTable
 
-from jobs.config.settings import Cluster
+from jobs.config.clusters import Cluster
 from jobs.kafka.kafka_client import admin, topic_ends
 from jobs.lab.cluster import LocalCluster as Brokers
 from jobs.lab.members import ConsumerPlan, RunningGroup
@@ -21,12 +21,12 @@ from jobs.tables.delta_io import table_path
 from pipelines.bronze_batch import TOPIC
 from pipelines.decoding.group_partition import partition_of
 from schemas.bronze import COORDINATOR_RECORDS, COVERAGE
+from testing.waiting import wait_until
 from tests.faults.matrix import Trial
 from tests.faults.points import has
 from tests.faults.process import Job, finished
 from tests.faults.tables import content, difference, spans
 from tests.jobs.conftest import CLUSTER, differing, silver
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.faults
 

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from bench.fuzz_captures import fuzz_captures
-from bench.fuzz_settings import fuzz_settings
+from testing.fuzzing.captures import fuzz_captures
+from testing.fuzzing.settings import fuzz_settings
 
 pytestmark = pytest.mark.slow
 

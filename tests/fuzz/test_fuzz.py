@@ -9,8 +9,8 @@ from random import Random
 
 import pytest
 
-from bench.fuzz import AGREED, compared_with_kafka, fuzz_lines, fuzz_records
-from bench.mutations import mutated_records
+from testing.fuzzing.messages import AGREED, compared_with_kafka, fuzz_lines, fuzz_records
+from testing.fuzzing.mutations import mutated_records
 
 pytestmark = pytest.mark.slow
 

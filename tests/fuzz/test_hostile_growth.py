@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.hostile import ATTACKS, measured
+from testing.hostile.attacks import ATTACKS
+from testing.hostile.cost import measured
 
 pytestmark = pytest.mark.slow
 

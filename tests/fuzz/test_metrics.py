@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.malformed_metrics import send
+from testing.fuzzing.metrics import send
 from tests.fuzz.test_fuzz import SEED
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from bench.simulated_group import Instance, Simulated
 from pipelines.arrow_types import stored
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.tables import Table
+from testing.simulation.simulated_group import Instance, Simulated
 from tests.whole_rows import whole
 
 START = 1_780_000_000_000

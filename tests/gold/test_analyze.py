@@ -20,7 +20,7 @@ from pipelines.arrow_types import schema_of
 from schemas.bronze import BRONZE
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
-from tests.silver.rebuilding import CAPTURES
+from testing.recordings import CAPTURES
 
 NAME, CLUSTER = "rolling_restart", "kafka"
 

@@ -9,7 +9,8 @@ import pytest
 
 from jobs.replay import Capture
 from pipelines.gold.rows import AnalysisConfig, broker, gold_rows
-from tests.silver.rebuilding import CAPTURES, batches, silver_of, truth
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import batches, silver_of, truth
 
 NAME, SOURCE = "rolling_restart", "exports-sync-dynamic"
 TWINS = {

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from deltalake import write_deltalake
 
-from bench.simulated_days import HOUR, START, STORMS, Cluster
 from jobs.gold.storms import scan
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
@@ -20,8 +19,10 @@ from schemas.gold import DIAGNOSES
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from schemas.states import NORMAL_CAUSES
 from schemas.tables import Table
+from testing.recordings import CAPTURES
+from testing.simulation.simulated_days import HOUR, START, STORMS, Cluster
+from testing.warehouses.rebuilding import batches, silver_of
 from tests.gold.simulated import CLUSTER
-from tests.silver.rebuilding import CAPTURES, batches, silver_of
 
 SILVER = (GENERATIONS, GENERATION_MEMBERS, GROUP_EVENTS, STALLS, GROUPS)
 INPUTS = SILVER[:-1]

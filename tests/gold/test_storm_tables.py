@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from bench.simulated_days import Cluster
 from jobs.gold.storm_thread import scan_as_of
 from jobs.gold.storms import Update, memory_path, scan
 from jobs.processes.worker_process import WorkerProcess
@@ -18,6 +17,7 @@ from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import stored
 from schemas.gold import MARKS, STORMS
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
+from testing.simulation.simulated_days import Cluster
 from tests.gold.simulated import CLUSTER, DAY, HOUR, MINUTE, SECOND, START, group, groups_table, tables
 from tests.whole_rows import whole
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from bench.storms import measure
 from pipelines.gold.rebalance_causes import rebalance_causes
 from pipelines.gold.storms.cluster_storms import cluster_storms
 from pipelines.gold.storms.disturbances import Disturbance, disturbances
@@ -12,8 +11,9 @@ from pipelines.gold.storms.storm_causes import Voice, suspected
 from pipelines.gold.storms.storms import Storm, group_storms
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS
 from schemas.states import DiagnosisCause, StormScope
+from testing.simulation.detection import measure
+from testing.warehouses.rebuilding import batches, silver_of
 from tests.gold.simulated import DAY, HOUR, MINUTE, SECOND, START, group
-from tests.silver.rebuilding import batches, silver_of
 
 
 def disturbed(*groups) -> list[Disturbance]:

@@ -30,9 +30,9 @@ from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_RECORDS, OFFS
 from schemas.operations import LIMITS_REACHED
 from schemas.silver import GENERATIONS, GROUPS, REASSIGNMENT_TABLES, SILVER, STALLS
 from schemas.tables import Table
+from testing import sample
 from tests.hostile.records import START, TOPIC, commit, generation, partitions, source_records
 from tests.jobs.conftest import silver
-from tests.ui import sample
 
 
 @pytest.fixture

@@ -11,14 +11,15 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
 from jobs.build import affected_groups, rebuild_affected, rebuild_all
-from jobs.config.settings import Cluster, Settings
+from jobs.config.clusters import Cluster
+from jobs.config.settings import Settings
 from jobs.lab.broker import Broker
 from jobs.replay import Capture, replay, split
 from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
-from tests.silver.rebuilding import CAPTURES
+from testing.recordings import CAPTURES
 
 NAME, CLUSTER = "eager_churn", "kafka"
 RECORDED = Capture(CAPTURES / NAME)

@@ -11,7 +11,7 @@ import pytest
 
 from jobs.config.errors import UserError
 from jobs.spark.checkpoint import Checkpoint
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 HOLD = """
 import sys, time

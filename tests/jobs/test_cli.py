@@ -12,8 +12,9 @@ import pytest
 
 from jobs import cli
 from jobs.cli import main, parser
+from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
-from jobs.config.settings import Cluster, Settings
+from jobs.config.settings import Settings
 from pipelines.event_sources import Claim, EventSource
 
 

@@ -17,8 +17,8 @@ from pipelines.silver.client_hosts import HostPolicy
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS
 from schemas.gold import GOLD
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
+from testing.recordings import CAPTURES
 from tests.jobs.conftest import CLUSTER, differing, silver
-from tests.silver.rebuilding import CAPTURES
 
 RECORDED = ("127.0.0.1", "localhost")
 KEY = "hunter2-of-hosts"

@@ -19,9 +19,9 @@ from pipelines.arrow_types import row_type
 from pipelines.log_layouts import layout, zone
 from pipelines.log_lines import PlacedLine, line_rows
 from schemas.bronze import QUARANTINE
+from testing import sample
+from testing.waiting import wait_until
 from tests.acls import allowed
-from tests.ui import sample
-from tests.waiting import wait_until
 
 TOPIC, EVENTS = "__consumer_offsets", "regroup-events"
 RULES = {

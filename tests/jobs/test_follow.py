@@ -13,8 +13,8 @@ from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import row_type
 from schemas.bronze import BRONZE, COORDINATOR_RECORDS
 from schemas.silver import SILVER
+from testing.recordings import CAPTURES
 from tests.jobs.conftest import CLUSTER, differing, rebuilt, silver
-from tests.silver.rebuilding import CAPTURES
 
 
 def test_rows_taken_out_of_bronze_and_read_again_do_not_stop_build(spark, warehouse) -> None:

@@ -18,8 +18,8 @@ from jobs.processes.worker_process import NICER, WorkerProcessError
 from pipelines.arrow_types import stored
 from pipelines.gold.groups import INPUTS, Known, gold_of_few
 from pipelines.gold.rows import AnalysisConfig
+from testing.waiting import wait_until
 from tests.gold.histories import START, EagerGroup
-from tests.waiting import wait_until
 from tests.whole_rows import whole
 
 GROUP = ("kafka", "orders")

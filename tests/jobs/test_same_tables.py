@@ -29,8 +29,8 @@ from jobs.tables.create_tables import create_tables
 from pipelines.decoding.record_decoding import is_offset_commit
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER
+from testing.recordings import CAPTURES
 from tests.jobs.conftest import CLUSTER, NAME, built, differing, rebuilt, replayed, silver
-from tests.silver.rebuilding import CAPTURES
 
 
 def test_a_replay_in_shuffled_batches_gives_the_tables_of_one_batch(spark, expected, warehouse) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from jobs.lab.scenarios import CHURN
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jobs.processes.processes import Supervised
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(60)"

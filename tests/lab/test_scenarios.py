@@ -18,7 +18,7 @@ from jobs.lab.members import RunningGroup
 from jobs.lab.scenarios import SCENARIOS, chosen
 from jobs.replay import Capture, split
 from pipelines.silver.rows import silver_rows
-from tests.silver.rebuilding import histories
+from testing.warehouses.rebuilding import histories
 
 pytestmark = pytest.mark.slow
 

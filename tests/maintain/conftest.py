@@ -14,7 +14,6 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from bench.storage import in_files
 from jobs.replay import Capture, bronze_of, split
 from jobs.tables import small_table
 from jobs.tables.append import append
@@ -31,7 +30,9 @@ from schemas.bronze import (
 )
 from schemas.silver import SILVER
 from schemas.tables import Table
-from tests.silver.rebuilding import CAPTURES, histories_of
+from testing.recordings import CAPTURES
+from testing.warehouses.new_files import in_files
+from testing.warehouses.rebuilding import histories_of
 
 QUIET_MS = 10_000
 Bronze = Mapping[str, list[dict[str, Any]]]

@@ -19,7 +19,8 @@ from pipelines.run_merging import merged
 from pipelines.silver.rows import silver_rows
 from schemas.bronze import COORDINATOR_RECORDS, OFFSET_COMMITS, QUARANTINE
 from schemas.silver import SILVER
-from tests.silver.rebuilding import CAPTURES, batches, histories_of, with_duplicates
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import batches, histories_of, with_duplicates
 from tests.source.offset_records import commit, commit_key, deletion, group_record
 
 Row = dict[str, Any]

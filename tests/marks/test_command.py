@@ -9,7 +9,8 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from jobs.cli import main
-from jobs.config.settings import Cluster, Settings
+from jobs.config.clusters import Cluster
+from jobs.config.settings import Settings
 from jobs.ingest import Writer
 from jobs.kafka.topic_streams import events
 from jobs.replay import CaptureRecords, replay

@@ -25,9 +25,9 @@ from schemas.gold import STORMS
 from schemas.operations import QUALITY_RESULTS
 from schemas.rules import CHECKED
 from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUPS, STALLS
-from tests.docs import recorded
+from testing.waiting import wait_until
+from testing.warehouses import recorded
 from tests.quality.breaking import made
-from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 

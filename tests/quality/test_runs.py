@@ -15,14 +15,15 @@ from deltalake import DeltaTable
 
 from jobs import cli
 from jobs.cli import main
+from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
-from jobs.config.settings import Cluster, Settings
+from jobs.config.settings import Settings
 from jobs.processes.runs import Runs
 from jobs.tables import small_table
 from jobs.tables.transactions import table_lock
 from schemas.operations import JOB_RUNS
 from schemas.states import JobOutcome
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 from tests.whole_rows import whole
 
 RUNNING = """

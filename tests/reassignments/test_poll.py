@@ -19,8 +19,9 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError
-from jobs.config.settings import Cluster, Settings
+from jobs.config.settings import Settings
 from jobs.kafka.admin_client import translated
 from jobs.kafka.admin_poll import Poller
 from jobs.lab.broker import Broker
@@ -30,7 +31,7 @@ from jobs.tables.delta_io import table_path
 from pipelines.limits import Limits
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COVERAGE
 from schemas.silver import REASSIGNMENT_TABLES
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from jobs.kafka.admin_poll import Poller
 from jobs.replay import CaptureRecords, Line, bronze_of
 from pipelines.reassignments.rows import reassignment_rows
-from tests.reassignments.told import decoded
+from testing.warehouses.rebuilding import decoded
 
 MB = 1 << 20
 

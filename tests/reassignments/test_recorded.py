@@ -18,8 +18,8 @@ from pipelines.arrow_types import instants, row_type
 from pipelines.reassignments.rows import reassignment_rows
 from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, COORDINATOR_EVENTS
 from schemas.silver import REASSIGNMENT_TABLES
-from tests.reassignments.told import decoded
-from tests.silver.rebuilding import CAPTURES
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import decoded
 
 RECORDED = CAPTURES / "reassignment"
 

@@ -1,24 +1,10 @@
-"""Bronze rows as the pure functions take them, and observations made by hand."""
+"""Observations and log lines of reassignments, made by hand."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 Row = dict[str, Any]
-
-
-def decoded(rows: dict[str, list[Row]]) -> tuple[list[Row], list[Row]]:
-    """`admin_observations` and `coordinator_events` with instants in ms and bodies as objects."""
-    observations = [
-        row | {"observed_at": _ms(row["observed_at"]), "body": json.loads(row["body"])}
-        for row in rows["admin_observations"]
-    ]
-    return observations, [row | {"event_at": _ms(row["event_at"])} for row in rows["coordinator_events"]]
-
-
-def _ms(at: Any) -> int:
-    return round(at.timestamp() * 1000)
 
 
 class Polls:

@@ -25,8 +25,8 @@ from deltalake import DeltaTable
 
 from jobs.lab.broker import Broker, free_ports
 from jobs.setup.java import java_home
+from testing.waiting import wait_until
 from tests.acls import allowed
-from tests.waiting import wait_until
 
 PASSWORD = "planted-7b1e5c0a94d2"
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")

@@ -15,8 +15,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from deltalake import DeltaTable
 
 from jobs.lab.broker import Broker
+from testing.waiting import wait_until
 from tests.setup.test_bundle import ROOT, job_files, loaded
-from tests.waiting import wait_until
 
 ORDER = ("ingest", "build", "analyze", "quality", "maintain", "notify")
 

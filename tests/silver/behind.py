@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from jobs.replay import Capture, Line
 from pipelines.decoding.source_record import SourceRecord
-from tests.silver.rebuilding import CAPTURES
+from testing.recordings import CAPTURES
 
 BEHIND_MS = 300_000
 

@@ -17,7 +17,7 @@ from jobs.tables.data_file import write
 from jobs.tables.new_rows import NewRows
 from pipelines.silver.affected_groups import AFFECTED, affected_frame, by_group_frame
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COORDINATOR_RECORDS, OFFSET_COMMITS
-from tests.silver.rebuilding import CAPTURES
+from testing.recordings import CAPTURES
 
 AT = datetime(2026, 11, 1, tzinfo=UTC)
 START = datetime(1970, 1, 1, tzinfo=UTC)

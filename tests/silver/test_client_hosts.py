@@ -13,7 +13,8 @@ from pipelines.gold.rows import AnalysisConfig, broker, gold_rows
 from pipelines.silver.client_hosts import TOKEN, ClientHosts, HostPolicy
 from pipelines.silver.rows import silver_rows
 from schemas.rows import SilverRows
-from tests.silver.rebuilding import CAPTURES, batches, histories, silver_of, with_duplicates
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import batches, histories, silver_of, with_duplicates
 from tests.silver.test_determinism import comparable
 
 TRUNCATE = ClientHosts(policy=HostPolicy.TRUNCATE)

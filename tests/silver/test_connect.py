@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from schemas.states import StallCause
+from testing.warehouses.rebuilding import batches, silver_of, truth
 from tests.silver.handmade import START, broker_line, member_id, rows, synced_line, worker, worker_line, workers
-from tests.silver.rebuilding import batches, silver_of, truth
 
 BOTH = {"orders": [-1, 0], "audit": [-1, 0]}
 ORDERS, AUDIT = {"orders": [-1, 0]}, {"audit": [-1, 0]}

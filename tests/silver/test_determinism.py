@@ -14,8 +14,9 @@ from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import CommitHistory, History, Position
 from pipelines.silver.rows import silver_rows
 from schemas.states import RebalanceMode
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import batches, histories, silver_of, with_duplicates
 from tests.silver.behind import BACK
-from tests.silver.rebuilding import CAPTURES, batches, histories, silver_of, with_duplicates
 
 CLASSIC = ("eager_churn", "rolling_restart", "connect")
 NAMES = (*CLASSIC, "migration")

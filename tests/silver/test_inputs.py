@@ -25,7 +25,8 @@ from pipelines.arrow_types import row_type, stored_rows
 from pipelines.silver.affected_groups import AFFECTED
 from pipelines.silver.frame import INPUTS, UNUSED
 from schemas.silver import GENERATIONS, SILVER
-from tests.silver.rebuilding import CAPTURES, batches, silver_of
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import batches, silver_of
 
 
 @pytest.fixture(scope="module")

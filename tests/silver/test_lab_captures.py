@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from tests.silver.rebuilding import batches, silver_of
+from testing.warehouses.rebuilding import batches, silver_of
 
 MARKS = ("joined", "left", "session_expired", "leader_changed")
 

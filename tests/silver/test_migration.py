@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from schemas.rows import SilverRows
+from testing.warehouses.rebuilding import batches, silver_of
 from tests.silver.group_records import (
     Script,
     classic,
@@ -18,7 +19,6 @@ from tests.silver.group_records import (
     target_epoch,
     tombstone,
 )
-from tests.silver.rebuilding import batches, silver_of
 
 CLASSIC_MEMBER = {
     "sessionTimeoutMs": 45_000,

@@ -15,9 +15,9 @@ from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from schemas.bronze import BRONZE
 from schemas.silver import SILVER, STALLS
+from testing.recordings import CAPTURES
 from tests.jobs.conftest import CLUSTER
 from tests.maintain.test_compact import Here
-from tests.silver.rebuilding import CAPTURES
 
 BATCHES = 24
 

@@ -14,7 +14,8 @@ from pipelines.arrow_types import row_type
 from pipelines.silver.frame import INPUTS
 from pipelines.silver.rows import KEPT
 from schemas.silver import SILVER
-from tests.silver.rebuilding import CAPTURES, batches
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import batches
 
 NAMES = sorted(path.name for path in CAPTURES.iterdir() if (path / "offsets.parquet").exists())
 NO_POINTS = pa.table({"base_offset": pa.array([], pa.int64())})

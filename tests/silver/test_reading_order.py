@@ -13,7 +13,8 @@ import pytest
 from jobs.captures.recording import Capture
 from pipelines.silver.history import History
 from pipelines.silver.rows import silver_rows
-from tests.silver.rebuilding import CAPTURES, batches, histories
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import batches, histories
 
 MOST = 30
 QUIET_MS = 10_000

@@ -11,7 +11,8 @@ from jobs.replay import Capture
 from pipelines.silver.history import History, Record
 from pipelines.silver.rows import silver_rows
 from schemas.rows import SilverRows
-from tests.silver.rebuilding import CAPTURES, batches, histories
+from testing.recordings import CAPTURES
+from testing.warehouses.rebuilding import batches, histories
 
 NAMES = ("rolling_restart", "migration")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.silver.rebuilding import batches, silver_of, truth
+from testing.warehouses.rebuilding import batches, silver_of, truth
 
 CAPTURES = ("eager_churn", "rolling_restart")
 SLACK_MS = 150

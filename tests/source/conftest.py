@@ -10,10 +10,10 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from jobs.config.settings import Cluster
+from jobs.config.clusters import Cluster
 from jobs.kafka import topic_streams
 from jobs.kafka.kafka_client import topic_ends
-from tests.waiting import wait_until
+from testing.waiting import wait_until
 
 _numbers = itertools.count()
 

@@ -20,8 +20,8 @@ from jobs.kafka.kafka_client import topic_ends
 from pipelines import limits
 from pipelines.decoding import record_batches
 from pipelines.decoding.group_partition import partition_of
+from testing.waiting import wait_until
 from tests.source.offset_records import commit, commit_value, deletion, group_record
-from tests.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "captures"

@@ -13,7 +13,8 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from jobs.config.settings import Cluster, Settings
+from jobs.config.clusters import Cluster
+from jobs.config.settings import Settings
 from jobs.ingest import start
 from jobs.kafka.kafka_client import topic_ends
 from jobs.tables.delta_io import table_path
@@ -25,8 +26,8 @@ from pipelines.event_sources import Claim, EventSource
 from pipelines.log_envelopes import LARGEST_MESSAGE
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, QUARANTINE
 from schemas.json_depth import DEEPEST_JSON
+from testing.waiting import wait_until
 from tests.source.hostile_messages import HARMLESS, HOSTILE, good
-from tests.waiting import wait_until
 
 READING = event_batch.TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
 _numbers = itertools.count()

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from jobs.config.clusters import LogFile
 from jobs.config.errors import UserError
-from jobs.config.settings import LogFile, Settings
+from jobs.config.settings import Settings
 from jobs.ingest import Writer
 from jobs.kafka.log_source import LogReader, LogStream
 from jobs.tables.create_tables import create_tables

@@ -11,8 +11,9 @@ import pytest
 from delta.tables import DeltaTable
 from pyspark.errors import StreamingQueryException
 
+from jobs.config.clusters import Cluster
 from jobs.config.errors import UserError, one_line
-from jobs.config.settings import Cluster, Settings
+from jobs.config.settings import Settings
 from jobs.ingest import Writer, start
 from jobs.kafka.source_position import RECREATED
 from jobs.kafka.topic_streams import events

@@ -5,16 +5,17 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Producer
 
+from jobs.config.clusters import Cluster
 from jobs.config.errors import PassingError, UserError
-from jobs.config.settings import Cluster, Settings
+from jobs.config.settings import Settings
 from jobs.ingest import start
 from jobs.lab.broker import Broker
 from jobs.spark.streams import CALM_S, Streams
 from jobs.tables.create_tables import create_tables
 from schemas.bronze import BRONZE, COVERAGE
+from testing.waiting import wait_until
 from tests.jobs.conftest import CLUSTER, record
 from tests.source.test_stream import rows
-from tests.waiting import wait_until
 
 
 @pytest.mark.faults

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from shutil import which
 from typing import Any
@@ -15,13 +12,9 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from dashboards.lake.lake import LocalLake, WarmLake
-from tests.ui import sample
-from tests.ui.databricks import Databricks, DuckEngine
-
-BROWSER = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+from testing import sample
+from testing.serving import BROWSER, serving
+from tests.ui.lake.databricks import Databricks, DuckEngine
 
 
 @pytest.fixture(scope="session")
@@ -44,31 +37,6 @@ def lake(request: pytest.FixtureRequest) -> Callable[..., WarmLake]:
 
 def of_databricks(folder: str | Path, *, fresh_seconds: float = 1.0) -> WarmLake:
     return Databricks(DuckEngine(Path(folder))).lake(fresh_seconds)
-
-
-@contextmanager
-def serving(folder: Path) -> Iterator[str]:
-    """The pages over a warehouse, in a process of their own; yields their address."""
-    command = [
-        sys.executable,
-        "-W",
-        "error::UserWarning",
-        "-m",
-        "dashboards.app",
-        "--warehouse",
-        str(folder),
-        "--port",
-        "0",
-    ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        try:
-            line = process.stdout.readline()
-            assert line.startswith("Pages: http://127.0.0.1:"), process.stderr.read()
-            yield line.split()[1].rstrip("/")
-        finally:
-            process.terminate()
-            said = process.communicate(timeout=20)[1]
-    assert (0, "") == (process.returncode, said)
 
 
 @pytest.fixture(scope="session")

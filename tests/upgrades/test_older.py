@@ -29,8 +29,8 @@ from schemas.bronze import ADMIN_OBSERVATIONS, BRONZE, OFFSET_COMMITS
 from schemas.operations import JOB_RUNS
 from schemas.silver import GROUPS
 from schemas.tables import schema_version
+from testing.recordings import CAPTURES
 from tests.jobs.conftest import CLUSTER, differing, silver
-from tests.silver.rebuilding import CAPTURES
 from tests.ui.reading import words
 from tests.whole_rows import whole
 

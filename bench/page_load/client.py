@@ -1,0 +1,102 @@
+"""One reader of the pages over HTTP, which sends what a browser sends and weighs what comes back."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from typing import Any
+from urllib.parse import urlsplit
+
+
+@dataclass(slots=True)
+class Sizes:
+    """The largest sizes seen, in bytes."""
+
+    figure: int = 0
+    zipped: int = 0
+    payload: int = 0
+
+
+@dataclass(slots=True)
+class Client:
+    """One reader's connection to the pages."""
+
+    host: str
+    output: dict[str, Any]
+    sizes: Sizes = field(default_factory=Sizes)
+    seen: Any = None
+    connection: HTTPConnection = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.connection = HTTPConnection(self.host, timeout=60)
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def get(self, path: str) -> bytes:
+        self.connection.request("GET", path)
+        answer = self.connection.getresponse()
+        body = answer.read()
+        assert answer.status == 200, (path, answer.status, body[:200])
+        return body
+
+    def open(self, address: str, *, is_tick: bool = False) -> float:
+        """Return the milliseconds of the page's callback. A tick sends the current display, like a browser."""
+        parts = urlsplit(address)
+        search = f"?{parts.query}" if parts.query else ""
+        values = {"pathname": parts.path, "search": search, "n_intervals": 1, "href": address}
+        body = json.dumps(
+            {
+                "output": self.output["output"],
+                "outputs": _outputs(self.output["output"]),
+                "inputs": [i | {"value": values.get(i["property"])} for i in self.output["inputs"]],
+                "state": [s | {"value": self.seen if is_tick else None} for s in self.output["state"]],
+                "changedPropIds": ["tick.n_intervals" if is_tick else "url.search"],
+            }
+        )
+        began = time.perf_counter()
+        self.connection.request("POST", "/_dash-update-component", body, {"Content-Type": "application/json"})
+        answer = self.connection.getresponse()
+        told = answer.read()
+        took = 1000 * (time.perf_counter() - began)
+        assert answer.status in (200, 204), (address, answer.status, told[:200])
+        if not is_tick:
+            self._weigh(address, json.loads(told)["response"], len(told))
+        return took
+
+    def _weigh(self, address: str, response: dict[str, Any], length: int) -> None:
+        self.seen = response["seen"]["data"]
+        page = response["made"]["data"]
+        assert "Something went wrong" not in json.dumps(page), address
+        for figure in _figures(page):
+            text = json.dumps(figure, separators=(",", ":")).encode()
+            length -= len(text)
+            self.sizes.figure = max(self.sizes.figure, len(text))
+            self.sizes.zipped = max(self.sizes.zipped, len(gzip.compress(text, 6)))
+        self.sizes.payload = max(self.sizes.payload, length)
+
+
+def _outputs(name: str) -> list[dict[str, str]]:
+    parts = [each.rsplit(".", 1) for each in name.strip(".").split("...")]
+    return [{"id": identity, "property": prop} for identity, prop in parts]
+
+
+def _figures(node: Any) -> Iterator[Any]:
+    if isinstance(node, dict):
+        if node.get("type") == "Graph":
+            yield node["props"]["figure"]
+        node = list(node.values())
+    if isinstance(node, list):
+        for each in node:
+            yield from _figures(each)
+
+
+def client(host: str) -> Client:
+    asking = Client(host, {})
+    told = json.loads(asking.get("/_dash-dependencies"))
+    asking.output = next(each for each in told if "seen.data" in each["output"])
+    return asking

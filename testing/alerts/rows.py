@@ -1,0 +1,109 @@
+"""Rows that alerts hang on, and a way to put them into tables. Instants are milliseconds."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from jobs.tables.delta_io import table_path
+from pipelines.arrow_types import TYPES
+from schemas.bronze import COVERAGE
+from schemas.gold import GROUP_HEALTH, STORMS
+from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS, REASSIGNMENTS, STALLS
+from schemas.tables import Table
+
+CLUSTER = "kafka"
+NOW = 1_794_999_990_000
+MINUTE, HOUR = 60_000, 3_600_000
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def row(table: Table, **values: Any) -> dict[str, Any]:
+    """A row with None where nothing is given."""
+    assert values.keys() <= set(table.names), values.keys() - set(table.names)
+    return dict.fromkeys(table.names) | {"cluster": CLUSTER} | values
+
+
+def storm(group: str = "orders", at: int = NOW - MINUTE, **values: Any) -> dict[str, Any]:
+    told = {
+        "storm_id": f"{group}-{at}",
+        "scope": "group",
+        "started_at": at,
+        "detected_at": at,
+        "is_open": True,
+        "groups": 1,
+        "group_ids": [group],
+        "rebalances": 12,
+        "unexplained_rebalances": 9,
+        "lost_resource_seconds_min": 58.2,
+        "lost_resource_seconds": 61.0,
+        "lost_resource_seconds_max": 66.1,
+        "suspected_cause": "session_expiry",
+        "score": 0.8,
+        "differences": [],
+        "evidence": "bounded",
+        "explanation": "It was calm before.",
+    }
+    return row(STORMS, **told | values)
+
+
+def rebalancing(group: str = "orders", since: int = NOW - 20 * MINUTE, **values: Any) -> dict[str, Any]:
+    told = {"state": "PreparingRebalance", "generation_id": 7, "member_count": 3, "is_deleted": False}
+    given = told | {"last_record_at": NOW, "evidence": "observed", "open_rebalance_since_at": since} | values
+    return row(GROUPS, group_id=group, **given)
+
+
+def coverage(upto: int = 100, at: int = NOW, partition: int = 0, **values: Any) -> dict[str, Any]:
+    told = {"source": "__consumer_offsets", "log_epoch": 0, "from_offset": 0, "is_gap": False, "from_at": at}
+    return row(COVERAGE, source_partition=partition, to_offset=upto, to_at=at, **told | values)
+
+
+def stall(ended: int, lost_ms: int, group: str = "orders", index: int = 0, **values: Any) -> dict[str, Any]:
+    told = {
+        "incarnation": 0,
+        "stopped_by_offset": ended,
+        "name": "topic",
+        "cause": "eager_barrier",
+        "evidence": "bounded",
+    }
+    times = {"stopped_at_latest": ended - lost_ms, "resumed_at_earliest": ended, "resumed_at_latest": ended}
+    widths = dict.fromkeys(("stopped_ms", "stopped_ms_min", "stopped_ms_max"), lost_ms)
+    return row(STALLS, group_id=group, index=index, **told | times | widths | values)
+
+
+def generation(number: int, at: int, resources: int | None, group: str = "orders", **values: Any) -> dict[str, Any]:
+    told = {"incarnation": 0, "joined_at": at, "synced_at": at, "is_empty": False}
+    return row(GENERATIONS, group_id=group, generation_id=number, resources_assigned=resources, **told | values)
+
+
+def health(hour: int, flapping: int = 0, group: str = "orders", **values: Any) -> dict[str, Any]:
+    return row(GROUP_HEALTH, group_id=group, hour_at=hour, flapping_members=flapping, **values)
+
+
+def departure(at: int, client: str, group: str = "orders", **values: Any) -> dict[str, Any]:
+    told = {"kind": "left", "member_id": f"{client}-{at}", "client_id": client, "evidence": "observed"}
+    return row(GROUP_EVENTS, group_id=group, event_at=at, **told | values)
+
+
+def stalled(topic: str = "topic", partition: int = 0, **values: Any) -> dict[str, Any]:
+    told = {"started_at": NOW - HOUR, "stalled_since_at": NOW - 10 * MINUTE, "state": "stalled", "adding": [3]}
+    return row(
+        REASSIGNMENTS, topic=topic, partition=partition, **told | {"progress": 0.4, "evidence": "bounded"} | values
+    )
+
+
+def write(
+    warehouse: Path, table: Table, rows: list[dict[str, Any]], mode: Literal["append", "overwrite"] = "overwrite"
+) -> None:
+    """Make these the table's rows, or add them; without Spark, since nobody but the reader under test sees it."""
+    types = [(c.name, TYPES[c.type]) for c in table.columns]
+    instants = {name for name, kind in types if pa.types.is_timestamp(kind)}
+    told = [{k: v * 1000 if k in instants and v is not None else v for k, v in r.items()} for r in rows]
+    write_deltalake(table_path(warehouse, table), pa.Table.from_pylist(told, schema=pa.schema(types)), mode=mode)

@@ -1,0 +1,88 @@
+"""What the sample has beside groups: coverage, reassignments, marks and storms. Times are relative to `now`, in ms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from testing.sample.history import CLUSTER
+from testing.sample.tables import Rows
+
+
+def coverage(now: int) -> Rows:
+    row = {
+        "cluster": CLUSTER, "source": "__consumer_offsets", "source_partition": 7, "log_epoch": 0, "from_offset": 0,
+        "to_offset": 2000, "is_gap": False, "from_at": now - 52 * 60_000, "to_at": now, "records": 2000, "skipped": 0,
+        "quarantined": 0,
+    }  # fmt: skip
+    return {"coverage": [row]}
+
+
+def moves(now: int) -> Rows:
+    """Of topic `orders`: one partition runs, one is stalled, one was cancelled, one ended and nobody knows how."""
+    first = {
+        "cluster": CLUSTER, "topic": "orders", "partition": 0, "started_at": now - 40 * 60_000,
+        "started_at_earliest": now - 40 * 60_000 - 900, "original_replicas": [1, 0, 2], "target_replicas": [2, 3, 5],
+        "replicas": [2, 3, 5, 0, 1], "adding": [3, 5], "removing": [0, 1], "leader": 1, "isr": [0, 1, 2],
+        "state": "running", "phase": "replicas_added", "bytes_total": 80_000_000, "bytes_done": 20_000_000,
+        "progress": 0.25, "bytes_per_second": 1_300_000.0, "eta_at": now + 46_000, "last_observed_at": now,
+        "sources": ["poll"], "evidence": "bounded",
+    }  # fmt: skip
+    stalled = {
+        "partition": 1, "state": "stalled", "stalled_since_at": now - 90_000, "eta_at": None, "bytes_per_second": 0.0,
+        "phase": "caught_up",
+    }  # fmt: skip
+    ended = {"completed_at": now - 20 * 60_000, "completed_at_earliest": now - 20 * 60_000 - 900, "eta_at": None}
+    cancelled = ended | {"partition": 2, "state": "cancelled", "started_at_earliest": None}
+    unknown = {"partition": 3, "state": None, "bytes_total": None, "bytes_done": None, "bytes_per_second": None}
+    return {"reassignments": [first, first | stalled, first | cancelled, first | ended | unknown]}
+
+
+def announced(now: int) -> Rows:
+    """A deploy 3 s before `billing-worker` lost a member, one of another group, and work on the cluster."""
+    mark: dict[str, Any] = {"cluster": CLUSTER, "group_id": None, "group_ids": [], "marked_by": "ci"}
+    return {
+        "marks": [
+            mark | {"marked_at": now - 28 * 60_000 - 3_000, "kind": "deploy", "text": "v2.31"},
+            mark | {"marked_at": now - 20 * 60_000, "kind": "deploy", "text": "v7", "group_id": "search-indexer",
+                    "group_ids": ["search-indexer"]},
+            mark | {"marked_at": now - 12 * 60_000, "kind": "maintenance", "text": "broker 3 gets new disks",
+                    "marked_by": None},
+        ]
+    }  # fmt: skip
+
+
+def _hit(group: str, rebalances: int, lost: float) -> dict[str, Any]:
+    lengths = dict.fromkeys(("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max"), lost)
+    return {"group_id": group, "rebalances": rebalances} | lengths
+
+
+def storms(now: int) -> Rows:
+    """Two groups that shook together after a deploy, and one group that still does, of which nothing stands out."""
+    began = now - 28 * 60_000
+    together = {
+        "cluster": CLUSTER, "storm_id": "together", "scope": "fleet", "started_at": began,
+        "detected_at": began + 45_000, "ended_at": began + 3 * 60_000, "is_open": False, "groups": 2,
+        "group_ids": ["imports-joiner", "billing-worker"],
+        "rebalances": 4, "unexplained_rebalances": 3, "lost_resource_seconds_min": 700.5,
+        "lost_resource_seconds": 835.2, "lost_resource_seconds_max": 901.0,
+        "suspected_cause": "session_expiry", "score": 0.75,
+        "differences": [
+            {"attribute": "client_host", "value": "/10.0.4.13", "share": 1.0, "baseline": 0.125, "lift": 8.0},
+            {"attribute": "assignor", "value": "range", "share": 1.0, "baseline": 0.0, "lift": 1e6},
+        ],
+        "causes": [
+            {"cause": "session_expiry", "rebalances": 2, "groups": 2},
+            {"cause": "deploy", "rebalances": 1, "groups": 1},
+        ],
+        "by_group": [_hit("imports-joiner", 1, 600.0), _hit("billing-worker", 3, 235.2)],
+        "evidence": "observed", "explanation": "Two groups lost members within seconds of each other.",
+    }  # fmt: skip
+    alone = together | {
+        "storm_id": "alone", "scope": "group", "started_at": now - 14 * 60_000, "detected_at": now - 13 * 60_000,
+        "ended_at": None, "is_open": True, "groups": 1, "group_ids": ["billing-worker"], "rebalances": 2,
+        "unexplained_rebalances": 2, "lost_resource_seconds_min": 80.0, "lost_resource_seconds": 90.0,
+        "lost_resource_seconds_max": 130.0, "suspected_cause": "unknown", "score": 0.0, "differences": [],
+        "causes": [], "by_group": [_hit("billing-worker", 2, 90.0)],
+        "evidence": "inferred", "explanation": "It rebalanced far more often than it used to.",
+    }  # fmt: skip
+    return {"storms": [together, alone]}

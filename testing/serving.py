@@ -1,0 +1,41 @@
+"""The pages over a warehouse as a process of their own, and how chromium is started to read them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+BROWSER = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[str]:
+    """The pages over a warehouse, in a process of their own; yields their address."""
+    command = [
+        sys.executable,
+        "-W",
+        "error::UserWarning",
+        "-m",
+        "dashboards.app",
+        "--warehouse",
+        str(folder),
+        "--port",
+        "0",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            assert process.stderr
+            line = process.stdout.readline()
+            assert line.startswith("Pages: http://127.0.0.1:"), process.stderr.read()
+            yield line.split()[1].rstrip("/")
+        finally:
+            process.terminate()
+            said = process.communicate(timeout=20)[1]
+    assert (process.returncode, said) == (0, "")

@@ -1,0 +1,95 @@
+"""axe finds no serious fault on any page, light or dark, wide or narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from deltalake import write_deltalake
+
+from pipelines.arrow_types import stored
+from pipelines.gold.advice.latencies import BrokerSettings
+from pipelines.gold.rows import AnalysisConfig, gold_rows
+from schemas.gold import ADVICE, DIAGNOSES
+from testing import sample
+from testing.serving import serving
+from tests.gold.histories import START, EagerGroup
+from tests.ui.conftest import Watched
+
+GROUP = "cluster=prod-eu&group=billing-worker"
+PAGES = {
+    "fleet": "/?from=all",
+    "group": f"/group?{GROUP}&from=all",
+    "rebalance": f"/rebalance?{GROUP}&incarnation=0&generation=5",
+    "storms": "/storms?from=all",
+    "storm": "/storms?storm=together",
+    "advice": "/advice",
+    "reassignments": "/reassignments?from=all",
+    "health": "/health",
+    "nothing there": "/nowhere",
+}
+RULES = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]}
+BAD = ("serious", "critical")
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory, now) -> Iterator[str]:
+    """The address of pages over a warehouse that has everything: advice and diagnoses too."""
+    folder: Path = tmp_path_factory.mktemp("told")
+    sample.write(folder, sample.everyday(now))
+    group = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000)
+    for index in range(10):
+        group.restarts(index, 100_000 + index * 100_000, 60_000)
+    found = gold_rows(
+        "prod-eu",
+        "billing-worker",
+        group.silver(),
+        broker=BrokerSettings(),
+        config=AnalysisConfig(),
+        since_ms=0,
+        until_ms=START + 1,
+    )
+    for table in (ADVICE, DIAGNOSES):
+        write_deltalake(f"{folder}/{table.name}", stored(found[table.name], table), mode="overwrite")
+    with serving(folder) as address:
+        yield address
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("page", PAGES)
+def test_axe_finds_no_serious_fault(browser, told, page, width) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 900}, reduced_motion="reduce")
+    watched = Watched(context.new_page(), told)
+    opened = watched.open(PAGES[page], "#page .head, #page .empty")
+    opened.wait_for_load_state("networkidle")
+    found = {}
+    for theme in ("light", "dark"):
+        opened.evaluate("theme => document.documentElement.setAttribute('data-theme', theme)", theme)
+        violations = Axe().run(opened, options=RULES).response["violations"]
+        for rule in violations:
+            if rule["impact"] in BAD:
+                found[theme, rule["id"]] = [
+                    (node["html"][:160], node["failureSummary"][:300]) for node in rule["nodes"][:3]
+                ]
+    assert found == {}, found
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width, "the page is wider than the window"
+    assert [] == watched.wrong
+    context.close()
+
+
+@pytest.mark.parametrize("key", ["?", "r", "e"])
+def test_axe_finds_no_serious_fault_in_a_dialog(browser, told, key) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, reduced_motion="reduce")
+    watched = Watched(context.new_page(), told)
+    opened = watched.open(PAGES["group"], ".panel .main-svg")
+    opened.keyboard.press(key)
+    opened.wait_for_selector("dialog h2")
+    for theme in ("light", "dark"):
+        opened.evaluate("theme => document.documentElement.setAttribute('data-theme', theme)", theme)
+        violations = Axe().run(opened, options=RULES).response["violations"]
+        assert [] == [rule for rule in violations if rule["impact"] in BAD]
+    assert opened.evaluate("document.documentElement.scrollWidth") <= 390
+    assert [] == watched.wrong
+    context.close()

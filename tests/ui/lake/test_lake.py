@@ -1,0 +1,136 @@
+"""Whatever files a version has, a question is answered from them all, once, and from nothing else."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from dashboards.lake.lake import LocalLake
+from dashboards.lake.query_cache import QueryCache, Rows
+from testing import sample
+
+GROUPS = "SELECT group_id, member_count FROM groups ORDER BY group_id LIMIT $cap"
+
+
+def write(folder, *ids, **more):
+    rows = {"cluster": ["c"] * len(ids), "group_id": list(ids)} | {k: [v] * len(ids) for k, v in more.items()}
+    write_deltalake(f"{folder}/groups", pa.table(rows), mode="append", schema_mode="merge")
+
+
+def asked(lake, sql=GROUPS):
+    return [tuple(row.values()) for row in lake.query(sql, ["groups"], 10, {}).rows]
+
+
+def test_a_column_that_older_files_do_not_have_is_null_there(tmp_path):
+    write(tmp_path, "old")
+    write(tmp_path, "new", member_count=3)
+    assert [("new", 3), ("old", None)] == asked(LocalLake(tmp_path))
+
+
+def test_a_column_that_no_file_has_is_null_and_of_its_type(tmp_path):
+    write(tmp_path, "old")
+    DeltaTable(f"{tmp_path}/groups").alter.add_columns(
+        [_field("member_count", "integer"), _field("seen_at", "timestamp")]
+    )
+    sql = "SELECT group_id, coalesce(member_count, 7), coalesce(seen_at, now()) > '2020-01-01'::TIMESTAMPTZ FROM groups LIMIT $cap"
+    assert [("old", 7, True)] == asked(LocalLake(tmp_path), sql)
+
+
+def _field(name, kind):
+    from deltalake import Field
+    from deltalake.schema import PrimitiveType
+
+    return Field(name, PrimitiveType(kind))
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", "a*b?", "ü"])
+def test_a_warehouse_may_have_any_name(tmp_path, name):
+    write(tmp_path / name, "g", member_count=1)
+    assert [("g", 1)] == asked(LocalLake(tmp_path / name))
+
+
+def test_files_that_were_vacuumed_are_looked_for_again(tmp_path):
+    write(tmp_path, "a", member_count=1)
+    lake = LocalLake(tmp_path, fresh_seconds=3600)
+    lake.versions()
+    write(tmp_path, "b", member_count=2)
+    table = DeltaTable(f"{tmp_path}/groups")
+    table.optimize.compact()
+    table.vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False)
+    assert [("a", 1), ("b", 2)] == asked(lake)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM read_text('/etc/hostname') LIMIT $cap",
+        "SELECT * FROM glob('/etc/*') LIMIT $cap",
+        "COPY (SELECT 1) TO '/tmp/regroup-written'",
+        "SET enable_external_access = true",
+        "INSTALL httpfs",
+    ],
+)
+def test_nothing_but_the_warehouse_can_be_reached(tmp_path, sql):
+    write(tmp_path, "a")
+    with pytest.raises(duckdb.Error):
+        LocalLake(tmp_path).query(sql, ["groups"], 1, {})
+
+
+def test_a_time_means_the_same_wherever_the_pages_run(tmp_path, monkeypatch, now):
+    sample.write(tmp_path, sample.static(now))
+    sql = (
+        "SELECT CAST(TIMESTAMPTZ '2026-01-01 00:00:00' = TIMESTAMP '2026-01-01 00:00:00' AS INT) FROM groups LIMIT $cap"
+    )
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    assert [(1,)] == asked(LocalLake(tmp_path), sql)
+
+
+def test_who_asks_the_same_at_once_is_answered_by_one_question():
+    answers, release, asked = QueryCache(100), threading.Event(), []
+
+    def ask():
+        asked.append(1)
+        assert release.wait(10)
+        return Rows([{"a": 1}], is_capped=False)
+
+    with ThreadPoolExecutor(8) as pool:
+        waiting = [pool.submit(answers.get, "key", ask) for _ in range(8)]
+        release.set()
+        assert 1 == len({id(each.result()) for each in waiting})
+    assert [1] == asked
+
+
+def test_many_may_ask_different_questions_at_once(tmp_path):
+    write(tmp_path, *(f"group {n}" for n in range(50)), member_count=1)
+    lake = LocalLake(tmp_path)
+    sql = "SELECT group_id FROM groups WHERE group_id = $id LIMIT $cap"
+
+    def ask(n):
+        return lake.query(sql, ["groups"], 5, {"id": f"group {n}"}).rows
+
+    with ThreadPoolExecutor(8) as pool:
+        assert [[{"group_id": f"group {n}"}] for n in range(50)] == list(pool.map(ask, range(50)))
+
+
+def test_a_question_that_failed_is_asked_again():
+    answers = QueryCache(100)
+    with pytest.raises(ZeroDivisionError):
+        answers.get("key", lambda: 1 // 0)
+    assert [] == answers.get("key", lambda: Rows([], is_capped=False)).rows
+
+
+def test_kept_answers_have_an_upper_size():
+    answers, asked = QueryCache(25), []
+
+    def ask(key):
+        asked.append(key)
+        return Rows([{"a": 1, "b": 2}] * 5, is_capped=False)
+
+    for key in ("one", "two", "three", "three", "two", "one"):
+        answers.get(key, lambda key=key: ask(key))
+    assert ["one", "two", "three", "one"] == asked

@@ -1,0 +1,120 @@
+"""The page that says what to change, what it would save, and when to leave a group alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from deltalake import write_deltalake
+
+from dashboards.pages.advice import render
+from dashboards.queries.gold_store import GoldStore
+from dashboards.queries.store import Store
+from dashboards.urlstate import parse
+from pipelines.arrow_types import stored
+from pipelines.gold.advice.latencies import BrokerSettings
+from pipelines.gold.rows import AnalysisConfig, gold_rows
+from schemas.gold import ADVICE
+from testing import sample
+from testing.serving import serving
+from tests.gold.histories import START, EagerGroup
+from tests.ui.browser.test_browser import CLEAN, FOREIGN
+from tests.ui.conftest import Watched
+from tests.ui.reading import words
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(1)</script>",
+    "$x^2$",
+    "\u202egnp.exe\x00",
+    "x" * 600,
+]
+
+
+def rows(group_id: str, group: EagerGroup) -> list[dict]:
+    known = {"broker": BrokerSettings(), "config": AnalysisConfig(), "since_ms": 0, "until_ms": START + 1}
+    return gold_rows("kafka", group_id, group.silver(), **known)["advice"]
+
+
+@pytest.fixture(scope="module")
+def advised(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("advised")
+    slow = EagerGroup(members=10, partitions=50, notice_ms=2_800, callback_ms=20_000)
+    fast = EagerGroup()
+    for index in range(10):
+        slow.restarts(index, 100_000 + index * 100_000, 60_000)
+        fast.restarts(index % 3, 100_000 + index * 100_000, 5_000)
+    strange = [row for text in HOSTILE for row in rows(text, fast)]
+    found = [*rows("a-fast-group", fast), *rows("<b>slow</b>", slow), *strange]
+    write_deltalake(f"{folder}/advice", stored(found, ADVICE))
+    sample.write(folder, sample.static(START))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(advised, lake) -> Store:
+    return Store(lake(advised))
+
+
+def test_the_group_that_would_save_most_comes_first_with_what_to_paste(store) -> None:
+    text = words(render(store, parse("/advice", ""), 0))
+    assert text.index("<b>slow</b>") < text.index("a-fast-group")
+    for said in (
+        "1 group of 7 should change",
+        "static membership",
+        "group.instance.id=",
+        "fieldPath: metadata.name",
+        "unknown: ",
+    ):
+        assert said in text, said
+
+
+def test_a_group_that_is_well_as_it_is_is_told_to_stay_so(store) -> None:
+    text = words(render(store, parse("/advice", "?q=fast"), 0))
+    assert "slow" not in text
+    assert "leave it as it is" in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_browser_shows_the_advice_and_copies_exactly_the_block(browser, advised, scheme) -> None:
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, color_scheme=scheme)
+    context.add_init_script("window.alert = () => { window.__fired = (window.__fired || 0) + 1; }")
+    with serving(advised) as address:
+        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=address)
+        watched = Watched(context.new_page(), address)
+        page = watched.open("/", "#page .head")
+        page.click("header a:text-is('Advice')")
+        page.wait_for_selector("h1:text-is('Advice')")
+        page.wait_for_selector(".panel >> nth=6")
+        assert CLEAN == page.evaluate(FOREIGN)
+        assert page.inner_text(".panel h2 >> nth=0").startswith("<b>slow</b>: ")
+        page.click(".panel >> nth=0 >> summary:text-is('How: static membership')")
+        block = page.locator(".panel >> nth=0 >> .paste:visible").first
+        block.get_by_role("button").click()
+        block.get_by_text("Copied").wait_for()
+        assert block.locator("pre").text_content() == page.evaluate("navigator.clipboard.readText()")
+        assert "group.instance.id" in page.evaluate("navigator.clipboard.readText()")
+        page.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+        block.get_by_text("Copy", exact=True).click()
+        block.get_by_text("Copied").wait_for()
+        assert block.locator("pre").text_content() == page.evaluate("getSelection().toString()")
+        ink = page.evaluate("getComputedStyle(document.querySelector('pre')).color")
+        assert ink == page.evaluate("getComputedStyle(document.body).color")
+        page.click("a:text-is('a-fast-group')")
+        page.wait_for_selector(".crumbs")
+    assert [] == watched.wrong
+    context.close()
+
+
+def test_no_analysis_yet_says_so(tmp_path, lake) -> None:
+    assert "No analysis has run yet" in words(render(Store(lake(tmp_path)), parse("/advice", ""), 0))
+
+
+def test_every_group_is_on_one_of_the_pages_and_the_sum_counts_all(store, monkeypatch) -> None:
+    monkeypatch.setattr(
+        "dashboards.queries.store.Store.advice", lambda self, q, skip: GoldStore.advice(self, q, skip, 3)
+    )
+    told = [words(render(store, parse("/advice", f"?skip={skip}"), 0)) for skip in (0, 3, 6)]
+    assert all("1 group of 7 should change" in text for text in told)
+    assert [3, 3, 1] == [text.count("What other settings would do") for text in told]
+    assert words(render(store, parse("/advice", "?skip=70"), 0)) == told[0]

@@ -1,0 +1,96 @@
+"""Names of groups, members, clients, hosts and topics stay text in whatever the server makes of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from plotly.utils import PlotlyJSONEncoder
+
+from dashboards.app import page
+from dashboards.lake.lake import LocalLake
+from dashboards.queries.store import Store
+from dashboards.urlstate import State
+from testing import sample
+from tests.ui.pages.hostile import STRINGS
+
+OURS = re.compile(r"</?(b|br|extra|i|sub|sup)>|%\{(customdata\[\d\]|x|y|z|text)\}")
+"""What our own figures say in Plotly's subset of HTML."""
+ALIEN = ("Markdown", "DangerouslySetInnerHTML", "Iframe", "Script", "Img", "Embed", "ObjectEl")
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory, now) -> Store:
+    folder = tmp_path_factory.mktemp("five hundred")
+    sample.write(folder, sample.hostile(now, STRINGS))
+    return Store(LocalLake(folder))
+
+
+def parts(node: Any) -> Iterator[dict[str, Any]]:
+    """Every component of a page as it goes to the browser."""
+    if isinstance(node, list):
+        for each in node:
+            yield from parts(each)
+    elif isinstance(node, dict) and "props" in node:
+        yield node
+        yield from parts(node["props"].get("data-rows", node["props"].get("children")))
+
+
+def strings(node: Any) -> Iterator[str]:
+    if isinstance(node, str):
+        yield node
+    elif isinstance(node, list | dict):
+        for each in node.values() if isinstance(node, dict) else node:
+            yield from strings(each)
+
+
+def assert_harmless(made: Any) -> None:
+    for part in parts(json.loads(json.dumps(made, cls=PlotlyJSONEncoder))):
+        props = part["props"]
+        assert part["type"] not in ALIEN
+        assert not any(key.startswith("dangerously") and props[key] for key in props), props
+        if "href" in props:
+            assert props["href"].startswith(("/", "?")), props["href"]
+            assert not props["href"].startswith("//")
+        if part["type"] == "Graph":
+            for text in strings({k: v for k, v in props["figure"].items() if k != "layout"}):
+                assert_literal(text)
+            for note in props["figure"]["layout"].get("annotations", ()):
+                assert_literal(note["text"])
+
+
+def assert_literal(text: str) -> None:
+    """Plotly finds no element of a stranger's in it and no formula; an address of ours it does not draw."""
+    if text.startswith("/") and "?" in text:
+        return
+    rest = OURS.sub("", text)
+    assert "<" not in rest, text
+    assert "$" not in rest, text
+
+
+def test_there_are_five_hundred_of_them() -> None:
+    assert len(STRINGS) >= 500
+
+
+@pytest.mark.parametrize("name", ["group", "rebalance"])
+def test_no_name_becomes_an_element_a_link_or_a_formula(store, now, name) -> None:
+    more = {"incarnation": 0, "generation": 2} if name == "rebalance" else {}
+    for text in STRINGS:
+        address = State(page=name, start="all").href(name, cluster=sample.CLUSTER, group=text, **more)
+        path, _, search = address.partition("?")
+        made, _, _ = page(store, path, f"?{search}", None, now)
+        said = json.dumps(made, cls=PlotlyJSONEncoder)
+        assert "Something went wrong" not in said, text
+        assert ("No such generation" if name == "rebalance" else "hold no group of this name") not in said, text
+        assert_harmless(made)
+
+
+@pytest.mark.parametrize("path", ["/", "/storms", "/advice", "/reassignments", "/health"])
+def test_pages_of_many_names_hold_them_as_text(store, now, path) -> None:
+    for search in ("?from=all", "?from=all&skip=30", *(f"?from=all&q={text}" for text in ("script", "alert", "$"))):
+        made, _, _ = page(store, path, search, None, now)
+        assert "Something went wrong" not in json.dumps(made, cls=PlotlyJSONEncoder)
+        assert_harmless(made)
