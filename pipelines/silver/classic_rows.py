@@ -15,7 +15,7 @@ from pipelines.silver.groups import group_row
 from pipelines.silver.member_rows import member_rows
 from pipelines.silver.phases import Phase
 from pipelines.silver.stalls import stalls
-from pipelines.silver.stops import GenerationContext, generation_contexts
+from pipelines.silver.stops.member_stops import GenerationContext, generation_contexts
 from pipelines.silver.timeline import Timeline
 from pipelines.silver.triggers import Cause, cause
 from schemas.rows import GenerationOfGroup, GroupEventOfGroup

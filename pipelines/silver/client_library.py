@@ -7,12 +7,12 @@ subscription does not contradict it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
 from pipelines.decoding.member_shape import MemberShape
-from schemas.client_libraries import ASSIGNORS, CLIENT_IDS, FACTS, PROTOCOL_TYPES, REASONS
+from schemas.client_libraries import ASSIGNORS, CLIENT_IDS, FACTS, PROTOCOL_TYPES
 from schemas.states import ClientLibrary, Evidence, GroupProtocol, LibrarySign, UserDataLayout
 
 
@@ -69,23 +69,10 @@ def of_record(member: ClassicMember) -> Recognized:
     return UNKNOWN if by_shape is None else Recognized(by_shape, Evidence.INFERRED, LibrarySign.SUBSCRIPTION)
 
 
-def with_reasons(found: Recognized, reasons: Iterable[str]) -> Recognized:
-    """Return the library of a member that also stated these reasons. Streams and Connect tasks state Java's."""
-    stated = next(filter(None, map(_of_reason, reasons)), None)
-    if stated is None or found.evidence == Evidence.OBSERVED:
-        return found
-    is_framework = stated == ClientLibrary.JAVA and found.library in LIKE_JAVA
-    return Recognized(found.library if is_framework else stated, Evidence.OBSERVED, LibrarySign.REASON)
-
-
 @lru_cache(KEPT)
 def of_client_id(client_id: str) -> ClientLibrary | None:
     """Return the library whose default client id this is."""
     return next((library for pattern, library in CLIENT_IDS if pattern.fullmatch(client_id)), None)
-
-
-def _of_reason(reason: str) -> ClientLibrary | None:
-    return next((library for beginning, library in REASONS if reason.startswith(beginning)), None)
 
 
 VERSIONS: dict[ClientLibrary, tuple[int, ...]] = {

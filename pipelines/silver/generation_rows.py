@@ -5,7 +5,7 @@ from __future__ import annotations
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Resource
-from pipelines.silver.stops import CommitActivity
+from pipelines.silver.stops.commit_activity import CommitActivity
 from pipelines.silver.triggers import Cause
 from schemas.coordinator_log import EventKind
 from schemas.rows import GenerationOfGroup, ResourceRow

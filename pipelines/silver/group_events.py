@@ -10,7 +10,8 @@ from pipelines.silver import registry, streams
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, GroupIncarnations, Member, Replacement
 from pipelines.silver.history import Event
-from pipelines.silver.stops import CommitActivity, departure
+from pipelines.silver.stops.commit_activity import CommitActivity
+from pipelines.silver.stops.member_stops import departure
 from schemas.coordinator_log import EventKind
 from schemas.rows import GroupEventOfGroup
 from schemas.states import Evidence, GroupEventKind, RebalanceMode

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from pipelines.silver.client_library import Recognized, with_reasons
+from collections.abc import Iterable
+
+from pipelines.silver.client_library import LIKE_JAVA, Recognized
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generation_rows import prepared
 from pipelines.silver.generations import Generation, Member
 from pipelines.silver.history import Resource
-from pipelines.silver.stops import CommitActivity
+from pipelines.silver.stops.commit_activity import CommitActivity
+from schemas.client_libraries import REASONS
 from schemas.rows import GenerationMemberOfGroup, ResourceRow
+from schemas.states import ClientLibrary, Evidence, LibrarySign
 
 
 def member_rows(
@@ -31,7 +35,7 @@ def member_rows(
     for member, given in members:
         in_join = member.member_id in g.members
         came = _rejoined(member.member_id, g, log, done, begun) if in_join else (None, None)
-        library = with_reasons(member.library, reasons.get(member.member_id, ()))
+        library = _with_reasons(member.library, reasons.get(member.member_id, ()))
         rows.append(_member_row(g, member, given, (starts[member.member_id], ends[member.member_id]), came, library))
     return rows
 
@@ -43,6 +47,19 @@ def _reasons(log: GenerationLog) -> dict[str, list[str]]:
         if line is not None and line["member_id"] and line["client_reason"]:
             out.setdefault(line["member_id"], []).append(line["client_reason"])
     return out
+
+
+def _with_reasons(found: Recognized, reasons: Iterable[str]) -> Recognized:
+    """Return the library of a member that also stated these reasons. Streams and Connect tasks state Java's."""
+    stated = next(filter(None, map(_of_reason, reasons)), None)
+    if stated is None or found.evidence == Evidence.OBSERVED:
+        return found
+    is_framework = stated == ClientLibrary.JAVA and found.library in LIKE_JAVA
+    return Recognized(found.library if is_framework else stated, Evidence.OBSERVED, LibrarySign.REASON)
+
+
+def _of_reason(reason: str) -> ClientLibrary | None:
+    return next((library for beginning, library in REASONS if reason.startswith(beginning)), None)
 
 
 def _member_row(

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 from pipelines.silver.generations import Generation, Replacement
 from pipelines.silver.history import CommitHistory, Point, Position, Resource
-from pipelines.silver.stops import APPEND_MS, GenerationContext, GenerationStops, Stop
+from pipelines.silver.stops.member_stops import APPEND_MS, GenerationContext, GenerationStops, Stop
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 END: Position = (1 << 31, 1 << 62)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation
-from pipelines.silver.stops import HEARTBEAT_MS, CommitActivity, MemberDeparture, departure
+from pipelines.silver.stops.commit_activity import CommitActivity
+from pipelines.silver.stops.member_stops import HEARTBEAT_MS, MemberDeparture, departure
 from schemas.states import Evidence, RebalanceMode, Trigger
 
 CLOCKS_MS = 100
@@ -45,7 +46,7 @@ def _logged_cause(g: Generation, log: GenerationLog, done: dict[str, CommitActiv
             client_reason = client_reason or (left.line["client_reason"] if left.line else None)
             if left.is_poll_timeout:
                 trigger = Trigger.POLL_TIMEOUT
-            elif left.was_poll_timeout(done.get(member_id) or CommitActivity(since=0)):
+            elif left.was_poll_timeout(done.get(member_id) or CommitActivity(since=0, working_at=0)):
                 trigger, evidence = Trigger.POLL_TIMEOUT, Evidence.INFERRED
     elif trigger == Trigger.MEMBER_JOINED and (g.previous is None or g.previous.is_empty):
         trigger = Trigger.FIRST_MEMBER

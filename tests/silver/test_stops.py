@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pipelines.silver.history import CommitSegment, Point
-from pipelines.silver.stops import work_of
+from pipelines.silver.stops.commit_activity import work_of
 
 
 def segment(*commits: tuple[int, int]) -> CommitSegment:

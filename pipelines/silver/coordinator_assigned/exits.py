@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pipelines.silver.coordinator_assigned.epochs import EpochMember
 from pipelines.silver.history import Event
 from pipelines.silver.phases import NEAR_MS
-from pipelines.silver.stops import HEARTBEAT_MS, POLL_TIMEOUT_TEXT, CommitActivity
+from pipelines.silver.stops.commit_activity import CommitActivity
+from pipelines.silver.stops.member_stops import HEARTBEAT_MS, POLL_TIMEOUT_TEXT
 from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, Trigger
 
@@ -78,8 +79,7 @@ def _by_silence(silent: int | None, done: CommitActivity, *, was_slow: bool) -> 
     """
     if silent is None or was_slow:
         return Trigger.UNKNOWN
-    interval = 0 if done.before is None or done.last is None else done.last - done.before
-    if silent <= ON_CLOSE_MS + interval:
+    if silent <= ON_CLOSE_MS + done.interval:
         return Trigger.MEMBER_LEFT
-    is_long = silent >= SHORTEST_SESSION_MS and silent >= 3 * interval
+    is_long = silent >= SHORTEST_SESSION_MS and silent >= 3 * done.interval
     return Trigger.SESSION_EXPIRED if is_long else Trigger.UNKNOWN

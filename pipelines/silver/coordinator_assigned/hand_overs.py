@@ -12,7 +12,8 @@ from pipelines.silver.coordinator_assigned.exits import Exit, MemberLines, exit_
 from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint
 from pipelines.silver.history import Point, Position, Resource
 from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, Stall
-from pipelines.silver.stops import APPEND_MS, CommitActivity, Stop, work_of
+from pipelines.silver.stops.commit_activity import CommitActivity, work_of
+from pipelines.silver.stops.member_stops import APPEND_MS, Stop
 from schemas.states import Evidence, StallCause, Trigger
 
 AT_ONCE_MS = 50
@@ -148,8 +149,7 @@ def _stop(move: Revoked, done: CommitActivity, gone: Exit | None) -> tuple[Stop,
             return _politely(done, at), StallCause.EAGER_BARRIER
     if gone is not None and gone.trigger == Trigger.MEMBER_LEFT:
         return _politely(done, at), StallCause.MOVED
-    interval = 0 if done.before is None or done.last is None else done.last - done.before
-    guess = at if done.last is None else min(at, done.last + interval // 2)
+    guess = at if done.last is None else min(at, done.last + done.interval // 2)
     is_lost = gone is not None and gone.is_lost
     return (
         Stop.within(done.working_at, at, guess, Evidence.INFERRED),

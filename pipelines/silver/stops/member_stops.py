@@ -1,16 +1,8 @@
-"""The times at which members stopped working on their resources: reliable bounds and the best estimate between them.
+"""The stops of all members of all generations: of members that departed, and of members that stayed.
 
-No record or line shows the exact time. The following facts limit it:
-
-- A member works until the coordinator's first "Preparing to rebalance", unless it started the rebalance itself.
-- An eager member has given up everything when the join phase ends.
-- A commit with progress proves work before it.
-- Clients that commit automatically commit once more *after* they stopped, on revocation and on close
-  (`ConsumerCoordinator.onJoinPrepare`). So only the last commit but one is certainly before the stop.
-- librdkafka continues to commit during the application's revocation callback, and repeats the last commit on close.
-  Then only the commit before these two is certainly before the stop.
-
-`generation_contexts` computes the stops of all members of all generations; `stalls` tracks the owners of resources.
+An idle member commits nothing new, which looks like a member whose handler is blocked. The next owner's first commits
+tell the two apart: if records waited, they soon make progress. If none waited, nothing was lost by the silence.
+`stalls` tracks the owners of resources with these stops.
 """
 
 from __future__ import annotations
@@ -18,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pipelines.silver.backlog import has_backlog
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Member, Replacement
-from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
+from pipelines.silver.history import ROUND_MS, CommitHistory, Event, Position, Resource
+from pipelines.silver.stops.commit_activity import (
+    CommitActivity,
+    work_by_member,
+)
 from pipelines.silver.workers import WorkerLog
 from schemas.client_libraries import FACTS
 from schemas.coordinator_log import EventKind
@@ -33,14 +28,13 @@ HEARTBEAT_MS = 3_000
 APPEND_MS = 5_000
 """Value of offsets.commit.timeout.ms. A rebalance fails if its assignment is not stored and sent within this time."""
 
-LATE_COMMIT_MS = 250
-"""The last commit was made after the stop if it is more than this many milliseconds later than its progress explains.
-"""
-
 POLL_TIMEOUT_TEXT = "poll timeout has expired"
 
-EXPULSIONS = (EventKind.SESSION_EXPIRED, EventKind.REMOVED_NOT_REJOINED, EventKind.REMOVED_NOT_SYNCED)
-"""Log lines about members that the coordinator removed, in contrast to members that left."""
+SOON_MS = 10_000
+"""Milliseconds after an assignment within which a consumer with work commits: twice the default auto.commit.interval.ms
+of Java, librdkafka and franz-go."""
+
+END: Position = (1 << 31, 1 << 62)
 
 
 class Stop(NamedTuple):
@@ -56,97 +50,6 @@ class Stop(NamedTuple):
         """Return a stop with valid bounds, even if the clocks of two brokers disagree."""
         latest = max(earliest, latest)
         return cls(earliest=earliest, latest=latest, estimate=min(max(estimate, earliest), latest), evidence=evidence)
-
-
-class CommitActivity(NamedTuple):
-    """The commits of one member between two group records, in milliseconds.
-
-    `last` and `before` are the last two rounds of commits. `explained` is the time at which the member, at its previous
-    rate, had made the progress of its last commit. These are None if the member did not commit. `repeated_at` is a last
-    round without progress, which the other fields ignore: a client makes one on close, after its callbacks. `backlog`
-    is set for a member that departed: whether records waited for the next owner (`backlog.has_backlog`).
-    """
-
-    since: int
-    last: int | None = None
-    before: int | None = None
-    explained: int | None = None
-    repeated_at: int | None = None
-    backlog: bool | None = None
-
-    @property
-    def working_at(self) -> int:
-        """A time at which the member certainly worked, even if the last round came after the stop."""
-        return self.since if self.before is None else self.before
-
-    @property
-    def stopped(self) -> int | None:
-        """The best estimate of the stop from commits alone."""
-        if self.last is None or self.explained is None:
-            return self.last
-        ended = self.last if self.repeated_at is None else self.repeated_at
-        return self.explained if ended - self.explained > LATE_COMMIT_MS else self.last
-
-    @property
-    def has_late_commit(self) -> bool:
-        return self.stopped != self.last
-
-
-def work(
-    commits: CommitHistory, resources: Iterable[Resource], since: int, after: Position, before: Position
-) -> CommitActivity:
-    """Return the commits for `resources` between two positions; `since` is when the member got them."""
-    return work_of([s for r in resources if (s := commits.segment(r, after, before))], since)
-
-
-def work_of(segments: Sequence[CommitSegment], since: int) -> CommitActivity:
-    """Return the activity of one member. `segments` has each of its resources' commits since the member got it."""
-    if not segments:
-        return CommitActivity(since=since)
-    repeated_at = _repeated_at(segments)
-    if repeated_at is not None:
-        segments = [_shortened(s) if s.last.at >= repeated_at - ROUND_MS else s for s in segments]
-    last = max(s.last.at for s in segments)
-    ends = [p.at for s in segments for p in (s.before_last, s.last) if p is not None and p.at < last - ROUND_MS]
-    progress, rate = 0.0, 0.0
-    for s in segments:
-        if s.before_last is None or s.before_last.at - s.first.at < LATE_COMMIT_MS:
-            continue
-        rate += (s.before_last.committed - s.first.committed) / (s.before_last.at - s.first.at)
-        progress += s.last.committed - s.before_last.committed
-    before_last = max(ends, default=None)
-    explained = None
-    if before_last is not None and rate > 0 and progress >= 0:
-        explained = min(last, before_last + round(progress / rate))
-    return CommitActivity(since=since, last=last, before=before_last, explained=explained, repeated_at=repeated_at)
-
-
-def _repeated_at(segments: Sequence[CommitSegment]) -> int | None:
-    """Return the time of the last round of commits if it made no progress and the round before it did."""
-    last = max(s.last.at for s in segments)
-    ending = [s for s in segments if s.last.at >= last - ROUND_MS]
-    if any(s.before_last is None or s.before_last.committed != s.last.committed for s in ending):
-        return None
-    progressed = any(s.third_last is None or s.third_last.committed < s.last.committed for s in ending)
-    return last if progressed else None
-
-
-def _shortened(segment: CommitSegment) -> CommitSegment:
-    assert segment.before_last is not None
-    return segment._replace(third_last=None, before_last=segment.third_last, last=segment.before_last)
-
-
-def work_by_member(previous: Generation | None, commits: CommitHistory, before: Position) -> dict[str, CommitActivity]:
-    """Return the commits of each final member of a generation, up to the group record at `before`."""
-    if previous is None:
-        return {}
-    since = {m: (previous.position, previous.synced_at, member.assigned) for m, member in previous.members.items()}
-    for change in previous.replacements:
-        if change.record.position < before:
-            assigned = since.pop(change.old)[2]
-            at = previous.synced_at if change.record.at is None else change.record.at
-            since[change.member.member_id] = (change.record.position, at, assigned)
-    return {m: work(commits, mine, at, after, before) for m, (after, at, mine) in since.items()}
 
 
 class MemberDeparture(NamedTuple):
@@ -179,6 +82,10 @@ class MemberDeparture(NamedTuple):
 
 def departure(member: Member, log: GenerationLog) -> MemberDeparture:
     return MemberDeparture(member=member, line=log.departed.get(member.member_id))
+
+
+EXPULSIONS = (EventKind.SESSION_EXPIRED, EventKind.REMOVED_NOT_REJOINED, EventKind.REMOVED_NOT_SYNCED)
+"""Log lines about members that the coordinator removed, in contrast to members that left."""
 
 
 class MemberStop(NamedTuple):
@@ -220,7 +127,7 @@ def generation_contexts(
     """Return the context of each generation; `logs` are their log lines, in the same order."""
     contexts = []
     for g, log, following in zip(generations, logs, [*generations[1:], None], strict=False):
-        done = _with_backlog(work_by_member(g.previous, commits, g.position), g, following, commits)
+        done = {} if g.previous is None else _activity(g, g.previous, following, commits)
         started = {m: workers.logged_at(m, g, EventKind.WORKER_STARTED) for m in g.members}
         stops = GenerationStops(
             members=_member_stops(g, log, done, following, workers),
@@ -232,25 +139,42 @@ def generation_contexts(
     return contexts
 
 
-def _with_backlog(
-    done: dict[str, CommitActivity], g: Generation, following: Generation | None, commits: CommitHistory
+def _activity(
+    g: Generation, previous: Generation, following: Generation | None, commits: CommitHistory
 ) -> dict[str, CommitActivity]:
-    """Return the activity with `backlog` for the members that are not in this generation."""
-    previous = g.previous
-    if previous is None:
-        return done
+    """Return the commits of the previous generation's members, with `backlog` for members that departed."""
+    done = work_by_member(previous, commits, g.position)
     newest = max((a.repeated_at or a.last or 0 for m, a in done.items() if m in g.members), default=None)
-    out = dict(done)
     for m in done.keys() - g.members.keys():
-        found, last = (
-            has_backlog(previous.final_members[m].assigned, previous.position, g, following, commits),
-            done[m].last,
-        )
+        found = _has_backlog(previous.final_members[m].assigned, previous.position, g, following, commits)
+        last = done[m].last
         if found is None and newest is not None and last is not None and newest <= last + _usual_silence(done[m]):
             # The others went silent as well, so the whole group had nothing to read.
             found = False
-        out[m] = done[m]._replace(backlog=found)
-    return out
+        done[m] = done[m]._replace(backlog=found)
+    return done
+
+
+def _has_backlog(
+    resources: Iterable[Resource], since: Position, g: Generation, following: Generation | None, commits: CommitHistory
+) -> bool | None:
+    """Return whether records waited for the next owner of these resources, or None if nothing shows it.
+
+    Args:
+        resources: what the departed member had.
+        since: position of the record that gave them to it.
+        g: the generation in which they have another owner.
+        following: the generation after `g`, if any.
+        commits: the group's commits.
+    """
+    end = END if following is None else following.position
+    for resource in resources:
+        before, first = commits.segment(resource, since, g.position), commits.first(resource, g.position, end)
+        is_soon = first is not None and first.at - g.synced_at <= SOON_MS
+        if before is not None and first is not None and is_soon and first.committed > before.last.committed:
+            return True
+    has_time = following is None or following.joined_at - g.synced_at > SOON_MS
+    return False if has_time else None
 
 
 def _member_stops(
@@ -328,6 +252,15 @@ def _stayed(member_id: str, done: CommitActivity, log: GenerationLog, g: Generat
     return Stop.within(max(start.at, done.working_at), g.joined_at, done.stopped or done.last, _grade(done))
 
 
+def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Stop:
+    """Return the stop of a replaced static member. It stopped after its last work, with or without a clean shutdown."""
+    at = change.record.at if change.record.at is not None else g.synced_at
+    done = work_by_member(g, commits, change.record.position)[change.old]
+    if done.last is None:
+        return Stop.within(done.since, at, (done.since + at) // 2, Evidence.INFERRED)
+    return Stop.within(done.working_at, at, done.stopped or done.last, _grade(done))
+
+
 def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Stop:
     """Return the stop of a member that is not in the next generation: it left, was removed or died."""
     line, last = gone.line, done.last
@@ -349,7 +282,7 @@ def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Sto
         estimate = line.at - closing if line is not None else g.joined_at - _join_phase(g)
         return Stop.within(done.working_at, until, estimate, Evidence.INFERRED)
     if line is None and until - last >= gone.member.session_timeout_ms:
-        return Stop.within(done.working_at, until, last + _interval(done) // 2, Evidence.INFERRED)
+        return Stop.within(done.working_at, until, last + done.interval // 2, Evidence.INFERRED)
     return Stop.within(earliest, until, done.stopped or last, _grade(done))
 
 
@@ -361,7 +294,7 @@ def _working_at(member: Member, done: CommitActivity, g: Generation, until: int)
     """
     previous = g.previous
     is_kept = previous is not None and previous.is_piecemeal and bool(member.owned)
-    if previous is None or not is_kept or done.before is not None or until - done.since > HEARTBEAT_MS:
+    if previous is None or not is_kept or done.working_at != done.since or until - done.since > HEARTBEAT_MS:
         return done.working_at
     return min(done.since, previous.joined_at - member.rebalance_timeout_ms)
 
@@ -389,7 +322,7 @@ def _expired(member: Member, line: Event, done: CommitActivity) -> Stop:
     if done.last is None:
         return Stop.within(max(alive, done.since), line.until, alive + silence // 2, Evidence.INFERRED)
     earliest = max(alive - ROUND_MS, done.working_at)
-    guess = max(alive, done.last + _interval(done) // 2)
+    guess = max(alive, done.last + done.interval // 2)
     return Stop.within(
         earliest, min(line.until, line.until - member.session_timeout_ms + silence), guess, Evidence.INFERRED
     )
@@ -401,19 +334,6 @@ def _halted(began: int, gone: MemberDeparture, g: Generation) -> Stop:
     return Stop.within(min(began, until), until, began, Evidence.OBSERVED)
 
 
-def _replaced(g: Generation, change: Replacement, commits: CommitHistory) -> Stop:
-    """Return the stop of a replaced static member. It stopped after its last work, with or without a clean shutdown."""
-    at = change.record.at if change.record.at is not None else g.synced_at
-    done = work_by_member(g, commits, change.record.position)[change.old]
-    if done.last is None:
-        return Stop.within(done.since, at, (done.since + at) // 2, Evidence.INFERRED)
-    return Stop.within(done.working_at, at, done.stopped or done.last, _grade(done))
-
-
-def _interval(done: CommitActivity) -> int:
-    return 0 if done.last is None or done.before is None else done.last - done.before
-
-
 def _join_phase(g: Generation) -> int:
     """Return the expected milliseconds of a join phase whose start no line shows: until the last of the members that
     stay notices it with its heartbeat.
@@ -422,10 +342,10 @@ def _join_phase(g: Generation) -> int:
     return HEARTBEAT_MS * staying // (staying + 1)
 
 
+def _grade(done: CommitActivity) -> Evidence:
+    return Evidence.BOUNDED if done.stopped is not None and done.stopped == done.last else Evidence.INFERRED
+
+
 def _usual_silence(done: CommitActivity) -> int:
     """Return the milliseconds without a commit that are usual while a member works."""
-    return max(2 * _interval(done), HEARTBEAT_MS)
-
-
-def _grade(done: CommitActivity) -> Evidence:
-    return Evidence.INFERRED if done.stopped is None or done.has_late_commit else Evidence.BOUNDED
+    return max(2 * done.interval, HEARTBEAT_MS)
