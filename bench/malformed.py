@@ -19,12 +19,12 @@ def main() -> None:
     parser.add_argument("--bodies", type=int, default=100_000)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        answers, said = post(Path(folder), count=parser.parse_args().bodies)
-    for status, count in sorted(answers.statuses.items()):
+        responses, logged = post(Path(folder), count=parser.parse_args().bodies)
+    for status, count in sorted(responses.statuses.items()):
         print(f"{count:8,} answered {status}")
-    print(f"slowest {answers.slowest_s:.2f} s, all {time.perf_counter() - began:.0f} s, {len(said)} lines logged")
-    print(f"answers with more than a sentence: {len(answers.leaks)}")
-    for text in (*answers.leaks[:5], *said[:5]):
+    print(f"slowest {responses.slowest_s:.2f} s, all {time.perf_counter() - began:.0f} s, {len(logged)} lines logged")
+    print(f"responses with more than a sentence: {len(responses.leaks)}")
+    for text in (*responses.leaks[:5], *logged[:5]):
         print(text[-1500:])
 
 

@@ -21,11 +21,11 @@ def main() -> None:
     args = parser.parse_args()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        answers, said = send(Path(folder), count=args.requests, seed=args.seed)
-    for status, count in sorted(answers.statuses.items()):
+        responses, logged = send(Path(folder), count=args.requests, seed=args.seed)
+    for status, count in sorted(responses.statuses.items()):
         print(f"{count:8,} answered {status}")
-    print(f"slowest {answers.slowest_s:.2f} s, all {time.perf_counter() - began:.0f} s, {len(said)} lines logged")
-    for text in (*answers.leaks[:5], *said[:5]):
+    print(f"slowest {responses.slowest_s:.2f} s, all {time.perf_counter() - began:.0f} s, {len(logged)} lines logged")
+    for text in (*responses.leaks[:5], *logged[:5]):
         print(text[-1500:])
 
 

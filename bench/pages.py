@@ -48,8 +48,8 @@ def times(asking: Client, pid: int, pages: dict[str, Callable[[], str]], request
         used = processor_ms(pid)
         took = [asking.open(address()) for _ in range(requests)]
         used, found = (processor_ms(pid) - used) / requests, p95(took)
-        told = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms, processor {used:,.0f} ms"
-        yield f"server, {name}", told, f"{_budget(name)} ms", found <= _budget(name)
+        text = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms, processor {used:,.0f} ms"
+        yield f"server, {name}", text, f"{_budget(name)} ms", found <= _budget(name)
 
 
 def searches(asking: Client, pages: Asking, requests: int) -> Line:
@@ -64,8 +64,8 @@ def searches(asking: Client, pages: Asking, requests: int) -> Line:
         asking.get(f"/search?q={quote(typed, safe='')}")
         took.append(1000 * (time.perf_counter() - began))
     found = p95(took)
-    told = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms"
-    return "server, search as you type", told, f"{_budget('search')} ms", found <= _budget("search")
+    text = f"p95 {found:,.0f} ms, median {statistics.median(took):,.0f} ms"
+    return "server, search as you type", text, f"{_budget('search')} ms", found <= _budget("search")
 
 
 def sizes(asking: Client) -> Iterator[Line]:
@@ -102,8 +102,8 @@ def painted(found: Painted | None) -> Iterator[Line]:
         (found.scripts <= SCRIPTS_MB * 1e6),
     )
     for name, took in found.took.items():
-        told = f"p95 {p95(took):,.0f} ms, median {statistics.median(took):,.0f} ms"
-        yield f"first useful paint, {name}", told, f"{PAINT_MS} ms", p95(took) <= PAINT_MS
+        text = f"p95 {p95(took):,.0f} ms, median {statistics.median(took):,.0f} ms"
+        yield f"first useful paint, {name}", text, f"{PAINT_MS} ms", p95(took) <= PAINT_MS
 
 
 def show(lines: Iterator[Line]) -> int:

@@ -108,10 +108,10 @@ def examined(line: str, layout: Layout, zone: ZoneInfo, at: str | None = None) -
         return Unreadable(
             QuarantineReason.OVERSIZED, f"the line has {len(line):,} characters; the limit is {LONGEST_LINE:,}"
         )
-    stated = layout.pattern.match(line)
-    if stated is None:
+    matched = layout.pattern.match(line)
+    if matched is None:
         return _detected(line, zone, at)
-    found = _event(line, layout, stated, zone)
+    found = _event(line, layout, matched, zone)
     if isinstance(found, Unreadable) and found.reason == QuarantineReason.INVALID_TIMESTAMP:
         other = _detected(line, zone, at)
         return other if isinstance(other, ParsedEvent) else found

@@ -40,16 +40,16 @@ class Client:
     def get(self, path: str) -> bytes:
         self.connection.request("GET", path)
         answer = self.connection.getresponse()
-        body = answer.read()
-        assert answer.status == 200, (path, answer.status, body[:200])
-        return body
+        content = answer.read()
+        assert answer.status == 200, (path, answer.status, content[:200])
+        return content
 
     def open(self, address: str, *, is_tick: bool = False) -> float:
         """Return the milliseconds of the page's callback. A tick sends the current display, like a browser."""
         parts = urlsplit(address)
         search = f"?{parts.query}" if parts.query else ""
         values = {"pathname": parts.path, "search": search, "n_intervals": 1, "href": address}
-        body = json.dumps(
+        content = json.dumps(
             {
                 "output": self.output["output"],
                 "outputs": _outputs(self.output["output"]),
@@ -59,13 +59,13 @@ class Client:
             }
         )
         began = time.perf_counter()
-        self.connection.request("POST", "/_dash-update-component", body, {"Content-Type": "application/json"})
+        self.connection.request("POST", "/_dash-update-component", content, {"Content-Type": "application/json"})
         answer = self.connection.getresponse()
-        told = answer.read()
+        content = answer.read()
         took = 1000 * (time.perf_counter() - began)
-        assert answer.status in (200, 204), (address, answer.status, told[:200])
+        assert answer.status in (200, 204), (address, answer.status, content[:200])
         if not is_tick:
-            self._weigh(address, json.loads(told)["response"], len(told))
+            self._weigh(address, json.loads(content)["response"], len(content))
         return took
 
     def _weigh(self, address: str, response: dict[str, Any], length: int) -> None:
@@ -97,6 +97,6 @@ def _figures(node: Any) -> Iterator[Any]:
 
 def client(host: str) -> Client:
     asking = Client(host, {})
-    told = json.loads(asking.get("/_dash-dependencies"))
-    asking.output = next(each for each in told if "seen.data" in each["output"])
+    callbacks = json.loads(asking.get("/_dash-dependencies"))
+    asking.output = next(each for each in callbacks if "seen.data" in each["output"])
     return asking

@@ -69,7 +69,7 @@ def member_shape(subscription: Blob, assignment: Blob) -> MemberShape | None:
 
 def _layout(blob: Blob) -> UserDataLayout | None:
     """Return the layout; a name that a newer Regroup may have stored is `unknown`."""
-    stated = blob.get("userDataLayout")
-    if stated is None:
+    name = blob.get("userDataLayout")
+    if name is None:
         return None
-    return UserDataLayout(stated) if stated in LAYOUTS else UserDataLayout.UNKNOWN
+    return UserDataLayout(name) if name in LAYOUTS else UserDataLayout.UNKNOWN

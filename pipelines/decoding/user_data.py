@@ -129,11 +129,11 @@ def _streams_subscription(raw: bytes) -> Blob:
 def _streams_assignment(raw: bytes) -> Blob:
     out, position = _streams(raw, _STREAMS_ASSIGNMENT)
     sizes = {"errorCode": 4, "nextRebalanceMs": 8}
-    stated = [field for field in _STREAMS_ASSIGNMENT_END if field[2] <= out["version"]]
-    end = len(raw) - sum(sizes[name] for name, *_ in stated)
+    present = [field for field in _STREAMS_ASSIGNMENT_END if field[2] <= out["version"]]
+    end = len(raw) - sum(sizes[name] for name, *_ in present)
     if end < position:
         raise WireError(QuarantineReason.TRUNCATED, f"{len(raw) - position} bytes left for the end of an assignment")
-    for name, read, *_ in stated:
+    for name, read, *_ in present:
         out[name], end = read(raw, end)
     return out
 

@@ -51,11 +51,11 @@ def _reasons(log: GenerationLog) -> dict[str, list[str]]:
 
 def _with_reasons(found: Recognized, reasons: Iterable[str]) -> Recognized:
     """Return the library of a member that also stated these reasons. Streams and Connect tasks state Java's."""
-    stated = next(filter(None, map(_of_reason, reasons)), None)
-    if stated is None or found.evidence == Evidence.OBSERVED:
+    by_reason = next(filter(None, map(_of_reason, reasons)), None)
+    if by_reason is None or found.evidence == Evidence.OBSERVED:
         return found
-    is_framework = stated == ClientLibrary.JAVA and found.library in LIKE_JAVA
-    return Recognized(found.library if is_framework else stated, Evidence.OBSERVED, LibrarySign.REASON)
+    is_framework = by_reason == ClientLibrary.JAVA and found.library in LIKE_JAVA
+    return Recognized(found.library if is_framework else by_reason, Evidence.OBSERVED, LibrarySign.REASON)
 
 
 def _of_reason(reason: str) -> ClientLibrary | None:

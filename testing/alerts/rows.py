@@ -32,7 +32,7 @@ def row(table: Table, **values: Any) -> dict[str, Any]:
 
 
 def storm(group: str = "orders", at: int = NOW - MINUTE, **values: Any) -> dict[str, Any]:
-    told = {
+    fields = {
         "storm_id": f"{group}-{at}",
         "scope": "group",
         "started_at": at,
@@ -51,22 +51,22 @@ def storm(group: str = "orders", at: int = NOW - MINUTE, **values: Any) -> dict[
         "evidence": "bounded",
         "explanation": "It was calm before.",
     }
-    return row(STORMS, **told | values)
+    return row(STORMS, **fields | values)
 
 
 def rebalancing(group: str = "orders", since: int = NOW - 20 * MINUTE, **values: Any) -> dict[str, Any]:
-    told = {"state": "PreparingRebalance", "generation_id": 7, "member_count": 3, "is_deleted": False}
-    given = told | {"last_record_at": NOW, "evidence": "observed", "open_rebalance_since_at": since} | values
+    fields = {"state": "PreparingRebalance", "generation_id": 7, "member_count": 3, "is_deleted": False}
+    given = fields | {"last_record_at": NOW, "evidence": "observed", "open_rebalance_since_at": since} | values
     return row(GROUPS, group_id=group, **given)
 
 
 def coverage(upto: int = 100, at: int = NOW, partition: int = 0, **values: Any) -> dict[str, Any]:
-    told = {"source": "__consumer_offsets", "log_epoch": 0, "from_offset": 0, "is_gap": False, "from_at": at}
-    return row(COVERAGE, source_partition=partition, to_offset=upto, to_at=at, **told | values)
+    fields = {"source": "__consumer_offsets", "log_epoch": 0, "from_offset": 0, "is_gap": False, "from_at": at}
+    return row(COVERAGE, source_partition=partition, to_offset=upto, to_at=at, **fields | values)
 
 
 def stall(ended: int, lost_ms: int, group: str = "orders", index: int = 0, **values: Any) -> dict[str, Any]:
-    told = {
+    fields = {
         "incarnation": 0,
         "stopped_by_offset": ended,
         "name": "topic",
@@ -75,12 +75,12 @@ def stall(ended: int, lost_ms: int, group: str = "orders", index: int = 0, **val
     }
     times = {"stopped_at_latest": ended - lost_ms, "resumed_at_earliest": ended, "resumed_at_latest": ended}
     widths = dict.fromkeys(("stopped_ms", "stopped_ms_min", "stopped_ms_max"), lost_ms)
-    return row(STALLS, group_id=group, index=index, **told | times | widths | values)
+    return row(STALLS, group_id=group, index=index, **fields | times | widths | values)
 
 
 def generation(number: int, at: int, resources: int | None, group: str = "orders", **values: Any) -> dict[str, Any]:
-    told = {"incarnation": 0, "joined_at": at, "synced_at": at, "is_empty": False}
-    return row(GENERATIONS, group_id=group, generation_id=number, resources_assigned=resources, **told | values)
+    fields = {"incarnation": 0, "joined_at": at, "synced_at": at, "is_empty": False}
+    return row(GENERATIONS, group_id=group, generation_id=number, resources_assigned=resources, **fields | values)
 
 
 def health(hour: int, flapping: int = 0, group: str = "orders", **values: Any) -> dict[str, Any]:
@@ -88,14 +88,14 @@ def health(hour: int, flapping: int = 0, group: str = "orders", **values: Any) -
 
 
 def departure(at: int, client: str, group: str = "orders", **values: Any) -> dict[str, Any]:
-    told = {"kind": "left", "member_id": f"{client}-{at}", "client_id": client, "evidence": "observed"}
-    return row(GROUP_EVENTS, group_id=group, event_at=at, **told | values)
+    fields = {"kind": "left", "member_id": f"{client}-{at}", "client_id": client, "evidence": "observed"}
+    return row(GROUP_EVENTS, group_id=group, event_at=at, **fields | values)
 
 
 def stalled(topic: str = "topic", partition: int = 0, **values: Any) -> dict[str, Any]:
-    told = {"started_at": NOW - HOUR, "stalled_since_at": NOW - 10 * MINUTE, "state": "stalled", "adding": [3]}
+    fields = {"started_at": NOW - HOUR, "stalled_since_at": NOW - 10 * MINUTE, "state": "stalled", "adding": [3]}
     return row(
-        REASSIGNMENTS, topic=topic, partition=partition, **told | {"progress": 0.4, "evidence": "bounded"} | values
+        REASSIGNMENTS, topic=topic, partition=partition, **fields | {"progress": 0.4, "evidence": "bounded"} | values
     )
 
 
@@ -105,5 +105,5 @@ def write(
     """Make these the table's rows, or add them; without Spark, since nobody but the reader under test sees it."""
     types = [(c.name, TYPES[c.type]) for c in table.columns]
     instants = {name for name, kind in types if pa.types.is_timestamp(kind)}
-    told = [{k: v * 1000 if k in instants and v is not None else v for k, v in r.items()} for r in rows]
-    write_deltalake(table_path(warehouse, table), pa.Table.from_pylist(told, schema=pa.schema(types)), mode=mode)
+    fields = [{k: v * 1000 if k in instants and v is not None else v for k, v in r.items()} for r in rows]
+    write_deltalake(table_path(warehouse, table), pa.Table.from_pylist(fields, schema=pa.schema(types)), mode=mode)

@@ -41,10 +41,10 @@ class LogCollector(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__()
-        self.said: list[str] = []
+        self.lines: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.said.append(self.format(record))
+        self.lines.append(self.format(record))
 
 
 def bodies(app: Any, random: Random, count: int) -> Any:
@@ -85,7 +85,7 @@ def post(folder: Path, *, count: int, seed: int = 1) -> tuple[Responses, list[st
                 answers.leaks.append(data[:200].decode("utf-8", "replace"))
     finally:
         logging.getLogger().removeHandler(collector)
-    return answers, collector.said
+    return answers, collector.lines
 
 
 def asked_of(output: str, callback: dict[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,9 +36,9 @@ def fuzz_lines(count: int, random: Random) -> Findings:
 
 def _of_records(records: Records) -> Counter[str]:
     rows = bronze(records, cluster="c")
-    told = Counter(f"quarantined: {reason}" for reason in rows[QUARANTINE.name].field("reason").to_pylist())
+    verdicts = Counter(f"quarantined: {reason}" for reason in rows[QUARANTINE.name].field("reason").to_pylist())
     commits = sum(rows[OFFSET_COMMITS.name].field("commits").to_pylist())
-    return told + Counter({"decoded": commits + len(rows[COORDINATOR_RECORDS.name])})
+    return verdicts + Counter({"decoded": commits + len(rows[COORDINATOR_RECORDS.name])})
 
 
 _READING = TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
@@ -47,12 +47,12 @@ _READING = TopicReader(cluster="c", topic="t", layout="default", zone="UTC")
 def _of_messages(records: Records) -> Counter[str]:
     span = Span(partition=0, log_epoch=0, from_offset=0, to_offset=len(records.key))
     rows = _READING(records, {0: span})
-    told = Counter(f"quarantined: {reason}" for reason in rows[QUARANTINE.name].field("reason").to_pylist())
+    verdicts = Counter(f"quarantined: {reason}" for reason in rows[QUARANTINE.name].field("reason").to_pylist())
     # A message may contain several lines.
     events = rows[COORDINATOR_EVENTS.name].field("line_no").to_pylist()
     refused = set(rows[QUARANTINE.name].field("source_offset").to_pylist())
     others = len(records.key) - len(refused | set(events)) - span.skipped
-    return told + Counter({"decoded": len(set(events) - refused) + others, "ignored": span.skipped})
+    return verdicts + Counter({"decoded": len(set(events) - refused) + others, "ignored": span.skipped})
 
 
 def _run(count: int, inputs: Iterator[tuple[Any, Any]], read: Callable[[Records], Counter[str]]) -> Findings:
@@ -100,9 +100,9 @@ def compared_with_kafka(records: Sequence[Record]) -> tuple[Counter[str], list[s
             verdicts["both refuse" if takes == "refuses" else f"Kafka {takes}, we say {ours.reason}"] += 1
         elif takes != "reads":
             verdicts[f"we read {ours.record_kind} v{ours.value_version}, Kafka {takes}"] += 1
-        elif said := list(compared(ours, kafka)):
+        elif differing := list(compared(ours, kafka)):
             verdicts[DIFFERENT] += 1
-            differences.append(f"{said} in {key.hex()} {value.hex() if value is not None else '-'}")
+            differences.append(f"{differing} in {key.hex()} {value.hex() if value is not None else '-'}")
         else:
             verdicts[AGREED] += 1
     return verdicts, differences

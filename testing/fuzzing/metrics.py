@@ -64,20 +64,20 @@ def send(count: int, seed: int) -> Responses:
     server.text = SECRET
     try:
         for environ in requests(Random(seed), count):
-            said: list[str] = []
+            statuses: list[str] = []
             began = time.perf_counter()
             try:
-                body = b"".join(server._answer(environ, lambda status, _, said=said: said.append(status)))  # noqa: SLF001
+                body = b"".join(server._answer(environ, lambda status, _, statuses=statuses: statuses.append(status)))  # noqa: SLF001
             except Exception as error:  # noqa: BLE001 - the run looks for exceptions
                 found.wrong.append(f"{error!r:.200} for {environ!r:.300}")
                 continue
             found.slowest_s = max(found.slowest_s, time.perf_counter() - began)
-            found.statuses[said[0]] += 1
+            found.statuses[statuses[0]] += 1
             host = environ.get("HTTP_HOST", "").strip().lower()
-            if said[0][:3] not in ("200", "403", "404", "405") or (
+            if statuses[0][:3] not in ("200", "403", "404", "405") or (
                 SECRET.encode() in body and not any(name.strip("[]") in host for name in OWN)
             ):
-                found.wrong.append(f"{said[0]} for {environ!r:.300}")
+                found.wrong.append(f"{statuses[0]} for {environ!r:.300}")
     finally:
         server.stop()
     return found

@@ -87,4 +87,4 @@ def send(folder: Path, *, count: int, seed: int = 1) -> tuple[Responses, list[st
             answer.close()
     finally:
         logging.getLogger().removeHandler(collector)
-    return answers, collector.said
+    return answers, collector.lines

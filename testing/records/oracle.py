@@ -67,17 +67,17 @@ def compared(ours: Decoded, kafka: dict[str, Any]) -> Iterator[str]:
         yield f"key or version: Kafka {kafka['key']} {kafka.get('version')}, we {ours.body['key']} {ours.value_version}"
     if ours.value_version is None:
         return
-    expected, stated = kafka["value"], ours.body["value"]
+    expected, actual = kafka["value"], ours.body["value"]
     if ours.record_kind == "GroupMetadata":
         _open_members(expected)
     elif ours.record_kind == "ConsumerGroupMemberMetadata":
         for protocol in (expected.get("classicMemberMetadata") or {}).get("supportedProtocols", ()):
             protocol["metadata"] = decode_subscription(_raw(protocol["metadata"]), "consumer", protocol["name"])
     layout = KINDS[ours.key_version].versions[ours.value_version].layouts[0]
-    expected, found = _without_defaults(expected, layout), _without_defaults(stated, layout)
+    expected, found = _without_defaults(expected, layout), _without_defaults(actual, layout)
     if expected != found:
         yield f"value: Kafka {expected}, we {found}"
-    for number, (member, opened) in enumerate(zip(stated.get("members", ()), kafka.get("members", ()), strict=False)):
+    for number, (member, opened) in enumerate(zip(actual.get("members", ()), kafka.get("members", ()), strict=False)):
         for name, blob in opened.items():
             if "error" not in blob and "opaque" not in member[name] and member[name]:
                 yield from _blob(f"{name} of member {number}", member[name], blob)
@@ -106,9 +106,9 @@ def _blob(where: str, ours: dict[str, Any], kafka: dict[str, Any]) -> Iterator[s
 def _open_members(group: dict[str, Any]) -> None:
     """Shows that both cut the same bytes out of the record; what is in them is compared apart."""
     for member in group["members"]:
-        said = group["protocolType"], group["protocol"]
-        member["subscription"] = decode_subscription(_raw(member["subscription"]), *said)
-        member["assignment"] = decode_assignment(_raw(member["assignment"]), *said)
+        protocol = group["protocolType"], group["protocol"]
+        member["subscription"] = decode_subscription(_raw(member["subscription"]), *protocol)
+        member["assignment"] = decode_assignment(_raw(member["assignment"]), *protocol)
 
 
 def _without_defaults(value: Any, layout: Type) -> Any:
@@ -121,9 +121,9 @@ def _without_defaults(value: Any, layout: Type) -> Any:
     tagged = {name for name, _ in layout.tags.values()}
     kinds = dict((*layout.fields, *layout.tags.values()))
     return {
-        name: _without_defaults(stated, kinds[name])
-        for name, stated in value.items()
-        if not (name in AFTER_4_3 or (name in tagged and stated in DEFAULTS))
+        name: _without_defaults(actual, kinds[name])
+        for name, actual in value.items()
+        if not (name in AFTER_4_3 or (name in tagged and actual in DEFAULTS))
     }
 
 

@@ -46,12 +46,12 @@ def written_ones(*, newest_only: bool) -> list[Record]:
     for number, version, layout in versions():
         if newest_only and layout is not KINDS[number].versions[version].layouts[0]:
             continue
-        stated = (number, version, layout)
+        schema = (number, version, layout)
         key = KINDS[number].key
         more = UNKNOWN_TAGS if KINDS[number].versions[version].flexible else None
-        out += [record(*stated, filled(key, length), filled(layout, length), more) for length in NAME_LENGTHS[:-1]]
-        out.append(record(*stated, filled(key, 2), filled(layout, 2, null=True)))
-        out += [record(*stated, *both) for both in drawn(st.tuples(values(key), values(layout)), 12)]
+        out += [record(*schema, filled(key, length), filled(layout, length), more) for length in NAME_LENGTHS[:-1]]
+        out.append(record(*schema, filled(key, 2), filled(layout, 2, null=True)))
+        out += [record(*schema, *both) for both in drawn(st.tuples(values(key), values(layout)), 12)]
     for number, kind in KINDS.items():
         out.append((number.to_bytes(2) + written(kind.key, filled(kind.key, 4), flexible=False), None))
     return out

@@ -83,8 +83,8 @@ def versions() -> list[tuple[int, int, Struct]]:
     return [
         (number, version, layout)
         for number, kind in KINDS.items()
-        for version, stated in kind.versions.items()
-        for layout in (*stated.layouts, *stated.early_access)
+        for version, of_version in kind.versions.items()
+        for layout in (*of_version.layouts, *of_version.early_access)
     ]
 
 

@@ -46,9 +46,9 @@ def found_in(cluster: Cluster, figures: Figures) -> tuple[list[Storm], list[Dist
     scan = StormScan(cluster=cluster.name, stored=[], since_ms=0, first_seen_at=seen)
     scan.find_cluster_storms(found)
     of_groups: dict[str, list[Disturbance]] = {group: [] for group in scan.groups(found)}
-    for shake in found:
-        if shake.group_id in of_groups:
-            of_groups[shake.group_id].append(shake)
+    for disturbance in found:
+        if disturbance.group_id in of_groups:
+            of_groups[disturbance.group_id].append(disturbance)
     storms = scan.storms(of_groups)
     figures.seconds += time.process_time() - begun
     return storms, found
@@ -71,7 +71,7 @@ def judge(cluster: Cluster, figures: Figures) -> None:
         third = _third(found, label)
         figures.delays_ms["labelled beginning"].append(first.detected_at - label.started_at)
         if third is not None:
-            figures.delays_ms["third shake, or group"].append(max(0, first.detected_at - third))
+            figures.delays_ms["third disturbance, or group"].append(max(0, first.detected_at - third))
     figures.false += [s for s in storms if id(s) not in matched and s.started_at >= START]
 
 
@@ -88,8 +88,8 @@ def _third(found: Iterable[Disturbance], label: Label) -> int | None:
     )
     if len(label.groups) > 1:
         first: dict[str, int] = {}
-        for shake in mine:
-            first.setdefault(shake.group_id, shake.known_at)
+        for disturbance in mine:
+            first.setdefault(disturbance.group_id, disturbance.known_at)
         times = sorted(first.values())
     else:
         times = [s.known_at for s in mine if not s.is_explained]

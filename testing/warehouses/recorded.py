@@ -69,10 +69,10 @@ def _tables(cluster: str, name: str) -> Rows:
     rebuilt = silver_of([CaptureRecords(records=batch.records, lines=batch.lines)], name)
     silver = {table: [row | {"cluster": cluster} for row in rows] for table, rows in cast("Rows", rebuilt).items()}
     moved = cast("Rows", reassignment_rows(cluster, *decoded(bronze)))
-    told = silver | moved | _gold(cluster, silver, broker(capture.meta.get("broker_overrides") or {}))
-    kept = {t.name: stored(told[t.name], t).to_pylist() for t in TABLES if t.name in told}
-    said = mark_rows(row for row in bronze["admin_observations"] if row["kind"] == "mark")
-    return kept | {"marks": said} | {table: bronze[table] for table in ("quarantine", "coverage")}
+    tables = silver | moved | _gold(cluster, silver, broker(capture.meta.get("broker_overrides") or {}))
+    kept = {t.name: stored(tables[t.name], t).to_pylist() for t in TABLES if t.name in tables}
+    marks = mark_rows(row for row in bronze["admin_observations"] if row["kind"] == "mark")
+    return kept | {"marks": marks} | {table: bronze[table] for table in ("quarantine", "coverage")}
 
 
 def _gold(cluster: str, silver: Rows, known: Any) -> Rows:
@@ -88,5 +88,5 @@ def _gold(cluster: str, silver: Rows, known: Any) -> Rows:
 
 
 def _announced(started_ms: int) -> list[Row]:
-    said = {"observed_at_ms": started_ms + 40_000, "source": "mark", "kind": "mark", "mark_kind": "deploy"}
-    return [said | {"text": "v2.31", "at": started_ms + 40_000}, said | {"text": "no time", "at": "noon"}]
+    mark = {"observed_at_ms": started_ms + 40_000, "source": "mark", "kind": "mark", "mark_kind": "deploy"}
+    return [mark | {"text": "v2.31", "at": started_ms + 40_000}, mark | {"text": "no time", "at": "noon"}]

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("schemas", "pipelines", "jobs", "dashboards", "bench")
+PACKAGES = ("schemas", "pipelines", "jobs", "dashboards", "bench", "testing")
 OLD = {
     *("shake", "shakes", "shaken", "told", "untold", "stated", "said", "beside", "touched", "thinned", "awaited"),
     *("sight", "seat", "seats", "course", "stand", "stands", "standing", "stays", "lives", "looked", "insist"),
