@@ -49,7 +49,7 @@ class Client:
         parts = urlsplit(address)
         search = f"?{parts.query}" if parts.query else ""
         values = {"pathname": parts.path, "search": search, "n_intervals": 1, "href": address}
-        content = json.dumps(
+        question = json.dumps(
             {
                 "output": self.output["output"],
                 "outputs": _outputs(self.output["output"]),
@@ -59,7 +59,7 @@ class Client:
             }
         )
         began = time.perf_counter()
-        self.connection.request("POST", "/_dash-update-component", content, {"Content-Type": "application/json"})
+        self.connection.request("POST", "/_dash-update-component", question, {"Content-Type": "application/json"})
         answer = self.connection.getresponse()
         content = answer.read()
         took = 1000 * (time.perf_counter() - began)
