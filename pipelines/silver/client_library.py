@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pipelines.decoding.member_shape import MemberShape
 from schemas.client_libraries import ASSIGNORS, CLIENT_IDS, FACTS, PROTOCOL_TYPES
+from schemas.member_blobs import NO_GENERATION
 from schemas.states import ClientLibrary, Evidence, GroupProtocol, LibrarySign, UserDataLayout
 
 
@@ -149,6 +150,9 @@ def _version_3(shape: MemberShape, member: ClassicMember) -> ClientLibrary | Non
         return ClientLibrary.JAVA
     if shape.rack is not None:
         return None
+    if shape.user_data_layout == UserDataLayout.AMBIGUOUS and shape.generation == NO_GENERATION:
+        # Four zero bytes: franz-go's empty previous assignment. Java would repeat the generation -1.
+        return ClientLibrary.FRANZ_GO
     if shape.user_data_layout == UserDataLayout.STICKY and shape.owned_partitions:
         # Under this layout's other name, `sticky`, Java lists no owned partitions.
         return ClientLibrary.FRANZ_GO

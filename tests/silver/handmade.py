@@ -17,6 +17,8 @@ START = 1_795_246_000_000
 GROUP = "orders"
 Record = dict[str, Any]
 Line = dict[str, Any]
+Commit = tuple[int, int, int]
+"""Milliseconds after START, partition of the topic `orders`, committed offset."""
 
 
 def member_id(name: str) -> str:
@@ -119,12 +121,16 @@ def _line(at: int, message: str, logger: str, source: str) -> Line:
     return event | {"event_at": round(found.event_at.timestamp() * 1000)}
 
 
-def history(records: Sequence[Record], lines: Sequence[Line] = ()) -> History:
+SPACING = 1_000
+"""Log offsets from one group record to the next."""
+
+
+def history(records: Sequence[Record], lines: Sequence[Line] = (), commits: Sequence[Commit] = ()) -> History:
     rows = [
         {
             "log_epoch": 0,
             "source_partition": 3,
-            "source_offset": offset,
+            "source_offset": offset * SPACING,
             "record_at": record["at"],
             "record_kind": "GroupMetadata",
             "member_id": None,
@@ -133,8 +139,20 @@ def history(records: Sequence[Record], lines: Sequence[Line] = ()) -> History:
         }
         for offset, record in enumerate(records)
     ]
-    return History.of("kafka", GROUP, rows, [], lines)
+    return History.of("kafka", GROUP, rows, _runs(records, commits), lines)
 
 
-def rows(records: Sequence[Record], lines: Sequence[Line] = ()) -> SilverRows:
-    return silver_rows(history(records, lines), 10_000)
+def _runs(records: Sequence[Record], commits: Sequence[Commit]) -> list[dict[str, Any]]:
+    """One run per commit, behind the last group record that is not newer than it."""
+    out = []
+    for number, (at, partition, committed) in enumerate(commits, 1):
+        before = max((n for n, record in enumerate(records) if record["at"] <= START + at), default=0)
+        run = {"log_epoch": 0, "topic": "orders", "partition": partition, "is_tombstone": False, "topic_id": None}
+        ends = {"offset": before * SPACING + number, "commit_at": START + at, "committed_offset": committed}
+        named = {f"{end}_{name}": value for end in ("first", "last") for name, value in ends.items()}
+        out.append(run | named)
+    return out
+
+
+def rows(records: Sequence[Record], lines: Sequence[Line] = (), commits: Sequence[Commit] = ()) -> SilverRows:
+    return silver_rows(history(records, lines, commits), 10_000)
