@@ -16,6 +16,7 @@ from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, bounded, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import diagnoses, log_sources, sentences
+from dashboards.views.client_libraries import libraries_sentence
 from dashboards.views.components import aria, empty, grid, legend, marks_table, panel, state_word, table
 from dashboards.views.ranges import keyed, ranges
 from dashboards.views.resume_position import all_resumed, resumed_from
@@ -90,6 +91,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             + (f" Work resumed: {resumed_from(stalls.rows, unit)}." if stalls.rows else "")
             + all_resumed(stalls.rows, unit)
             + sentences.waited(waits)
+            + libraries_sentence(store.libraries(state.cluster, group, view))
             + sentences.unread_note(gaps.rows)
             + _shown(drawn, lived, owned, capped=capped),
             drawn.figure,

@@ -15,6 +15,7 @@ from dashboards.queries.store import Rebalance, Store
 from dashboards.text import ABSENT, amount, between, bounded, duration, instant, member_label, resource, span, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import log_sources, sentences
+from dashboards.views.client_libraries import library
 from dashboards.views.components import Cell, aria, empty, evidence_mark, facts, legend, marks_table, panel, table
 from dashboards.views.marks import NEAR_MS, time_since_mark
 from dashboards.views.ranges import drawn, keyed, part
@@ -282,6 +283,7 @@ def _members(found: Rebalance) -> Component:
             visible(member_label(m["member_id"], m["group_instance_id"], m["client_id"]), 80),
             visible(m["member_id"], 90),
             visible(m["client_host"], 60),
+            library(m),
             "leader" if m["is_leader"] else "",
             _window(m["rejoined_at_earliest"], m["rejoined_at_latest"]) if is_classic else _reached(m),
             len(m["assigned"] or ()),
@@ -290,7 +292,7 @@ def _members(found: Rebalance) -> Component:
         for m in found.members[:TABLE_ROWS]
     ]
     came = "Rejoined (UTC)" if is_classic else "Reconciled (UTC)"
-    head = ("Member", "Member id", "Host", "Role", came, "Assigned", "Session timeout")
+    head = ("Member", "Member id", "Host", "Library", "Role", came, "Assigned", "Session timeout")
     static = f"{g['static_member_count']} of them static"
     summary = f"{count(g['member_count'], 'member')} in {sentences.term(g)} {g['generation_id']}, {static}."
     body = table(head, rows, empty="The group was empty.")

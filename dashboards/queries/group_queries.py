@@ -51,6 +51,17 @@ ORDER BY valid_from_at DESC, member_id
 LIMIT $cap
 """
 
+LIBRARY_ROWS = 20
+LIBRARIES = """
+SELECT client_library, client_library_evidence, count(DISTINCT member_id) AS members
+FROM generation_members
+WHERE cluster = $cluster AND group_id = $group AND valid_from_at < $end
+  AND (valid_to_at IS NULL OR valid_to_at >= $start)
+GROUP BY client_library, client_library_evidence
+ORDER BY members DESC, client_library, client_library_evidence
+LIMIT $cap
+"""
+
 STALLS = """
 SELECT * FROM stalls
 WHERE cluster = $cluster AND group_id = $group AND stopped_at_earliest < $end

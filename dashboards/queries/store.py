@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dashboards.lake.lake import Parameter, Row, Rows, moment
+from dashboards.lake.lake import LakeError, Parameter, Row, Rows, moment
 from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
 from dashboards.queries.fleet_queries import CELLS, FLEET
 from dashboards.queries.gold_store import window_parameters
@@ -31,6 +31,8 @@ from dashboards.queries.group_queries import (
     GENERATIONS,
     GROUP,
     HAS_GAPS,
+    LIBRARIES,
+    LIBRARY_ROWS,
     LINE_ROWS,
     LINES,
     MEMBERS,
@@ -257,6 +259,14 @@ class Store(LagStore):
 
     def members(self, cluster: str, group: str, window: Window) -> Rows:
         return self._of_group(MEMBERS, ("generation_members",), MEMBER_ROWS, cluster, group, window)
+
+    def libraries(self, cluster: str, group: str, window: Window) -> list[Row]:
+        """Return the client libraries of the group's members; empty for a table that an earlier Regroup wrote."""
+        try:
+            return self._of_group(LIBRARIES, ("generation_members",), LIBRARY_ROWS, cluster, group, window).rows
+        except LakeError:
+            # The page's other queries report what is wrong with the table.
+            return []
 
     def stalls(self, cluster: str, group: str, window: Window) -> Rows:
         return self._of_group(STALLS, ("stalls",), STALL_ROWS, cluster, group, window)

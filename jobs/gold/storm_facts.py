@@ -23,7 +23,7 @@ from schemas.thresholds import HOUR_MS
 
 IN_FORCE = ("group_id", "assignor", "rebalance_mode", "group_protocol")
 MEMBER = ("group_id", "incarnation", "generation_id", "member_id", "valid_from_at", "group_instance_id", "client_id",
-          "client_host", "subscribed_topics")  # fmt: skip
+          "client_host", "client_library", "subscribed_topics")  # fmt: skip
 
 
 def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = ()) -> StormFacts:

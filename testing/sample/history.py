@@ -95,6 +95,8 @@ class History:
                 | {
                     "generation_id": self.number, "member_id": member, "valid_from_at": synced, "valid_to_at": None,
                     "group_instance_id": instance, "client_id": client, "client_host": f"/10.0.4.{11 + i}",
+                    "client_library": "librdkafka", "client_library_sign": "subscription",
+                    "client_library_evidence": "inferred",
                     "session_timeout_ms": 45000, "rebalance_timeout_ms": 300000, "is_leader": i == 0,
                     "previous_generation_id": self.number - 1, "subscribed_topics": [self.resources[0][0]],
                     "owned": None, "assigned": [{"name": n, "index": p} for (n, p), m in given.items() if m == member],

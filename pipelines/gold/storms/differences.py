@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,26 +9,13 @@ from math import exp, lgamma, log, log1p
 from typing import Any
 
 from pipelines.gold.instance_names import prefix
+from schemas.states import ClientLibrary
 
 SIGNIFICANCE = 0.01
 """Probability that chance alone puts any value on the list, after correction for the number of values tested."""
 
 LEAST_LIFT = 1.5
 MOST = 5
-LIBRARIES = (
-    (re.compile(r"^rdkafka(-|$)"), "librdkafka"),
-    (re.compile(r"^(consumer|producer)-.+-\d+$"), "Java"),
-    (re.compile(r".+-StreamThread-\d+-consumer$"), "Kafka Streams"),
-    (re.compile(r"^connect-"), "Kafka Connect"),
-    (re.compile(r"^sarama$"), "sarama"),
-    (re.compile(r"^(kgo|franz-go)"), "franz-go"),
-    (re.compile(r"^kafkajs"), "kafkajs"),
-    (re.compile(r"^aiokafka-"), "aiokafka"),
-    (re.compile(r"^kafka-python-"), "kafka-python"),
-    (re.compile(r".+@.+ \(github\.com/segmentio/kafka-go\)$"), "kafka-go"),
-)
-"""Default client ids of libraries. The library of any other client id is unknown."""
-
 Attributes = Mapping[str, frozenset[str]]
 """Attribute → values, of a group or of an instance."""
 
@@ -112,8 +98,7 @@ def attributes_of(member: Mapping[str, Any]) -> dict[str, set[str]]:
     out: dict[str, set[str]] = defaultdict(set)
     out["host"] = {member["client_host"].lstrip("/")} if member["client_host"] else set()
     out["client_id_prefix"] = {prefix(client_id)} - {""}
-    library = next((name for pattern, name in LIBRARIES if pattern.match(client_id)), None)
-    out["client_library"] = {library} if library else set()
+    out["client_library"] = {member["client_library"]} - {None, ClientLibrary.UNKNOWN}
     out["topic"] = set(member["subscribed_topics"] or ())
     out["is_static"] = {str(member["group_instance_id"] is not None).lower()}
     return out
