@@ -109,7 +109,7 @@ FACTS: dict[Library, LibraryFacts] = {
     Library.CONNECT: LibraryFacts(None, None, None, 10_000, 3_000, 60_000, "leave", repeats_commits=False),
     Library.LIBRDKAFKA: LibraryFacts("1.6", "1.4", "2.12", 45_000, 3_000, 300_000, "leave", repeats_commits=False),
     Library.CONFLUENT_KAFKA_JAVASCRIPT: LibraryFacts(
-        "0.1.9", "0.1.9", "1.6", 30_000, 3_000, 600_000, "leave", repeats_commits=False
+        "0.1.9", "any", "1.6", 30_000, 3_000, 600_000, "leave", repeats_commits=False
     ),
     Library.SARAMA: LibraryFacts("1.60.1", "1.34", None, 10_000, 3_000, 60_000, "none", repeats_commits=False),
     Library.FRANZ_GO: LibraryFacts("any", "any", "1.22", 45_000, 3_000, 60_000, "none", repeats_commits=False),
