@@ -67,8 +67,8 @@ class Shipper:
         self._events = EventsTopic(cluster, topic)
         with ExitStack() as opened:
             self._followers = {
-                file: opened.enter_context(closing(Follower(file, _load(file))))
-                for file, file in self._position_files.items()
+                log_file: opened.enter_context(closing(Follower(log_file, _load(position_file))))
+                for log_file, position_file in self._position_files.items()
             }
             self.close = opened.pop_all().close
 

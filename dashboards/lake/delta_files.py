@@ -92,7 +92,7 @@ class DeltaFiles:
             except (DeltaError, OSError):
                 # Files of a version that is no longer the newest may have been deleted.
                 self.forget(name)
-                self._refresh(name)
+                self._update(name)
             else:
                 return open_.source
         return None

@@ -141,7 +141,7 @@ def test_another_process_finds_them_as_silver_was_then(kept) -> None:
     kept.goes_on_until(START + 55 * MINUTE)
     seen, expected = (
         versions(kept.folder, (GENERATIONS, GROUP_EVENTS, GENERATION_MEMBERS, STALLS, GROUPS)),
-        kept.update(),
+        kept.scanned(),
     )
     kept.goes_on_until(START + 3 * HOUR)
     with WorkerProcess(scan_as_of) as worker:
@@ -152,13 +152,13 @@ def test_another_process_finds_them_as_silver_was_then(kept) -> None:
             expected.memory.disturbances,
         )
         later = worker.ask(kept.folder, {})
-    assert later.new == kept.update().new != found.new
+    assert later.new == kept.scanned().new != found.new
 
 
 def test_nothing_new_is_nothing_to_write(kept) -> None:
     kept.goes_on_until(START + 3 * HOUR)
     before = kept.update()
-    found = kept.update()
+    found = kept.scanned()
     assert found.memory is None
     assert kept.update() == before
 

@@ -12,10 +12,10 @@ def topic(ends, topic_id="a"):
 
 
 def at(topic_id="a", log_epoch=0, **offsets):
-    places = {
+    positions = {
         int(p[1:]): PartitionPosition(log_epoch=log_epoch, begin=0, offset=offset) for p, offset in offsets.items()
     }
-    return TopicPosition(topic_id=topic_id, log_epoch=log_epoch, places=places)
+    return TopicPosition(topic_id=topic_id, log_epoch=log_epoch, positions=positions)
 
 
 def offsets(position):
@@ -79,7 +79,7 @@ def test_a_topic_with_another_id_begins_a_new_life_in_all_its_partitions():
     before, now = at(p0=50, p1=60), topic({0: (0, 80)}, "b")
     after = before.seen(now).advanced(now, None)
     assert (
-        TopicPosition(topic_id="b", log_epoch=1, places={0: PartitionPosition(log_epoch=1, begin=0, offset=80)})
+        TopicPosition(topic_id="b", log_epoch=1, positions={0: PartitionPosition(log_epoch=1, begin=0, offset=80)})
         == after
     )
     assert [(0, 50, 50, RECREATED), (1, 60, 60, RECREATED)] == [

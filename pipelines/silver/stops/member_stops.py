@@ -293,7 +293,7 @@ def _working_at(member: Member, done: CommitActivity, g: Generation, until: int)
     a rebalance may have stopped what it kept at any time of the join phase.
     """
     previous = g.previous
-    is_kept = previous is not None and previous.is_piecemeal and bool(member.owned)
+    is_kept = previous is not None and previous.mode == RebalanceMode.COOPERATIVE and bool(member.owned)
     if previous is None or not is_kept or done.working_at != done.since or until - done.since > HEARTBEAT_MS:
         return done.working_at
     return min(done.since, previous.joined_at - member.rebalance_timeout_ms)

@@ -171,7 +171,7 @@ def test_what_would_static_membership_or_the_cooperative_assignor_save(asking, r
     one = asking(f"/group?cluster=restarts&group={group}&from=all")
     one.click("a:text-is('Advice for this group')", "h1:text-is('Advice')")
     one.click(f"summary:text-is('How: {change}')", ".paste pre:visible")
-    paste = "group.instance.id" if "static" in change else "CooperativeStickyAssignor"
+    paste = "group.instance.id" if "static" in change else "cooperative-sticky"
     one.reads(group, "Interval", "Recommended", change, paste)
 
 

@@ -99,6 +99,8 @@ def folder(tmp_path_factory, now) -> Path:
         broken | {"source_offset": n, "reason": "bad_value", "detail": text, "raw_key": text.encode()}
         for n, text in enumerate(HOSTILE)
     ]
+    unread = {"source": "broker-1.log", "source_partition": -1, "source_offset": 9, "reason": "unknown_layout"}
+    rows["quarantine"].append(broken | unread | {"detail": HOSTILE[0], "lines": 7})
     moved = rows["reassignments"][0]
     rows["reassignment_samples"] = [
         {"cluster": moved["cluster"], "topic": moved["topic"], "partition": moved["partition"], "progress": 0.5,

@@ -64,8 +64,8 @@ def test_what_is_handed_over_is_the_whole_guard(settings) -> None:
 class Started:
     """In the place of a child: what `up` starts, with what it is given."""
 
-    def __init__(self, command, *, output, env=None, given="", **_) -> None:
-        self.command, self.env, self.given = [str(each) for each in command], env, given
+    def __init__(self, command, *, output, env=None, stdin_text="", **_) -> None:
+        self.command, self.env, self.given = [str(each) for each in command], env, stdin_text
 
     def stop(self) -> None:
         pass
