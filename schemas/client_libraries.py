@@ -86,7 +86,8 @@ class LibraryFacts(NamedTuple):
     if all have it; None if the library does not offer it. `session_ms`, `heartbeat_ms` and `rebalance_ms` are defaults
     in milliseconds. `repeats_commits`: whether a member that only polls commits unchanged offsets again.
     `leaves_on_close`: whether a dynamic member sends LeaveGroup when it is closed. `close_ms`: the milliseconds that an
-    idle member waits on average between its last poll and LeaveGroup when it is closed.
+    idle member waits on average between its last poll and LeaveGroup when it is closed. `commits_while_blocked`:
+    whether a member whose handler is blocked commits unchanged offsets in the background.
     """
 
     cooperative: str | None
@@ -99,6 +100,7 @@ class LibraryFacts(NamedTuple):
     repeats_commits: bool
     leaves_on_close: bool = True
     close_ms: int = 0
+    commits_while_blocked: bool = False
 
 
 FACTS: dict[Library, LibraryFacts] = {
@@ -117,7 +119,9 @@ FACTS: dict[Library, LibraryFacts] = {
     Library.KAFKAJS: LibraryFacts(
         None, None, None, 30_000, 3_000, 60_000, "session", repeats_commits=False, close_ms=2_500
     ),
-    Library.AIOKAFKA: LibraryFacts(None, "0.10", None, 10_000, 3_000, 10_000, "leave", repeats_commits=True),
+    Library.AIOKAFKA: LibraryFacts(
+        None, "0.10", None, 10_000, 3_000, 10_000, "leave", repeats_commits=True, commits_while_blocked=True
+    ),
     Library.KAFKA_PYTHON: LibraryFacts("3.0", "2.3", None, 45_000, 3_000, 300_000, "leave", repeats_commits=True),
     Library.RUBY_KAFKA: LibraryFacts(None, None, None, 30_000, 10_000, 60_000, "session", repeats_commits=False),
     Library.BROD: LibraryFacts(None, "4.6", None, 30_000, 5_000, 30_000, "none", repeats_commits=False),

@@ -25,6 +25,9 @@ WHOLE = 3
 HEAD = (
     "Action", "Lost, predicted", "Interval", "Saving", "Rebalances", "Recommended", "Status",
 )  # fmt: skip
+NOTHING = 0.05
+"""Resource-seconds that one decimal shows as 0."""
+
 NAMES = {
     AdviceAction.NONE: "leave it as it is",
     AdviceAction.CONSUMER_PROTOCOL: "consumer protocol (KIP-848)",
@@ -83,11 +86,7 @@ def _group(state: State, rows: list[Row], causes: list[Row], *, is_whole: bool) 
         [
             html.H2([title, f": {name(first['action'])}"]),
             html.P(visible(first["explanation"], 2_000), className="summary"),
-            html.P(
-                f"{visible(first['cluster'], 40)}, {window}: {amount(first['lost_now'])} resource-seconds lost in "
-                f"{count(first['rebalances_now'], 'rebalance')}.",
-                className="quiet",
-            ),
+            html.P(f"{visible(first['cluster'], 40)}, {window}: {_lost_now(first)}.", className="quiet"),
             *([html.H3("Why it rebalances"), *diagnosis_section(causes)] if causes else []),
             html.H3("What other settings would do"),
             table(HEAD, [_cells(row) for row in rows]),
@@ -102,7 +101,15 @@ def name(action: str) -> str:
     return NAMES.get(AdviceAction(action), action.replace("_", " "))
 
 
+def _lost_now(row: Row) -> str:
+    if not row["rebalances_now"]:
+        return "no rebalance"
+    return f"{amount(row['lost_now'])} resource-seconds lost in {count(row['rebalances_now'], 'rebalance')}"
+
+
 def _saving(saved: float, ratio: float | None) -> str:
+    if abs(saved) < NOTHING:
+        return amount(0)
     if ratio is None:
         return written.signed(saved)
     share = f"{ratio:+.0%}".replace("-", written.MINUS)
@@ -118,10 +125,15 @@ def _cells(row: Row) -> list[Cell]:
         _saving(saved, row["saving_ratio"]),
         f"{row['rebalances_now']:,} → {row['rebalances_predicted']:,}",
         "yes" if row["is_recommended"] else ABSENT,
-        row["status"]
-        if row["status"] == AdviceStatus.SUGGESTED
-        else f"{row['status']}: {visible(row['explanation'], 200)}",
+        _status(row),
     ]
+
+
+def _status(row: Row) -> str:
+    """Return the status; a dash for an action that was only evaluated."""
+    if row["status"] == AdviceStatus.SUGGESTED:
+        return row["status"] if row["is_recommended"] else ABSENT
+    return f"{row['status']}: {visible(row['explanation'], 200)}"
 
 
 def _details(row: Row) -> Component:

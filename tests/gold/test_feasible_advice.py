@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from pipelines.gold.advice.config_snippets import faster_heartbeats, longer_polls, preconditions, settings
-from pipelines.gold.advice.latencies import BrokerSettings, latencies
+from pipelines.gold.advice.latencies import BrokerSettings, Latencies, latencies
 from pipelines.gold.churn import churn
 from schemas.client_libraries import FACTS
 from schemas.client_settings import SPELLINGS
@@ -30,10 +30,15 @@ def libraries(*names: Library) -> frozenset[Library]:
     return frozenset(names)
 
 
+def of(*names: Library, broker: BrokerSettings | None = None) -> Latencies:
+    """The latencies of a small group, as if its clients were of these libraries."""
+    return replace(latencies(EagerGroup().silver(), broker or BrokerSettings()), libraries=libraries(*names))
+
+
 def every_snippet(library: Library) -> dict[str, str]:
     found = {}
     for action in A:
-        found |= {f"{action} {place}": text for place, text in settings(action, libraries(library), 45_000).items()}
+        found |= {f"{action} {place}": text for place, text in settings(action, of(library), 45_000).items()}
     for name, texts in (
         ("heartbeat", faster_heartbeats(1_000, libraries(library))),
         ("polls", longer_polls(900_000, libraries(library))),
@@ -56,17 +61,15 @@ def test_snippets_are_complete_and_of_this_library_only(library) -> None:
 @pytest.mark.parametrize("library", FACTS)
 @pytest.mark.parametrize("action", OF_CLIENTS)
 def test_a_library_has_a_snippet_for_exactly_what_it_offers(action, library) -> None:
-    has_snippet = bool(settings(action, libraries(library)).keys() & SPELLINGS.keys())
+    has_snippet = bool(settings(action, of(library)).keys() & SPELLINGS.keys())
     # Streams keeps its own assignor and protocol.
     assert has_snippet == (OFFERED[action](FACTS[library]) is not None)
 
 
 def conditions(action: AdviceAction, *names: Library) -> list[str]:
-    silver = EagerGroup().silver()
-    measured = replace(latencies(silver, BrokerSettings()), libraries=libraries(*names))
     group = EagerGroup()
     group.restarts(0, 60_000, 9_000)
-    return [str(each) for each in preconditions(action, churn(group.silver(), QUIET_MS), measured)]
+    return [str(each) for each in preconditions(action, churn(group.silver(), QUIET_MS), of(*names))]
 
 
 @pytest.mark.parametrize("library", FACTS)
@@ -108,3 +111,11 @@ def test_nothing_that_kafkajs_lacks_is_recommended_for_it() -> None:
         assert any(each.startswith("missing:") for each in kafkajs[action]["preconditions"])
     assert {"kafkajs"} == kafkajs["lower_heartbeat_interval"]["settings"].keys()
     assert "heartbeatInterval: 1000" in kafkajs["lower_heartbeat_interval"]["settings"]["kafkajs"]
+
+
+def test_the_broker_gets_the_values_that_the_prediction_used() -> None:
+    observed = of(Library.JAVA, broker=BrokerSettings(heartbeat_ms=1_000, session_ms=8_000))
+    text = settings(A.CONSUMER_PROTOCOL, observed)["broker"]
+    assert "heartbeat.interval.ms=1000" in text
+    assert "session.timeout.ms=8000" in text
+    assert "heartbeat.interval.ms=5000" in settings(A.CONSUMER_PROTOCOL, of(Library.JAVA))["broker"]

@@ -33,7 +33,7 @@ def departs(*, commits: list[Commit], client_id: str = "a", reason: str = "not p
     """A leaves after a silence and comes back as C; returns the generation without A and A's stall."""
     first: list[Record] = [consumer("a", [0]), consumer("b", [1])]
     for each in first:
-        each["subscription"] |= {"version": 1, "userDataLayout": "empty"}
+        each["subscription"] |= {"version": 0 if "aiokafka" in client_id else 1, "userDataLayout": "empty"}
         each["rebalanceTimeout"] = 50_000  # no library's default
         each["clientId"] = client_id if each is first[0] else each["clientId"]
     records = [
@@ -82,3 +82,12 @@ def test_a_stated_reason_wins(reason) -> None:
 def test_a_library_without_a_poll_timeout_has_none(client_id) -> None:
     made, _ = departs(commits=[*at_work(SILENT), (73_000, 0, 60_000)], client_id=client_id)
     assert "member_left" == made["trigger"]
+
+
+@pytest.mark.parametrize(("waiting", "trigger"), [(True, "poll_timeout"), (False, "member_left")])
+def test_aiokafka_is_blocked_where_its_commits_in_the_background_make_no_progress(waiting, trigger) -> None:
+    background = [(at, 0, SILENT) for at in range(7_000, 70_000, 1_000)]
+    after = [(73_000, 0, 60_000)] if waiting else []
+    made, stall = departs(commits=[*at_work(SILENT), *background, *after], client_id="aiokafka-0.14.0")
+    assert trigger == made["trigger"]
+    assert 1_000 < stall["stopped_ms"] < 5_000, "it had the partition until it left"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pipelines.gold.advice.latencies import LIBRDKAFKA, Latencies
+from pipelines.gold.advice.latencies import CONSUMER_HEARTBEAT_MS, CONSUMER_SESSION_MS, LIBRDKAFKA, Latencies
 from pipelines.gold.churn import Churn
 from schemas.client_libraries import FACTS, LibraryFacts
 from schemas.client_settings import SPELLINGS, Setting, Spelling
@@ -25,17 +25,20 @@ env:
 
 BROKER = """\
 # brokers 4.0 or newer; they set heartbeats and sessions
-group.consumer.heartbeat.interval.ms=5000
-group.consumer.session.timeout.ms=45000"""
+group.consumer.heartbeat.interval.ms={heartbeat}
+group.consumer.session.timeout.ms={session}"""
 
 
-def settings(
-    action: AdviceAction, libraries: frozenset[ClientLibrary], session_timeout_ms: int | None = None
-) -> dict[str, str]:
+def settings(action: AdviceAction, latencies: Latencies, session_timeout_ms: int | None = None) -> dict[str, str]:
     """Return snippets by client library and place, for the group's libraries; for all if they are not known.
 
-    `session_timeout_ms` is set if the action includes a timeout.
+    They have the values with which the action was predicted. `session_timeout_ms` is set if the action includes a
+    timeout.
     """
+    broker = BROKER.format(
+        heartbeat=latencies.broker.heartbeat_ms or CONSUMER_HEARTBEAT_MS,
+        session=latencies.broker.session_ms or CONSUMER_SESSION_MS,
+    )
     wanted: dict[Setting, int | None] = {}
     match action:
         case AdviceAction.STATIC_MEMBERSHIP:
@@ -50,11 +53,11 @@ def settings(
             wanted = {"heartbeat": min(3_000, session_timeout_ms // 3)}
     if session_timeout_ms is not None:
         wanted = {**wanted, "session": session_timeout_ms}
-    found = _snippets(wanted, libraries)
+    found = _snippets(wanted, latencies.libraries)
     if not found:
         return {}
     pods = {"kubernetes": POD_NAME} if "static" in wanted else {}
-    return found | pods | ({"broker": BROKER} if "consumer_protocol" in wanted else {})
+    return found | pods | ({"broker": broker} if "consumer_protocol" in wanted else {})
 
 
 def faster_heartbeats(heartbeat_interval_ms: int, libraries: frozenset[ClientLibrary]) -> dict[str, str]:

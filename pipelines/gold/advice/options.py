@@ -99,7 +99,7 @@ def _static(group: Group) -> Iterator[Option]:
         "members notice. During an absence, only the resources of the absent instance stop."
     )
     action = AdviceAction.STATIC_MEMBERSHIP
-    yield _option(group, action, group.predict(policies[best]), settings(action, group.latencies.libraries, best), why)
+    yield _option(group, action, group.predict(policies[best]), settings(action, group.latencies, best), why)
 
 
 def _candidates(group: Group) -> list[int]:
@@ -113,20 +113,20 @@ def _protocols(group: Group) -> Iterator[Option]:
         if not group.now.is_static:
             policy, action = replace(group.now, is_static=True), AdviceAction.CONSUMER_PROTOCOL_STATIC
             why = f"{_why_consumer(group)} {REFUSED}"
-            yield _option(group, action, group.predict(policy), settings(action, group.latencies.libraries), why)
+            yield _option(group, action, group.predict(policy), settings(action, group.latencies), why)
         return
     if not group.now.is_cooperative:
         action = AdviceAction.COOPERATIVE_ASSIGNOR
         policy = replace(group.now, is_cooperative=True)
         why = "Partitions that do not move continue, but partitions that move wait for a second rebalance."
-        yield _option(group, action, group.predict(policy), settings(action, group.latencies.libraries), why)
+        yield _option(group, action, group.predict(policy), settings(action, group.latencies), why)
     for action, is_static in (
         (AdviceAction.CONSUMER_PROTOCOL, False),
         (AdviceAction.CONSUMER_PROTOCOL_STATIC, True),
     ):
         policy = Policy(is_consumer_protocol=True, is_static=is_static)
         why = _why_consumer(group) + (f" {REFUSED}" if is_static else "")
-        yield _option(group, action, group.predict(policy), settings(action, group.latencies.libraries), why)
+        yield _option(group, action, group.predict(policy), settings(action, group.latencies), why)
 
 
 def _why_consumer(group: Group) -> str:
@@ -155,7 +155,7 @@ def _sessions(group: Group) -> Iterator[Option]:
             f"{len(expired)} failures were noticed after {group.session_ms:,} ms; {best:,} ms would notice them sooner."
         )
         action = AdviceAction.LOWER_SESSION_TIMEOUT
-        yield _option(group, action, predictions[best], settings(action, group.latencies.libraries, best), why)
+        yield _option(group, action, predictions[best], settings(action, group.latencies, best), why)
     paused = [o for o in expired if o.back_at is not None and o.back_at - o.stopped_at < PAUSE_MS]
     if len(paused) > 1 and group.session_ms < PAUSE_MS:
         action = AdviceAction.RAISE_SESSION_TIMEOUT
@@ -163,7 +163,7 @@ def _sessions(group: Group) -> Iterator[Option]:
             f"{len(paused)} times an instance was removed and was back within {PAUSE_MS:,} ms. If it only paused, a "
             "longer session timeout avoids both rebalances."
         )
-        yield _option(group, action, _spared(group, paused), settings(action, group.latencies.libraries, PAUSE_MS), why)
+        yield _option(group, action, _spared(group, paused), settings(action, group.latencies, PAUSE_MS), why)
 
 
 def _heartbeats(group: Group) -> Iterator[Option]:

@@ -37,6 +37,7 @@ class CommitActivity(NamedTuple):
     - `repeated_at`: a last round without progress, which the other fields ignore: a client makes one on close, after
       its callbacks
     - `backlog`: for a member that departed, whether records waited for the next owner (`member_stops`)
+    - `is_blocked`: for a member that departed, whether its last commits made no progress although records waited
     """
 
     since: int
@@ -46,6 +47,7 @@ class CommitActivity(NamedTuple):
     interval: int = 0
     repeated_at: int | None = None
     backlog: bool | None = None
+    is_blocked: bool = False
 
     @property
     def has_late_commit(self) -> bool:

@@ -7,12 +7,12 @@ tell the two apart: if records waited, they soon make progress. If none waited, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Member, Replacement
-from pipelines.silver.history import ROUND_MS, CommitHistory, Event, Position, Resource
+from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
 from pipelines.silver.stops.commit_activity import (
     CommitActivity,
     work_by_member,
@@ -67,13 +67,16 @@ class MemberDeparture(NamedTuple):
 
         Either the line contains the reason, or it contains none, the member was silent for its whole poll interval
         before it left, and records may have waited meanwhile. librdkafka never gives a reason. Members of libraries
-        without a poll timeout do not leave because of one.
+        without a poll timeout do not leave because of one. aiokafka's commit in the background, and no record contains
+        their poll interval: their last commits made no progress while records waited.
         """
         if self.is_poll_timeout:
             return True
         if self.line is None or self.line.kind != EventKind.LEFT or self.line["client_reason"] or done.last is None:
             return False
         facts = FACTS.get(self.member.library.library)
+        if facts is not None and facts.commits_while_blocked:
+            return done.is_blocked
         if done.backlog is False or (facts is not None and facts.watchdog != "leave"):
             return False
         silent = self.line.until - (done.stopped or done.last)
@@ -151,7 +154,8 @@ def _activity(
         if found is None and newest is not None and last is not None and newest <= last + _usual_silence(done[m]):
             # The others went silent as well, so the whole group had nothing to read.
             found = False
-        done[m] = done[m]._replace(backlog=found)
+        blocked = _was_blocked(previous.final_members[m].assigned, previous.position, g, following, commits)
+        done[m] = done[m]._replace(backlog=found, is_blocked=blocked)
     return done
 
 
@@ -167,14 +171,36 @@ def _has_backlog(
         following: the generation after `g`, if any.
         commits: the group's commits.
     """
+    if any(waited for _, waited in _resumed(resources, since, g, following, commits)):
+        return True
+    has_time = following is None or following.joined_at - g.synced_at > SOON_MS
+    return False if has_time else None
+
+
+def _was_blocked(
+    resources: Iterable[Resource], since: Position, g: Generation, following: Generation | None, commits: CommitHistory
+) -> bool:
+    """Return whether the last three commits of each resource made no progress although records waited for each."""
+    found = list(_resumed(resources, since, g, following, commits))
+    return bool(found) and all(
+        waited and before.third_last is not None and before.third_last.committed == before.last.committed
+        for before, waited in found
+    )
+
+
+def _resumed(
+    resources: Iterable[Resource], since: Position, g: Generation, following: Generation | None, commits: CommitHistory
+) -> Iterator[tuple[CommitSegment, bool]]:
+    """Yield the commits of each resource before `g`, and whether the next owner soon committed progress.
+
+    The arguments are those of `_has_backlog`.
+    """
     end = END if following is None else following.position
     for resource in resources:
         before, first = commits.segment(resource, since, g.position), commits.first(resource, g.position, end)
-        is_soon = first is not None and first.at - g.synced_at <= SOON_MS
-        if before is not None and first is not None and is_soon and first.committed > before.last.committed:
-            return True
-    has_time = following is None or following.joined_at - g.synced_at > SOON_MS
-    return False if has_time else None
+        if before is not None:
+            is_soon = first is not None and first.at - g.synced_at <= SOON_MS
+            yield before, first is not None and is_soon and first.committed > before.last.committed
 
 
 def _member_stops(
@@ -267,7 +293,7 @@ def _departed(gone: MemberDeparture, done: CommitActivity, g: Generation) -> Sto
     if gone.was_poll_timeout(done):
         assert line is not None
         limit = line.until - gone.member.rebalance_timeout_ms if gone.is_poll_timeout else line.until
-        guess = line.at - gone.member.rebalance_timeout_ms
+        guess = line.at if done.is_blocked else line.at - gone.member.rebalance_timeout_ms
         guess = guess if done.stopped is None else min(guess, done.stopped)
         return Stop.within(done.working_at, limit, guess, Evidence.INFERRED)
     if line is not None and line.kind == EventKind.SESSION_EXPIRED:

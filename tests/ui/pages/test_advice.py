@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from deltalake import write_deltalake
 
+from dashboards.pages import advice
 from dashboards.pages.advice import render
 from dashboards.queries.gold_store import GoldStore
 from dashboards.queries.store import Store
@@ -118,3 +119,22 @@ def test_every_group_is_on_one_of_the_pages_and_the_sum_counts_all(store, monkey
     assert all("1 group of 7 should change" in text for text in told)
     assert [3, 3, 1] == [text.count("What other settings would do") for text in told]
     assert words(render(store, parse("/advice", "?skip=70"), 0)) == told[0]
+
+
+def test_a_saving_that_rounds_to_nothing_has_no_sign_and_no_share() -> None:
+    assert ["0", "0", "+0.1 (+1%)", "\N{MINUS SIGN}7.0 (\N{MINUS SIGN}20%)"] == [
+        advice._saving(*each) for each in ((-0.02, -0.0001), (0.04, 0.0), (0.06, 0.01), (-7.0, -0.2))
+    ]
+
+
+def test_only_what_is_recommended_is_suggested() -> None:
+    row = {"status": "suggested", "explanation": "because"}
+    assert ["suggested", advice.ABSENT] == [advice._status(row | {"is_recommended": each}) for each in (True, False)]
+    assert "confirmed: because" == advice._status(
+        {"status": "confirmed", "explanation": "because", "is_recommended": False}
+    )
+
+
+def test_without_a_rebalance_nothing_is_said_to_be_lost_in_one() -> None:
+    assert "no rebalance" == advice._lost_now({"rebalances_now": 0, "lost_now": 0.0})
+    assert "9.0 resource-seconds lost in 1 rebalance" == advice._lost_now({"rebalances_now": 1, "lost_now": 9.0})
