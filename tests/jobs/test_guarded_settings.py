@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -98,12 +101,11 @@ def test_a_folder_with_a_colon_is_a_warehouse(tmp_path) -> None:
 
 
 @pytest.fixture
-def shared(tmp_path):
-    """A folder that everybody may enter; pytest's own are this user's alone."""
-    for each in (tmp_path, *tmp_path.parents[:3]):
-        if each.name.startswith("pytest-") or each == tmp_path or "pytest" in str(each.parent):
-            each.chmod(0o755)
-    return tmp_path
+def shared() -> Iterator[Path]:
+    """A folder that everybody may enter. pytest makes its own this user's alone again whenever another run starts."""
+    with TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.mark.parametrize(
