@@ -39,6 +39,23 @@ def _properties(prefix: str, cooperative: str | None) -> dict[Setting, str]:
     return parts if cooperative is None else parts | {"cooperative": cooperative}
 
 
+def _quoted(quote: str, instance_id: str) -> dict[Setting, str]:
+    """Return librdkafka's keys as entries of a dictionary; `instance_id` is the expression for the member's id."""
+    entries: dict[Setting, tuple[str, str]] = {
+        "static": ("group.instance.id", instance_id),
+        "cooperative": ("partition.assignment.strategy", f"{quote}cooperative-sticky{quote}"),
+        "consumer_protocol": ("group.protocol", f"{quote}consumer{quote}"),
+        "session": ("session.timeout.ms", "{ms}"),
+        "heartbeat": ("heartbeat.interval.ms", "{ms}"),
+        "poll_interval": ("max.poll.interval.ms", "{ms}"),
+    }
+    return {setting: f"{quote}{key}{quote}: {value}" for setting, (key, value) in entries.items()}
+
+
+def _only(parts: Mapping[Setting, str], *settings: Setting) -> dict[Setting, str]:
+    return {setting: text for setting, text in parts.items() if setting in settings}
+
+
 def _rolling(prefix: str) -> str:
     key = f"{prefix}partition.assignment.strategy"
     return (
@@ -59,22 +76,12 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
     ),
     "streams": (
         Library.STREAMS,
-        Spelling(
-            {
-                setting: text
-                for setting, text in _properties("main.consumer.", None).items()
-                if setting != "consumer_protocol"
-            }
-        ),
+        Spelling(_only(_properties("main.consumer.", None), "static", "session", "heartbeat", "poll_interval")),
     ),
     "connect": (
         Library.CONNECT,
         Spelling(
-            {
-                setting: text
-                for setting, text in _properties("consumer.override.", None).items()
-                if setting in ("session", "heartbeat", "poll_interval")
-            },
+            _only(_properties("consumer.override.", None), "session", "heartbeat", "poll_interval"),
             notes={
                 "session": "# of a sink connector; the worker allows it with connector.client.config.override.policy"
             },
@@ -90,14 +97,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
     "confluent-kafka-python": (
         Library.LIBRDKAFKA,
         Spelling(
-            {
-                "static": '"group.instance.id": os.environ["GROUP_INSTANCE_ID"]',
-                "cooperative": '"partition.assignment.strategy": "cooperative-sticky"',
-                "consumer_protocol": '"group.protocol": "consumer"',
-                "session": '"session.timeout.ms": {ms}',
-                "heartbeat": '"heartbeat.interval.ms": {ms}',
-                "poll_interval": '"max.poll.interval.ms": {ms}',
-            },
+            _quoted('"', 'os.environ["GROUP_INSTANCE_ID"]'),
             whole="Consumer({{..., {parts}}})",
             separator=", ",
             notes={"cooperative": f"# {STOP_ALL}"},
@@ -106,14 +106,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
     "confluent-kafka-go": (
         Library.LIBRDKAFKA,
         Spelling(
-            {
-                "static": '"group.instance.id": os.Getenv("GROUP_INSTANCE_ID")',
-                "cooperative": '"partition.assignment.strategy": "cooperative-sticky"',
-                "consumer_protocol": '"group.protocol": "consumer"',
-                "session": '"session.timeout.ms": {ms}',
-                "heartbeat": '"heartbeat.interval.ms": {ms}',
-                "poll_interval": '"max.poll.interval.ms": {ms}',
-            },
+            _quoted('"', 'os.Getenv("GROUP_INSTANCE_ID")'),
             whole="&kafka.ConfigMap{{ /* … */ {parts}}}",
             separator=", ",
             notes={"cooperative": f"// {STOP_ALL}"},
@@ -138,14 +131,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
     "confluent-kafka-javascript": (
         Library.CONFLUENT_KAFKA_JAVASCRIPT,
         Spelling(
-            {
-                "static": "'group.instance.id': process.env.GROUP_INSTANCE_ID",
-                "cooperative": "'partition.assignment.strategy': 'cooperative-sticky'",
-                "consumer_protocol": "'group.protocol': 'consumer'",
-                "session": "'session.timeout.ms': {ms}",
-                "heartbeat": "'heartbeat.interval.ms': {ms}",
-                "poll_interval": "'max.poll.interval.ms': {ms}",
-            },
+            _quoted("'", "process.env.GROUP_INSTANCE_ID"),
             whole="kafka.consumer({{ kafkaJS: {{ groupId }}, {parts} }})",
             separator=", ",
             notes={

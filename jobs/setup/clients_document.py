@@ -32,10 +32,9 @@ all other members of its generation show.
 FACTS_TEXT = """\
 ## What members do
 
-- A member of a library that does not repeat commits is silent while its topics are quiet. Such a silence is not counted
-  as a stop, unless the next owner finds records that waited.
-- If a handler takes too long, the member leaves the group, loses its session, or stays a member, depending on
-  the library.
+- Some libraries commit unchanged offsets again at each interval. Members of the others are silent while their topics
+  are quiet; this silence counts as a stop only if records waited for the next owner.
+- The last column says what happens to a member whose handler takes too long.
 """
 OFFERS_TEXT = """\
 ## What they offer
@@ -52,32 +51,31 @@ def clients_document() -> str:
 
 def _lines() -> Iterator[str]:
     yield from HEAD.splitlines()
-    yield from ("", "| sign | what it is |", "|---|---|")
+    yield from _head("sign", "what it is")
     yield from (f"| `{sign}` | {sign.says} |" for sign in LibrarySign)
-    yield from ("", "| library | default client ids, as a regular expression |", "|---|---|")
+    yield from _head("library", "default client ids, as a regular expression")
     for library in FACTS:
         patterns = [f"`{pattern.pattern}`" for pattern, of in CLIENT_IDS if of == library]
         if patterns:
             yield f"| {library} | {', '.join(patterns).replace('|', chr(92) + '|')} |"
     yield from ("", *FACTS_TEXT.splitlines())
-    yield from (
-        "",
-        "| library | default session, heartbeat and rebalance timeout in ms | repeats commits | slow handler |",
-        "|---|---|---|---|",
+    yield from _head(
+        "library", "default session, heartbeat and rebalance timeout in ms", "repeats commits", "slow handler"
     )
     for library, facts in FACTS.items():
         timeouts = f"{facts.session_ms:,} / {facts.heartbeat_ms:,} / {facts.rebalance_ms:,}"
         yield f"| {library} | {timeouts} | {_yes(is_so=facts.repeats_commits)} | {WATCHDOGS[facts.watchdog]} |"
     yield from ("", *OFFERS_TEXT.splitlines())
-    yield from (
-        "",
-        "| library | static membership | cooperative | consumer protocol | snippets |",
-        "|---|---|---|---|---|",
-    )
+    yield from _head("library", "static membership", "cooperative", "consumer protocol", "snippets")
     for library, facts in FACTS.items():
         offers = (facts.static_membership, facts.cooperative, facts.consumer_protocol)
         yield f"| {library} | {' | '.join(map(_version, offers))} | {', '.join(_places(library))} |"
     yield ""
+
+
+def _head(*columns: str) -> Iterator[str]:
+    """Yield the first lines of a table, after an empty line."""
+    yield from ("", f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}")
 
 
 def _yes(*, is_so: bool) -> str:

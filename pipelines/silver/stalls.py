@@ -8,10 +8,8 @@ from itertools import zip_longest
 
 from pipelines.silver.generations import Generation, Replacement
 from pipelines.silver.history import CommitHistory, Point, Position, Resource
-from pipelines.silver.stops.member_stops import APPEND_MS, GenerationContext, GenerationStops, Stop
+from pipelines.silver.stops.member_stops import APPEND_MS, END, GenerationContext, GenerationStops, Stop
 from schemas.states import Evidence, RebalanceMode, StallCause
-
-END: Position = (1 << 31, 1 << 62)
 
 FIRST_COMMIT_MS = 600_000
 """Time limit in milliseconds for the first commit after a stall, in groups whose coordinator assigns. A consumer polls

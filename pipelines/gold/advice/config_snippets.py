@@ -90,8 +90,9 @@ def _snippets(wanted: Mapping[Setting, int | None], libraries: frozenset[ClientL
 
 def _spelled(spelling: Spelling, wanted: Mapping[Setting, int | None]) -> str:
     parts = [
-        spelling.parts[setting].format(ms=ms, seconds=f"{(ms or 0) / 1000:g}")
-        for setting, ms in sorted(wanted.items(), key=lambda item: list(spelling.parts).index(item[0]))
+        text.format(ms=wanted[setting], seconds=f"{(wanted[setting] or 0) / 1000:g}")
+        for setting, text in spelling.parts.items()
+        if setting in wanted
     ]
     notes = [note for setting in wanted if (note := spelling.notes.get(setting))]
     return "\n".join([*notes, spelling.whole.format(parts=spelling.separator.join(parts))])
@@ -157,7 +158,8 @@ def _offered(action: AdviceAction, libraries: frozenset[ClientLibrary]) -> Itera
     name, version_of = NEEDS[action]
     lacking = sorted(each for each in libraries if each in FACTS and version_of(FACTS[each]) is None)
     if lacking:
-        yield Condition(state="missing", text=f"{name}, which {' and '.join(lacking)} does not offer")
+        lack = "does not offer" if len(lacking) == 1 else "do not offer"
+        yield Condition(state="missing", text=f"{name}, which {' and '.join(lacking)} {lack}")
         return
     known = sorted(libraries & FACTS.keys()) or sorted(FACTS)
     versions = [f"{each} {_version(found)}" for each in known if (found := version_of(FACTS[each])) is not None]

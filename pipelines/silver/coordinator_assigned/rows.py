@@ -27,7 +27,7 @@ from pipelines.silver.episodes import in_time_order
 from pipelines.silver.group_events import lifecycle_lines
 from pipelines.silver.groups import LastState, row_of
 from pipelines.silver.phases import Phase
-from pipelines.silver.stalls import END
+from pipelines.silver.stops.member_stops import END
 from pipelines.silver.timeline import Timeline
 from schemas.rows import GroupOfGroup
 from schemas.states import Evidence, GroupProtocol

@@ -13,10 +13,7 @@ from typing import NamedTuple
 from pipelines.silver.generation_log import GenerationLog
 from pipelines.silver.generations import Generation, Member, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Event, Position, Resource
-from pipelines.silver.stops.commit_activity import (
-    CommitActivity,
-    work_by_member,
-)
+from pipelines.silver.stops.commit_activity import CommitActivity, work_by_member
 from pipelines.silver.workers import WorkerLog
 from schemas.client_libraries import FACTS
 from schemas.coordinator_log import EventKind
@@ -30,11 +27,15 @@ APPEND_MS = 5_000
 
 POLL_TIMEOUT_TEXT = "poll timeout has expired"
 
+EXPULSIONS = (EventKind.SESSION_EXPIRED, EventKind.REMOVED_NOT_REJOINED, EventKind.REMOVED_NOT_SYNCED)
+"""Log lines about members that the coordinator removed, in contrast to members that left."""
+
 SOON_MS = 10_000
 """Milliseconds after an assignment within which a consumer with work commits: twice the default auto.commit.interval.ms
 of Java, librdkafka and franz-go."""
 
 END: Position = (1 << 31, 1 << 62)
+"""A position after all records."""
 
 
 class Stop(NamedTuple):
@@ -85,10 +86,6 @@ class MemberDeparture(NamedTuple):
 
 def departure(member: Member, log: GenerationLog) -> MemberDeparture:
     return MemberDeparture(member=member, line=log.departed.get(member.member_id))
-
-
-EXPULSIONS = (EventKind.SESSION_EXPIRED, EventKind.REMOVED_NOT_REJOINED, EventKind.REMOVED_NOT_SYNCED)
-"""Log lines about members that the coordinator removed, in contrast to members that left."""
 
 
 class MemberStop(NamedTuple):
@@ -145,62 +142,49 @@ def generation_contexts(
 def _activity(
     g: Generation, previous: Generation, following: Generation | None, commits: CommitHistory
 ) -> dict[str, CommitActivity]:
-    """Return the commits of the previous generation's members, with `backlog` for members that departed."""
+    """Return the commits of the previous generation's members, with `backlog` and `is_blocked` for departed members."""
     done = work_by_member(previous, commits, g.position)
     newest = max((a.repeated_at or a.last or 0 for m, a in done.items() if m in g.members), default=None)
+    has_time = following is None or following.joined_at - g.synced_at > SOON_MS
     for m in done.keys() - g.members.keys():
-        found = _has_backlog(previous.final_members[m].assigned, previous.position, g, following, commits)
-        last = done[m].last
-        if found is None and newest is not None and last is not None and newest <= last + _usual_silence(done[m]):
-            # The others went silent as well, so the whole group had nothing to read.
-            found = False
-        blocked = _was_blocked(previous.final_members[m].assigned, previous.position, g, following, commits)
-        done[m] = done[m]._replace(backlog=found, is_blocked=blocked)
+        resumed = list(_resumed(previous.final_members[m].assigned, g, previous, following, commits))
+        last, waited = done[m].last, any(waited for _, waited in resumed)
+        # If the others went silent as well, the whole group had nothing to read.
+        is_quiet = newest is not None and last is not None and newest <= last + _usual_silence(done[m])
+        backlog = True if waited else False if has_time or is_quiet else None
+        done[m] = done[m]._replace(backlog=backlog, is_blocked=_was_blocked(resumed))
     return done
 
 
-def _has_backlog(
-    resources: Iterable[Resource], since: Position, g: Generation, following: Generation | None, commits: CommitHistory
-) -> bool | None:
-    """Return whether records waited for the next owner of these resources, or None if nothing shows it.
-
-    Args:
-        resources: what the departed member had.
-        since: position of the record that gave them to it.
-        g: the generation in which they have another owner.
-        following: the generation after `g`, if any.
-        commits: the group's commits.
-    """
-    if any(waited for _, waited in _resumed(resources, since, g, following, commits)):
-        return True
-    has_time = following is None or following.joined_at - g.synced_at > SOON_MS
-    return False if has_time else None
-
-
-def _was_blocked(
-    resources: Iterable[Resource], since: Position, g: Generation, following: Generation | None, commits: CommitHistory
-) -> bool:
-    """Return whether the last three commits of each resource made no progress although records waited for each."""
-    found = list(_resumed(resources, since, g, following, commits))
-    return bool(found) and all(
-        waited and before.third_last is not None and before.third_last.committed == before.last.committed
-        for before, waited in found
-    )
-
-
 def _resumed(
-    resources: Iterable[Resource], since: Position, g: Generation, following: Generation | None, commits: CommitHistory
+    resources: Iterable[Resource],
+    g: Generation,
+    previous: Generation,
+    following: Generation | None,
+    commits: CommitHistory,
 ) -> Iterator[tuple[CommitSegment, bool]]:
-    """Yield the commits of each resource before `g`, and whether the next owner soon committed progress.
+    """Yield the commits in `previous` of each resource that a departed member had, and whether records waited.
 
-    The arguments are those of `_has_backlog`.
+    Records waited if the next owner soon committed progress, before the generation after `g`. Resources without commits
+    are omitted.
     """
     end = END if following is None else following.position
     for resource in resources:
-        before, first = commits.segment(resource, since, g.position), commits.first(resource, g.position, end)
+        before, first = (
+            commits.segment(resource, previous.position, g.position),
+            commits.first(resource, g.position, end),
+        )
         if before is not None:
             is_soon = first is not None and first.at - g.synced_at <= SOON_MS
             yield before, first is not None and is_soon and first.committed > before.last.committed
+
+
+def _was_blocked(resumed: Sequence[tuple[CommitSegment, bool]]) -> bool:
+    """Return whether the last three commits of each resource made no progress although records waited for each."""
+    return bool(resumed) and all(
+        waited and before.third_last is not None and before.third_last.committed == before.last.committed
+        for before, waited in resumed
+    )
 
 
 def _member_stops(
@@ -328,8 +312,8 @@ def _working_at(member: Member, done: CommitActivity, g: Generation, until: int)
 def _was_idle(gone: MemberDeparture, done: CommitActivity, silent: int) -> bool:
     """Return whether a member was silent for `silent` milliseconds because it had nothing to commit, not stopped.
 
-    A member that left closed in order, and its last commit is as old as its last record. Without a line, it may also
-    have died, unless nobody found records that it had left.
+    A member that left was closed in order, so its last commit is as old as its last record. Without a line, it may also
+    have died, unless no records waited for its next owner.
     """
     if silent <= _usual_silence(done) or done.backlog:
         return False
