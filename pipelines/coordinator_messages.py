@@ -29,14 +29,16 @@ from schemas.states import Trigger
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_NEW_PREFIX = re.compile(
+NEW_PREFIX = re.compile(
     r"\[GroupCoordinator id=(?P<broker_id>\d{1,9})"
     r"(?: topic=__consumer_offsets partition=(?P<source_partition>\d{1,9}))?\] "
 )
-_OLD_PREFIXES = {
+OLD_PREFIXES = {
     "GroupCoordinator": re.compile(r"\[GroupCoordinator (?P<broker_id>\d{1,9})\]: "),
     "GroupMetadataManager": re.compile(r"\[GroupMetadataManager brokerId=(?P<broker_id>\d{1,9})\] "),
 }
+"""Beginnings of the messages of the Java coordinator, and of the Scala coordinator by its logger."""
+
 # A client id may contain the separator too. After this many separators, the text is not a known client reason.
 _CLIENT_REASONS_TRIED = 8
 _REFINED = {
@@ -91,7 +93,7 @@ def read_message(logger: str, printed: str, message: str) -> dict[str, Any] | No
         printed: logger as printed in the line. If it has no package, the prefix distinguishes the two coordinators.
         message: the message with its prefix.
     """
-    prefix = _NEW_PREFIX.match(message) if not printed.startswith("kafka.") else None
+    prefix = NEW_PREFIX.match(message) if not printed.startswith("kafka.") else None
     if logger in _WORKERS:
         found = _WORKER.read(logger, message)
     elif prefix is not None:
@@ -101,7 +103,7 @@ def read_message(logger: str, printed: str, message: str) -> dict[str, Any] | No
     elif logger == "GroupMetadata":  # this logger prints no prefix
         found = _OLD.read(logger, message)
     else:
-        prefix = _OLD_PREFIXES[logger].match(message) if logger in _OLD_PREFIXES else None
+        prefix = OLD_PREFIXES[logger].match(message) if logger in OLD_PREFIXES else None
         found = _OLD.read(logger, message[prefix.end() :]) if prefix else None
     if found is None:
         return None

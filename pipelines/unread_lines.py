@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pipelines.coordinator_events import UNREAD, Unreadable
+from pipelines.coordinator_messages import NEW_PREFIX, OLD_PREFIXES
 from schemas.controller_log import CONTROLLER_LOGGERS
 from schemas.coordinator_log import NEW_LOGGERS, OLD_LOGGERS, WORKER_LOGGERS
 from schemas.ignored_lines import IGNORED_LEVELS, IGNORED_LINES
@@ -25,10 +26,7 @@ SAMPLE = 300
 _LOGGERS = "|".join(map(re.escape, OLD_LOGGERS | NEW_LOGGERS | WORKER_LOGGERS | CONTROLLER_LOGGERS))
 # A frame of a stack trace continues after the class, so it is not the name of a logger.
 _NAMED = re.compile(rf"(?<![\w.$])(?:{_LOGGERS})(?![\w.$])")
-_PREFIX = re.compile(
-    r"\[GroupCoordinator (?:\d{1,9}\]: |id=\d{1,9}(?: topic=__consumer_offsets partition=\d{1,9})?\] )"
-    r"|\[GroupMetadataManager brokerId=\d{1,9}\] "
-)
+_PREFIXES = (NEW_PREFIX, *OLD_PREFIXES.values())
 
 
 def unread(line: str, why: Unreadable) -> Unreadable | None:
@@ -39,12 +37,12 @@ def unread(line: str, why: Unreadable) -> Unreadable | None:
     `schemas.ignored_lines` applies. Controllers and workers print many other lines, so theirs do not count.
     """
     if why.reason == QuarantineReason.UNKNOWN_LAYOUT:
-        if not (_NAMED.search(line) or _PREFIX.search(line)):
+        if not (_NAMED.search(line) or any(prefix.search(line) for prefix in _PREFIXES)):
             return None
         return Unreadable(why.reason, f"in no known layout: {visible_text(line[:SAMPLE])}")
     message = why.detail
     head = line.partition(message)[0]
-    if not _PREFIX.match(message) or any(level in head for level in IGNORED_LEVELS):
+    if not any(prefix.match(message) for prefix in _PREFIXES) or any(level in head for level in IGNORED_LEVELS):
         return None
     if any(text in message for text in IGNORED_LINES):
         return None

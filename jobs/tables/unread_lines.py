@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow.compute as pc
 from deltalake import DeltaTable
 
 from jobs.tables.delta_io import table_path
+from jobs.tables.engine import connect, show
 from schemas.bronze import QUARANTINE
 from schemas.unread_lines import REMEDIES, UNREAD_REASONS
 
-COLUMNS = ("cluster", "source", "source_partition", "source_offset", "reason", "detail", "lines")
+BY_SOURCE = """
+SELECT cluster, source, reason, sum(coalesce(lines, 1)), arg_max(detail, source_offset),
+       arg_max(source_partition, source_offset) < 0
+FROM quarantine WHERE list_contains($reasons, reason)
+GROUP BY cluster, source, reason ORDER BY source, cluster, reason
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,22 +33,21 @@ class UnreadLines:
 
 
 def unread_lines(warehouse: Path) -> list[UnreadLines]:
-    """Return the unread lines by cluster, source and reason; none if the table is missing or of an older Regroup."""
+    """Return the unread lines by source, cluster and reason; none if the table is missing or of an older Regroup."""
     path = table_path(warehouse, QUARANTINE)
-    if not DeltaTable.is_deltatable(path):
+    if not DeltaTable.is_deltatable(path) or "lines" not in {field.name for field in DeltaTable(path).schema().fields}:
         return []
-    table = DeltaTable(path)
-    if "lines" not in {field.name for field in table.schema().fields}:
-        return []
-    reasons = [str(reason) for reason in UNREAD_REASONS]
-    rows = table.to_pyarrow_table(columns=list(COLUMNS), filters=[("reason", "in", reasons)])
-    found: list[UnreadLines] = []
-    for place in rows.group_by(["cluster", "source", "reason"]).aggregate([]).sort_by("source").to_pylist():
-        alike = rows
-        for column, value in place.items():
-            alike = alike.filter(pc.equal(alike[column], value))
-        newest = alike.sort_by([("source_offset", "descending")]).slice(length=1).to_pylist()[0]
-        remedy = REMEDIES[place["reason"], newest["source_partition"] < 0]
-        count = int(pc.sum(pc.fill_null(alike["lines"], 1)).as_py())
-        found.append(UnreadLines(**place, lines=count, detail=newest["detail"] or "", remedy=remedy))
-    return found
+    with connect() as engine:
+        show(engine, QUARANTINE.name, warehouse, QUARANTINE)
+        rows = engine.sql(BY_SOURCE, params={"reasons": [str(reason) for reason in UNREAD_REASONS]}).fetchall()
+    return [
+        UnreadLines(
+            cluster=cluster,
+            source=source,
+            reason=reason,
+            lines=int(lines),
+            detail=detail or "",
+            remedy=REMEDIES[reason, is_file],
+        )
+        for cluster, source, reason, lines, detail, is_file in rows
+    ]

@@ -16,23 +16,11 @@ import binascii
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
 
-Library = Literal[
-    "aiokafka",
-    "brod",
-    "franz-go",
-    "java",
-    "kafka-go",
-    "kafka-python",
-    "kafka-streams",
-    "kafkajs",
-    "librdkafka",
-    "sarama",
-]
+from schemas.states import ClientLibrary as Library
 
-WITH_EPOCH: frozenset[Library] = frozenset({"java", "librdkafka", "kafka-python"})
-WITHOUT_EPOCH: frozenset[Library] = frozenset({"aiokafka", "java", "kafka-go", "kafkajs", "sarama"})
+WITH_EPOCH = frozenset({Library.JAVA, Library.LIBRDKAFKA, Library.KAFKA_PYTHON})
+WITHOUT_EPOCH = frozenset({Library.AIOKAFKA, Library.JAVA, Library.KAFKA_GO, Library.KAFKAJS, Library.SARAMA})
 """Java belongs to both: see the module's docstring."""
 
 _UUID = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
@@ -76,11 +64,11 @@ def commit_mark(metadata: str, leader_epoch: int | None, member_ids: Collection[
     if len(metadata) > _LONGEST:
         return CommitMark()
     if metadata in member_ids or _CLASSIC_ID.fullmatch(metadata) or _FRANZ_ID.fullmatch(metadata):
-        return CommitMark(libraries=frozenset({"franz-go"}), member_id=metadata)
+        return CommitMark(libraries=frozenset({Library.FRANZ_GO}), member_id=metadata)
     if found := _BROD.fullmatch(metadata):
-        return CommitMark(libraries=frozenset({"brod"}), process=found["process"])
+        return CommitMark(libraries=frozenset({Library.BROD}), process=found["process"])
     if _is_streams(metadata):
-        return CommitMark(libraries=frozenset({"kafka-streams"}))
+        return CommitMark(libraries=frozenset({Library.STREAMS}))
     return CommitMark()
 
 

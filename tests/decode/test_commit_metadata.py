@@ -56,7 +56,7 @@ def test_brod_names_its_node_and_process(process) -> None:
     ],
 )
 def test_streams_writes_a_version_and_a_time(raw, is_streams) -> None:
-    expected = CommitMark(libraries=frozenset({"kafka-streams"})) if is_streams else NOTHING
+    expected = CommitMark(libraries=frozenset({"streams"})) if is_streams else NOTHING
     assert expected == commit_mark(base64.b64encode(raw).decode(), 3)
 
 
@@ -76,7 +76,7 @@ def test_what_an_application_writes_shows_nothing(text) -> None:
 @settings(derandomize=True, max_examples=300, deadline=None)
 @given(st.text(max_size=60), st.none() | st.integers(-(2**31), 2**31 - 1))
 def test_any_text_is_taken(text, epoch) -> None:
-    assert commit_mark(text, epoch).libraries <= WITH_EPOCH | WITHOUT_EPOCH | {"franz-go", "brod", "kafka-streams"}
+    assert commit_mark(text, epoch).libraries <= WITH_EPOCH | WITHOUT_EPOCH | {"franz-go", "brod", "streams"}
 
 
 def test_a_long_text_is_not_examined() -> None:
@@ -116,4 +116,4 @@ def test_commits_of_the_lab_are_of_java_librdkafka_and_streams(folder) -> None:
     records = list(zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True))
     if not any(is_offset_commit(key) and value for key, value in records):
         return
-    assert {mark.libraries for mark in marks(records)} <= {WITH_EPOCH, frozenset({"kafka-streams"})}
+    assert {mark.libraries for mark in marks(records)} <= {WITH_EPOCH, frozenset({"streams"})}
