@@ -326,6 +326,52 @@ NORMAL_CAUSES = frozenset(
 """Causes that are expected in a healthy group."""
 
 
+class Pattern(Vocabulary):
+    """What goes wrong with groups in production. docs/patterns.md has the evidence of each and what to do."""
+
+    REJOIN_LOOP = "rejoin_loop", "generations without end that change nothing: the same members get the same assignment"
+    WAITING_FOR_ONE = "waiting_for_one", "every rebalance waits for one member that is dead or blocked in a callback"
+    STUCK_REBALANCE = (
+        "stuck_rebalance",
+        "a rebalance does not complete: members do not join, or the leader does not sync",
+    )
+    TOPIC_WITHOUT_OWNER = "topic_without_owner", "a stable group has a subscribed topic that no member is assigned"
+    GROUP_ID_SHARED = "group_id_shared", "applications with different subscriptions use one group id"
+    OWNER_NOT_WORKING = "owner_not_working", "records arrive and the partition has an owner, but nothing is committed"
+    COORDINATOR_NOT_FOUND = (
+        "coordinator_not_found",
+        "members did not return after their coordinator moved, or one session timeout later",
+    )
+    OFFSETS_PARTITION_DOWN = (
+        "offsets_partition_down",
+        "a partition of __consumer_offsets cannot be loaded or written, so all its groups stand still",
+    )
+    CONNECT_CONFIG_MISMATCH = (
+        "connect_config_mismatch",
+        "the leader or a worker of a Connect cluster lacks the newest configuration, so no task runs",
+    )
+    CONNECT_DELAY = (
+        "connect_delay",
+        "connectors and tasks are unassigned until scheduled.rebalance.max.delay.ms expires",
+    )
+    NEVER_CLOSED = (
+        "never_closed",
+        "the application does not close its consumer, so each restart ends with an expired session",
+    )
+    INSTANCE_ID_USED_TWICE = "instance_id_used_twice", "two processes use one group.instance.id and fence each other"
+    INSTANCE_ID_NOT_KEPT = (
+        "instance_id_not_kept",
+        "a new group.instance.id at each start, so static membership saves nothing",
+    )
+    POLL_TIMEOUTS = "poll_timeouts", "members under load poll later than max.poll.interval.ms allows"
+    MIGRATION_INCOMPLETE = "migration_incomplete", "a change of protocol or assignor is refused, or stays half done"
+    NEW_GROUP_PER_START = "new_group_per_start", "the application invents a new group id at each start"
+    REGISTRY_WITHOUT_LEADER = (
+        "registry_without_leader",
+        "a Schema Registry has no leader, or elects one again and again",
+    )
+
+
 class StormScope(Vocabulary):
     """How many groups a storm disturbs."""
 
