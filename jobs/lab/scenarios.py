@@ -203,8 +203,21 @@ STREAMS = Scenario(
             ),
             churn.comings_and_goings,
         ),
+        (
+            JavaPlan(
+                group_id="trips-counter",
+                topic="trips",
+                partitions=4,
+                members=2,
+                program="StreamsApp",
+                table="streams",
+                settings=STREAMS_APP | {"group.protocol": "streams", "group.instance.id": "{client_id}"},
+            ),
+            churn.static_bounces,
+        ),
     ],
-    overrides=_quick("streams") | {"group.streams.num.standby.replicas": 1},
+    # An application needs four seconds to start, so a static member that is to be back in time needs a longer session.
+    overrides=_quick("streams") | {"group.streams.session.timeout.ms": 15_000, "group.streams.num.standby.replicas": 1},
 )
 CONNECT = Scenario(
     groups=[

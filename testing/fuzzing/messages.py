@@ -90,7 +90,7 @@ def _columns(some: Sequence[tuple[Any, bytes]]) -> Records:
 
 
 def compared_with_kafka(records: Sequence[Record]) -> tuple[Counter[str], list[str]]:
-    """Return the number of records by the verdicts of Kafka 4.3.1's coordinator and ours, and all differing results."""
+    """Return the number of records by the verdicts of Kafka 4.4.0's coordinator and ours, and all differing results."""
     verdicts: Counter[str] = Counter()
     differences = []
     for (key, value), kafka in zip(records, kafka_reads(records), strict=True):

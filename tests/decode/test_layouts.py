@@ -1,4 +1,4 @@
-"""The newest layout of every version is field for field the schema that Kafka 4.3.1's own classes were generated from."""
+"""The newest layout of every version is field for field the schema that Kafka 4.4.0's own classes were generated from."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ import pytest
 from jobs.setup.jars import jars
 from schemas.records import KINDS, Maybe, Struct, Type
 
-NOT_IN_4_3 = {24}
-AFTER_4_3 = {"storedDescriptionTopologyEpoch", "failedDescriptionTopologyEpoch"}
+NOT_IN_4_4 = {24}
 
 
 def schema(name: str) -> dict[str, Any]:
-    jar = next(file for file in jars("kafka") if "kafka-group-coordinator-4.3.1" in file.name)
+    jar = next(file for file in jars("kafka") if "kafka-group-coordinator-4.4.0" in file.name)
     with zipfile.ZipFile(jar) as files:
         text = files.read(f"common/message/{name}.json").decode()
     return json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
@@ -57,11 +56,7 @@ def kafkas(name: str, version: int) -> Struct:
     return kafkas_struct(stated["fields"], version, named)
 
 
-def without_later_tags(layout: Struct) -> Struct:
-    return Struct(layout.fields, {tag: stated for tag, stated in layout.tags.items() if stated[0] not in AFTER_4_3})
-
-
-@pytest.mark.parametrize("number", sorted(set(KINDS) - NOT_IN_4_3), ids=lambda number: KINDS[number].name)
+@pytest.mark.parametrize("number", sorted(set(KINDS) - NOT_IN_4_4), ids=lambda number: KINDS[number].name)
 def test_every_layout_is_kafkas_schema(number):
     kind = KINDS[number]
     value = schema(f"{kind.name}Value")
@@ -71,15 +66,15 @@ def test_every_layout_is_kafkas_schema(number):
         if not holds(value["validVersions"], version):
             assert 0 == number, "only type 0 had more versions than its schema since 4.1"
             continue
-        assert kafkas(f"{kind.name}Value", version) == without_later_tags(stated.layouts[0])
+        assert kafkas(f"{kind.name}Value", version) == stated.layouts[0]
         assert holds(value["flexibleVersions"], version) == stated.flexible
 
 
 def test_no_type_or_version_of_kafka_is_missing():
-    jar = next(file for file in jars("kafka") if "kafka-group-coordinator-4.3.1" in file.name)
+    jar = next(file for file in jars("kafka") if "kafka-group-coordinator-4.4.0" in file.name)
     with zipfile.ZipFile(jar) as files:
         names = {m[1] for n in files.namelist() if (m := re.fullmatch(r"common/message/(\w+)Value\.json", n))}
-    assert names == {kind.name for number, kind in KINDS.items() if number not in NOT_IN_4_3}
-    for kind in (KINDS[number] for number in KINDS if number not in NOT_IN_4_3):
+    assert names == {kind.name for number, kind in KINDS.items() if number not in NOT_IN_4_4}
+    for kind in (KINDS[number] for number in KINDS if number not in NOT_IN_4_4):
         valid = schema(f"{kind.name}Value")["validVersions"]
         assert {v for v in range(20) if holds(valid, v)} <= set(kind.versions)

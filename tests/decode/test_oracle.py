@@ -1,4 +1,4 @@
-"""Kafka 4.3.1's own coordinator reads every field of every record as we do."""
+"""Kafka 4.4.0's own coordinator reads every field of every record as we do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_real_records_read_as_kafka_reads_them():
 
 
 def kafkas() -> list[tuple[bytes, bytes | None]]:
-    """Written by our layouts, less what 4.3.1 has not: type 24, and type 0 with the newer versions that 4.0 still took."""
+    """Written by our layouts, less what 4.4.0 has not: type 24, and type 0 with the newer versions that 4.0 still took."""
     return [
         (key, value)
         for key, value in written_ones(newest_only=True)

@@ -18,6 +18,7 @@ from jobs.lab.members import RunningGroup
 from jobs.lab.scenarios import SCENARIOS, chosen
 from jobs.replay import Capture, split
 from pipelines.silver.rows import silver_rows
+from testing.waiting import wait_until
 from testing.warehouses.rebuilding import histories
 
 pytestmark = pytest.mark.slow
@@ -129,6 +130,21 @@ def test_what_the_members_do_is_what_is_told(cluster, tmp_path, scenario, index)
     [gone] = [row for row in rows["group_events"] if row["kind"] == "left"]
     assert gone["client_id"].startswith(played.group.plan.client_id(1))
     assert "observed" == gone["evidence"]
+
+
+def test_a_static_streams_member_returns_to_its_tasks(cluster, tmp_path):
+    with scene(cluster, tmp_path, "streams", 2) as played:
+        played.group.start(0)
+        played.group.start(1)
+        played.until(members=2, events=["joined"])
+        played.group.leave(1)
+        wait_until(lambda: not played.group.is_running(1))
+        played.group.start(1)
+        rows = played.until(members=2, events=["static_returned"])
+    [back] = [row for row in rows["group_events"] if row["kind"] == "static_returned"]
+    assert back["group_instance_id"].startswith(played.group.plan.client_id(1))
+    assert "observed" == back["evidence"]
+    assert "session_expired" not in [row["kind"] for row in rows["group_events"]]
 
 
 def test_what_a_killed_worker_ran_is_told_as_waiting_for_it(cluster, tmp_path):

@@ -44,7 +44,7 @@ def test_every_locked_jar_has_an_exact_coordinate_and_a_sha256():
 def test_the_lock_names_one_version_of_delta_and_one_of_kafka():
     tables = locked()
     assert {"4.4.0"} == {c.split(":")[2] for c in tables["delta"] if c.startswith("io.delta:")}
-    assert {"4.3.1"} == {c.split(":")[2] for c in tables["kafka"] if c.startswith("org.apache.kafka:")}
+    assert {"4.4.0"} == {c.split(":")[2] for c in tables["kafka"] if c.startswith("org.apache.kafka:")}
 
 
 def test_a_fetched_jar_needs_neither_repository_nor_java_afterwards(published, tmp_path, monkeypatch):
