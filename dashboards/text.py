@@ -51,6 +51,11 @@ def member_label(member_id: str, group_instance_id: str | None = None, client_id
     return f"{head}·{tail[:4]}" if head and member_id[-37] == "-" else member_id
 
 
+def host(name: str | None, limit: int = 80) -> str:
+    """Return a host without the slash that Java prints before an address."""
+    return visible(name.removeprefix("/") if name else name, limit)
+
+
 def resource(name: str, index: int, limit: int = LONGEST) -> str:
     """Return `orders-3`, or only the name for a connector, which has no number (index -1)."""
     number = "" if index < 0 else f"-{index}"

@@ -229,7 +229,7 @@ def event_tip(e: Row) -> str:
     if e["detail"]:
         lines.append(figure_text(e["detail"]))
     if e["client_host"]:
-        lines.append(figure_text(e["client_host"]))
+        lines.append(figure_text(e["client_host"].removeprefix("/")))
     return "<br>".join(lines)
 
 

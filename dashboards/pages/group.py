@@ -13,7 +13,7 @@ from dashboards.figures.lag import lag_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.lag import Behind, lag_sentence
 from dashboards.queries.store import KnownSpan, Store
-from dashboards.text import ABSENT, bounded, duration, instant, member_label, resource, span, visible
+from dashboards.text import ABSENT, bounded, duration, host, instant, member_label, resource, span, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import diagnoses, log_sources, sentences
 from dashboards.views.client_libraries import libraries_sentence
@@ -278,7 +278,7 @@ def _event(e: Row) -> tuple[str, ...]:
     glyph = GLYPHS[GroupEventKind(e["kind"])]
     member = member_label(e["member_id"], e["group_instance_id"], e["client_id"]) if e["member_id"] else None
     return (
-        instant(e["event_at"]), f"{glyph.character} {glyph.word}", visible(member, 80), visible(e["client_host"], 80),
+        instant(e["event_at"]), f"{glyph.character} {glyph.word}", visible(member, 80), host(e["client_host"]),
         e["evidence"], visible(e["detail"], 160),
     )  # fmt: skip
 
@@ -298,7 +298,7 @@ def _generations(found: Rows, inside: list[Row], hrefs: dict[tuple[int, int], st
             "href": hrefs[g["incarnation"], g["generation_id"]],
             "joined": g["joined_at"],
             "joined_text": instant(g["joined_at"]),
-            "trigger": sentences.trigger(g, known),
+            "trigger": sentences.trigger_with_verb_first(g, known),
             "evidence": g["trigger_evidence"],
             "ms": g["rebalance_ms"] if g["rebalance_ms"] is not None else g["rebalance_ms_max"],
             "took": sentences.rebalance_length(g),

@@ -12,7 +12,19 @@ from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped,
 from dashboards.lake.lake import Row
 from dashboards.queries.lag import lag_sentence
 from dashboards.queries.store import Rebalance, Store
-from dashboards.text import ABSENT, amount, between, bounded, duration, instant, member_label, resource, span, visible
+from dashboards.text import (
+    ABSENT,
+    amount,
+    between,
+    bounded,
+    duration,
+    host,
+    instant,
+    member_label,
+    resource,
+    span,
+    visible,
+)
 from dashboards.urlstate import State, Window
 from dashboards.views import log_sources, sentences
 from dashboards.views.client_libraries import library
@@ -282,7 +294,7 @@ def _members(found: Rebalance) -> Component:
         (
             visible(member_label(m["member_id"], m["group_instance_id"], m["client_id"]), 80),
             visible(m["member_id"], 90),
-            visible(m["client_host"], 60),
+            host(m["client_host"], 60),
             library(m),
             "leader" if m["is_leader"] else "",
             _window(m["rejoined_at_earliest"], m["rejoined_at_latest"]) if is_classic else _reached(m),

@@ -35,6 +35,21 @@ TRIGGERS = {
     Trigger.UNKNOWN: "why is not known",
 }
 
+VERBS = {
+    Trigger.FIRST_MEMBER: "first member",
+    Trigger.MEMBER_JOINED: "joined",
+    Trigger.MEMBER_LEFT: "left",
+    Trigger.SESSION_EXPIRED: "session expired",
+    Trigger.POLL_TIMEOUT: "poll timeout",
+    Trigger.REJOIN_TIMEOUT: "did not rejoin in time",
+    Trigger.SYNC_TIMEOUT: "did not ask for its assignment in time",
+    Trigger.LEADER_REJOINED: "leader rejoined",
+    Trigger.SUBSCRIPTION_CHANGED: "changed its subscription",
+    Trigger.STATIC_MEMBER_CHANGED: "static member came back changed",
+    Trigger.ENFORCED: "requested a rebalance",
+}
+"""Triggers that a member causes, in the words of a table's column: a long client id would push the verb out of it."""
+
 CAUSES = {
     DiagnosisCause.POLL_TIMEOUT: "polls that came too late (poll timeout)",
     DiagnosisCause.SESSION_EXPIRY: "members that went silent (session timeout)",
@@ -90,6 +105,15 @@ def trigger(generation: Row, known: dict[str, str]) -> str:
     text = TRIGGERS[Trigger(kind)].replace("{}", name) if kind in TRIGGERS else visible(kind)
     probably = generation["trigger_evidence"] == Evidence.INFERRED and kind != Trigger.UNKNOWN
     return f"probably {text}" if probably else text
+
+
+def trigger_with_verb_first(generation: Row, known: dict[str, str]) -> str:
+    """Return why the rebalance began, for a column: `left: orders-3·9f2c`; with `probably` if that is inferred."""
+    member, kind = generation["trigger_member_id"], generation["trigger"]
+    if not member or kind not in VERBS:
+        return trigger(generation, known)
+    probably = "probably " if generation["trigger_evidence"] == Evidence.INFERRED else ""
+    return f"{probably}{VERBS[Trigger(kind)]}: {known.get(member, visible(member_label(member), 60))}"
 
 
 def cause(name: str | None) -> str:

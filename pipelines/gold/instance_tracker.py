@@ -125,7 +125,7 @@ def _label(found: Sequence[Instance]) -> None:
     for instance in found:
         hosts[instance.name].add(instance.memberships[-1].client_host)
     for instance in found:
-        name, host = instance.name, instance.memberships[-1].client_host
+        name, host = instance.name, instance.memberships[-1].client_host.removeprefix("/")
         instance.label = f"{name} ({host})" if len(hosts[name]) > 1 else name
 
 

@@ -50,6 +50,12 @@ def test_every_escaped_name_can_be_had_back(name):
 
 def test_ordinary_names_stay_as_they_are():
     assert "payments.orders-v2_eu" == escaped("payments.orders-v2_eu")
+    assert "billing@eu-west.internal" == escaped("billing@eu-west.internal")
+
+
+@pytest.mark.parametrize("name", ["@ops", "x @ops", "x-@ops", "x@here", "x@Everyone", "<@ops>"])
+def test_what_may_call_people_is_encoded(name):
+    assert "@" not in escaped(name)
 
 
 def test_longest_names_stay_apart():

@@ -13,6 +13,9 @@ MARKUP = frozenset("<>[]`@")
 """Characters of Slack's mentions and links (`<!channel>`, `<@U1>`, `<url|text>`), Markdown's links and code, `@here`
 and HTML."""
 
+CALLS = ("all", "channel", "everyone", "here")
+"""What some chats take as a call to everybody after an `@`, even within a word."""
+
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 LINK = "://"
 LONGEST = 512
@@ -34,9 +37,18 @@ def without_links(sentence: str) -> str:
 
 
 def _encoded(text: str, markup: frozenset[str]) -> str:
-    whole = "".join(_percent(c) if c in markup or unicodedata.category(c) in HIDDEN else c for c in text)
+    whole = "".join(
+        _percent(c) if (c in markup and not _is_within_word(text, at)) or unicodedata.category(c) in HIDDEN else c
+        for at, c in enumerate(text)
+    )
     # Chats turn any URL into a link.
     return whole.replace(LINK, ":%2F%2F")
+
+
+def _is_within_word(text: str, at: int) -> bool:
+    """Return whether the character is the `@` of a name like `app1@host`, which no chat takes as a mention."""
+    is_joined = text[at] == "@" and at > 0 and (text[at - 1] == "_" or text[at - 1].isalnum())
+    return is_joined and not text[at + 1 :].lower().startswith(CALLS)
 
 
 def _percent(character: str) -> str:

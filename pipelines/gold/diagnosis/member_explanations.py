@@ -137,7 +137,11 @@ def deploy(case: Case) -> str:
         often = f"{times(most)} at most" if most > 1 else "once each" if len(restarted) > 1 else "once"
         away = median_duration([max(0, d.away_ms or 0) for d in back])
         were = "was" if len(restarted) == 1 else "were"
-        parts.append(f"{len(restarted)} of {count(size, 'instance')} restarted, {often}, and {were} back after {away}.")
+        # Instances that share a client id and a host cannot be told apart, so more can seem to restart than there were.
+        which = f"{len(restarted)} of {count(size, 'instance')}"
+        if len(restarted) > size:
+            which = f"{count(len(restarted), 'instance')} (at most {size:,} at a time)"
+        parts.append(f"{which} restarted, {often}, and {were} back after {away}.")
     if replaced:
         replacement = "was replaced by a new one" if replaced == 1 else "were replaced by new ones"
         parts.append(f"{count(replaced, 'instance')} left and {replacement}.")
