@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from pipelines.gold.alerts.escaping import escaped
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-ESCAPES = str.maketrans({"\\": "\\\\", "\n": "\\n", '"': '\\"'})
+ESCAPES = {"\\": "\\\\", "\n": "\\n"}
+HELP, LABEL = str.maketrans(ESCAPES), str.maketrans(ESCAPES | {'"': '\\"'})
+"""What the format escapes in a help text, and in a label's value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,9 +30,9 @@ def exposition(metrics: Iterable[Metric]) -> str:
 
 
 def _lines(metric: Metric) -> Iterable[str]:
-    yield f"# HELP {metric.name} {metric.help.translate(ESCAPES)}"
+    yield f"# HELP {metric.name} {metric.help.translate(HELP)}"
     yield f"# TYPE {metric.name} {metric.kind}"
     for values, number in sorted(metric.samples.items()):
         pairs = zip(metric.labels, values, strict=True)
-        label_text = ",".join(f'{name}="{escaped(value).translate(ESCAPES)}"' for name, value in pairs)
+        label_text = ",".join(f'{name}="{escaped(value).translate(LABEL)}"' for name, value in pairs)
         yield f"{metric.name}{f'{{{label_text}}}' if label_text else ''} {float(number)!r}"

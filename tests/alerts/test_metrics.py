@@ -97,7 +97,7 @@ def test_hostile_names_stay_within_their_quotes():
     text = exposition(
         [Metric(name="x", kind="gauge", help='a\nb"', labels=("group",), samples={('"} 1\ny{z="\\',): 1})]
     )
-    assert ['# HELP x a\\nb\\"', "# TYPE x gauge", 'x{group="\\"} 1%0Ay{z=\\"\\\\"} 1.0'] == text.splitlines()
+    assert ['# HELP x a\\nb"', "# TYPE x gauge", 'x{group="\\"} 1%0Ay{z=\\"\\\\"} 1.0'] == text.splitlines()
 
 
 def test_they_are_served_on_loopback_and_nothing_else_is():

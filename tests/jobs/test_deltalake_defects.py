@@ -32,3 +32,15 @@ def test_a_clustered_table_cannot_be_appended_to(tmp_path) -> None:
     assert 1 == deltalake.DeltaTable(tmp_path).to_pyarrow_table().num_rows
     with pytest.raises(DeltaError, match=r"clustering|Clustered"):
         deltalake.write_deltalake(tmp_path, pa.table({"n": [2]}), mode="append")
+
+
+def test_arrow_cannot_filter_the_strings_that_a_merge_writes(tmp_path) -> None:
+    """`jobs.tables.replace` reads and rewrites files instead of using MERGE."""
+    deltalake.write_deltalake(tmp_path, pa.table({"key": ["a", "b"], "value": [1, 2]}))
+    newer = pa.table({"key": ["b"], "value": [3]})
+    merge = deltalake.DeltaTable(tmp_path).merge(newer, "old.key = new.key", source_alias="new", target_alias="old")
+    merge.when_matched_update_all().execute()
+    table = deltalake.DeltaTable(tmp_path)
+    assert [{"key": "a", "value": 1}, {"key": "b", "value": 3}] == table.to_pyarrow_table().sort_by("key").to_pylist()
+    with pytest.raises(pa.ArrowNotImplementedError, match="string_view"):
+        table.to_pyarrow_table(filters=[("key", "=", "b")])
