@@ -217,6 +217,7 @@ class GroupEventKind(Vocabulary):
     COORDINATOR_MOVED = "coordinator_moved", "another broker loaded the group and now coordinates it"
     UPGRADED = "upgraded", "the group changed to a protocol whose coordinator assigns"
     DOWNGRADED = "downgraded", "the group changed back to the classic protocol"
+    CONVERSION_REFUSED = "conversion_refused", "the coordinator refused to change the group's protocol"
     SETTINGS_CHANGED = "settings_changed", "the assignor, its version or the subscriptions changed"
 
 

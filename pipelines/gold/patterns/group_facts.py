@@ -1,0 +1,129 @@
+"""What the finders of patterns in one group read, and what they return."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pipelines.gold.churn import known_instants
+from pipelines.gold.diagnosis.causes import Context, context
+from pipelines.gold.instance_tracker import Number
+from pipelines.gold.memberships import GONE, Silver, number
+from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow
+from schemas.states import Evidence, GenerationOutcome, GroupProtocol, Pattern
+from schemas.thresholds import RESTART_MS
+
+TOPIC, LOG = "topic", "log"
+"""Sources of evidence: the records of __consumer_offsets, and log lines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One pattern that a group shows. Timestamps are in milliseconds.
+
+    `subject` is the topic, member or instance id that it is about, '' for the group itself. `ended_at` is None while it
+    lasts. `instances` has the culprits first. `explanation` and `action` are sentences with untrusted names in them.
+    """
+
+    pattern: Pattern
+    subject: str = ""
+    started_at: int
+    last_at: int
+    ended_at: int | None
+    times: int
+    instances: Sequence[str] = ()
+    sources: Sequence[str] = (TOPIC,)
+    evidence: Evidence
+    explanation: str
+    action: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupFacts:
+    """One window of one group, as `window` returns it. Generations that joined before `start_ms` are the initial state.
+
+    The properties are computed when a finder first reads them.
+    """
+
+    silver: Silver
+    start_ms: int
+
+    @cached_property
+    def generations(self) -> Sequence[GenerationRow]:
+        """All generations in order, the initial one too."""
+        return sorted(self.silver["generations"], key=number)
+
+    @cached_property
+    def completed(self) -> Sequence[GenerationRow]:
+        """Generations in which every member has its assignment."""
+        return [g for g in self.generations if g["outcome"] == GenerationOutcome.COMPLETED]
+
+    @cached_property
+    def members(self) -> Mapping[Number, Sequence[GenerationMemberRow]]:
+        """The members of each generation, in order of their ids."""
+        found: dict[Number, list[GenerationMemberRow]] = defaultdict(list)
+        for row in sorted(self.silver["generation_members"], key=lambda row: row["member_id"]):
+            found[number(row)].append(row)
+        return found
+
+    @cached_property
+    def events(self) -> Sequence[GroupEventRow]:
+        """All events in order of time."""
+        return sorted(self.silver["group_events"], key=lambda e: (e["event_at"], e["kind"], e["member_id"]))
+
+    @cached_property
+    def as_of(self) -> int:
+        """The end of the data in milliseconds."""
+        return max(known_instants(self.silver, self.generations))
+
+    @cached_property
+    def known(self) -> Context:
+        """Instances with their departures and returns."""
+        return context(self.silver)
+
+    @cached_property
+    def has_log(self) -> bool:
+        """Whether the coordinator's log of any part of the window was read."""
+        return any(is_logged(g) for g in self.generations)
+
+    def of(self, g: GenerationRow) -> Sequence[GenerationMemberRow]:
+        """Return the members of a generation."""
+        return self.members.get(number(g), ())
+
+    def departures_in(self, g: GenerationRow) -> list[GroupEventRow]:
+        """Return the events with which members were gone in a generation."""
+        return [e for e in self._gone.get(number(g), ()) if e["kind"] in GONE]
+
+    @cached_property
+    def _gone(self) -> Mapping[tuple[int, int | None], Sequence[GroupEventRow]]:
+        found: dict[tuple[int, int | None], list[GroupEventRow]] = defaultdict(list)
+        for event in self.events:
+            found[event["incarnation"], event["generation_id"]].append(event)
+        return found
+
+    def ended(self, last_at: int, quiet_ms: int = RESTART_MS) -> int | None:
+        """Return `last_at` if the data goes on for more than `quiet_ms` after it; None: the pattern may last."""
+        return last_at if self.as_of - last_at > quiet_ms else None
+
+    @cached_property
+    def sources(self) -> Sequence[str]:
+        """The sources of a finding that the log confirms if there is one."""
+        return (TOPIC, LOG) if self.has_log else (TOPIC,)
+
+
+def is_logged(g: GenerationRow) -> bool:
+    """Return whether a log line shows how a classic generation began."""
+    is_classic = g["group_protocol"] == GroupProtocol.CLASSIC
+    return is_classic and g["trigger_evidence"] == Evidence.OBSERVED and g["prepared_at"] is not None
+
+
+def name_of(row: GenerationMemberRow) -> str:
+    """Return the name by which operators know a member: its instance id, else its client id, else its member id."""
+    return row["group_instance_id"] or row["client_id"] or row["member_id"]
+
+
+def unique(names: Iterable[str]) -> list[str]:
+    """Return the names without repetition, in order."""
+    return list(dict.fromkeys(names))
