@@ -394,6 +394,7 @@ class AlertName(Vocabulary):
 
     REBALANCE_STORM = "KafkaRebalanceStorm", "groups rebalance far more often than is normal for them"
     GROUP_STUCK_REBALANCING = "KafkaGroupStuckRebalancing", "a rebalance does not complete"
+    TOPIC_WITHOUT_OWNER = "KafkaTopicWithoutOwner", "no member of a stable group is assigned a subscribed topic"
     MEMBER_FLAPPING = "KafkaMemberFlapping", "a member repeatedly leaves and rejoins"
     AVAILABILITY_BURN = "KafkaAvailabilityBurn", "a group loses resource-time faster than its objective allows"
     REASSIGNMENT_STALLED = "KafkaReassignmentStalled", "a reassignment makes no progress"

@@ -11,6 +11,9 @@ from schemas.rows import StallRow
 from schemas.states import Evidence, GroupType, Pattern, StallCause
 from schemas.written import duration
 
+LOST = (StallCause.CONNECT_DELAY, StallCause.MEMBER_LOST)
+"""Causes of stops of work whose worker is gone; one that was killed is also waited for until its session expires."""
+
 WHOLE = 0.9
 """Part of the delay that a resource must have waited. A worker that returns in time gets its work back earlier."""
 
@@ -21,7 +24,7 @@ def connect_delay(facts: GroupFacts) -> Iterator[Finding]:
         return
     rounds: dict[int, list[StallRow]] = defaultdict(list)
     for stall in facts.silver["stalls"]:
-        if stall["cause"] == StallCause.CONNECT_DELAY and _has_waited(stall, _delay(facts, stall)):
+        if stall["cause"] in LOST and _has_waited(facts, stall):
             rounds[stall["stopped_by_offset"]].append(stall)
     if not rounds:
         return
@@ -62,7 +65,8 @@ def _delay(facts: GroupFacts, stall: StallRow) -> int:
     return max((m["connect_delay_ms"] or 0 for m in members), default=0)
 
 
-def _has_waited(stall: StallRow, delay_ms: int) -> bool:
-    if delay_ms <= 0:
-        return False
-    return stall["stopped_ms"] is None or stall["stopped_ms"] >= WHOLE * delay_ms
+def _has_waited(facts: GroupFacts, stall: StallRow) -> bool:
+    """Return whether the resource waited for the whole delay after the assignment, or still waits."""
+    delay_ms, ends = _delay(facts, stall), stall["resumed_at_latest"]
+    since = facts.completed_at.get((stall["incarnation"], stall["generation_id"]))
+    return delay_ms > 0 and (ends is None or (since is not None and ends - since >= WHOLE * delay_ms))

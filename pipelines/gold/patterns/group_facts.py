@@ -12,7 +12,7 @@ from pipelines.gold.diagnosis.causes import Context, context
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import GONE, Silver, number
 from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow
-from schemas.states import Evidence, GenerationOutcome, GroupProtocol, Pattern
+from schemas.states import Evidence, GenerationOutcome, GroupEventKind, GroupProtocol, Pattern
 from schemas.thresholds import RESTART_MS
 
 TOPIC, LOG = "topic", "log"
@@ -61,6 +61,11 @@ class GroupFacts:
         return [g for g in self.generations if g["outcome"] == GenerationOutcome.COMPLETED]
 
     @cached_property
+    def completed_at(self) -> Mapping[Number, int]:
+        """When each completed generation was complete, in milliseconds."""
+        return {number(g): g["completed_at"] for g in self.completed if g["completed_at"] is not None}
+
+    @cached_property
     def members(self) -> Mapping[Number, Sequence[GenerationMemberRow]]:
         """The members of each generation, in order of their ids."""
         found: dict[Number, list[GenerationMemberRow]] = defaultdict(list)
@@ -76,7 +81,7 @@ class GroupFacts:
     @cached_property
     def as_of(self) -> int:
         """The end of the data in milliseconds."""
-        return max(known_instants(self.silver, self.generations))
+        return max(known_instants(self.silver, [g for g in self.generations if g["joined_at"] >= self.start_ms]))
 
     @cached_property
     def known(self) -> Context:
@@ -102,6 +107,12 @@ class GroupFacts:
         for event in self.events:
             found[event["incarnation"], event["generation_id"]].append(event)
         return found
+
+    def is_current(self, g: GenerationRow) -> bool:
+        """Return whether a generation is the newest, and the group still has members as far as the data goes."""
+        over = (GroupEventKind.EMPTY, GroupEventKind.DEAD)
+        is_over = any(e["kind"] in over and e["event_at"] > (g["completed_at"] or g["joined_at"]) for e in self.events)
+        return g is self.generations[-1] and not is_over
 
     def ended(self, last_at: int, quiet_ms: int = RESTART_MS) -> int | None:
         """Return `last_at` if the data goes on for more than `quiet_ms` after it; None: the pattern may last."""

@@ -53,7 +53,7 @@ def topic_without_owner(facts: GroupFacts) -> Iterator[Finding]:
             run = runs.setdefault(topic, _Unowned(topic, g, last_owner.get(topic)))
             run.times += 1
         last = g
-    if last is None or last is not facts.generations[-1]:
+    if last is None or not facts.is_current(last):
         return
     for run in runs.values():
         if not _is_handed_over(facts, run, last):
@@ -143,7 +143,7 @@ def group_id_shared(facts: GroupFacts) -> Iterator[Finding]:
                 mixed = []
             continue
         mixed.append(g)
-    if not mixed or mixed[-1] is not facts.generations[-1]:
+    if not mixed or not facts.is_current(mixed[-1]):
         return
     sides = _sides(facts.of(mixed[-1]))
     named = [unique(name_of(m) for m in side) for side in sides]

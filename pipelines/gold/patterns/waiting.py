@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from pipelines.gold.memberships import number
 from pipelines.gold.patterns.group_facts import LOG, TOPIC, Finding, GroupFacts
 from pipelines.gold.wording import median_duration, times
 from schemas.rows import GenerationRow
@@ -69,12 +70,13 @@ CLOSE = (
 def _waits(facts: GroupFacts) -> Iterator[_Wait]:
     for g in facts.generations:
         member, waited = g["slowest_member_id"], g["slowest_waited_ms"] or 0
-        if g["group_protocol"] != GroupProtocol.CLASSIC or member is None or waited < VERY_SLOW_MS:
-            continue
-        name = facts.known.name(member)
-        if name is None:
+        name = None if member is None else facts.known.name(member)
+        if g["group_protocol"] != GroupProtocol.CLASSIC or member is None or name is None:
             continue
         kinds = {e["kind"] for e in facts.departures_in(g) if e["member_id"] == member}
+        # A member that joined last is judged as in the diagnoses; one that was removed was waited for in vain.
+        if number(g) not in facts.known.slow and not (kinds and waited >= VERY_SLOW_MS):
+            continue
         is_dead = GroupEventKind.SESSION_EXPIRED in kinds
         session_ms, limit_ms = _timeouts(facts, member)
         yield _Wait(
