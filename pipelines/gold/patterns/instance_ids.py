@@ -101,7 +101,7 @@ def _fenced(facts: GroupFacts) -> dict[str, list[int]]:
     found: dict[str, list[int]] = defaultdict(list)
     for event in facts.events:
         if event["kind"] == GroupEventKind.FENCED:
-            instance_id = event.get("group_instance_id") or ids.get(event["member_id"])
+            instance_id = event["group_instance_id"] or ids.get(event["member_id"])
             if instance_id:
                 found[instance_id].append(event["event_at"])
     return found

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 
+from pipelines.gold.instance_tracker import Number
+from pipelines.gold.memberships import number
 from pipelines.gold.patterns.group_facts import Finding, GroupFacts, is_logged, name_of, unique
 from pipelines.gold.wording import period, times
 from schemas.rows import GenerationMemberRow, GenerationRow
@@ -33,11 +35,20 @@ Plan = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
 def rejoin_loop(facts: GroupFacts) -> Iterator[Finding]:
     """Yield the newest run of generations that change nothing, and the newest in which members expel each other."""
     unchanged = [run for run in _runs(facts, _changes_nothing) if len(run) >= IN_A_ROW]
-    expelling = [run for run in _runs(facts, _expels) if len(run) >= IN_A_ROW and _is_mutual(facts, run)]
+    expelling = _expelling_runs(facts)
     if expelling and (not unchanged or expelling[-1][-1]["joined_at"] >= unchanged[-1][-1]["joined_at"]):
         yield _expelling(facts, expelling[-1])
     elif unchanged:
         yield _unchanged(facts, unchanged[-1])
+
+
+def expelling_generations(facts: GroupFacts) -> frozenset[Number]:
+    """Return the generations in which members expelled each other."""
+    return frozenset(number(g) for run in _expelling_runs(facts) for g in run)
+
+
+def _expelling_runs(facts: GroupFacts) -> list[list[GenerationRow]]:
+    return [run for run in _runs(facts, _expels) if len(run) >= IN_A_ROW and _is_mutual(facts, run)]
 
 
 def _runs(facts: GroupFacts, is_part: Judge) -> Iterator[list[GenerationRow]]:

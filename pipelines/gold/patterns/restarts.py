@@ -7,13 +7,17 @@ from statistics import median
 
 from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.patterns.group_facts import Finding, GroupFacts
+from pipelines.gold.patterns.rejoin_loops import expelling_generations
 from pipelines.gold.wording import median_duration, times, with_counts
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupType, Pattern
-from schemas.thresholds import DAY_MS, LOOP
+from schemas.thresholds import DAY_MS, LOOP, POLL_SLACK_MS
 from schemas.written import amount, count, duration
 
 NEARLY_ALL = 0.9
 """Part of the restarts that must end with an expired session."""
+
+LATE_MS = 10_000
+"""Longest time between a member's last commit and its last heartbeat, plus that of the join phase without it."""
 
 POLLS = 3
 """Late polls within a day. One is an accident of a process or its machine."""
@@ -28,7 +32,7 @@ def never_closed(facts: GroupFacts) -> Iterator[Finding]:
         return
     gone = [d for d in _departures(facts) if d.membership.group_instance_id is None and d.back is not None]
     planned = [d for d in gone if d.cause == DiagnosisCause.DEPLOY]
-    silent = [d for d in planned if d.membership.departure_kind == GroupEventKind.SESSION_EXPIRED]
+    silent = [d for d in planned if _has_expired(facts, d)]
     closed = [d for d in gone if d.membership.departure_kind == GroupEventKind.LEFT]
     if len(silent) < LOOP or len(silent) < NEARLY_ALL * (len(silent) + len(closed)):
         return
@@ -63,6 +67,21 @@ def never_closed(facts: GroupFacts) -> Iterator[Finding]:
     )
 
 
+def _has_expired(facts: GroupFacts, d: Departure) -> bool:
+    """Return whether a member's session expired.
+
+    Without the log, its last commit must be one session timeout before its end: on a quiet topic, a member that leaves
+    was silent too, but for any time.
+    """
+    if d.membership.departure_kind != GroupEventKind.SESSION_EXPIRED:
+        return False
+    if d.membership.evidence == Evidence.OBSERVED:
+        return True
+    commits = [s["last_commit_at"] for s in facts.silver["stalls"] if s["from_member_id"] == d.membership.member_id]
+    last = max((at for at in commits if at is not None), default=None)
+    return last is not None and 0 <= d.at - last - d.membership.session_timeout_ms + POLL_SLACK_MS <= LATE_MS
+
+
 def _departures(facts: GroupFacts) -> list[Departure]:
     known = facts.known
     every = [*known.returns, *(d for mine in known.departures.values() for d in mine)]
@@ -77,8 +96,9 @@ def _lost_ms(facts: GroupFacts, gone: Sequence[Departure]) -> int:
 def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
     """Yield the newest days in a row in which members polled late at least three times."""
     run: list[Departure] = []
+    expelled = expelling_generations(facts)
     for d in _departures(facts):
-        if d.cause != DiagnosisCause.POLL_TIMEOUT:
+        if d.cause != DiagnosisCause.POLL_TIMEOUT or d.membership.left_in in expelled:
             continue
         if run and d.at - run[-1].at > DAY_MS:
             run = []
