@@ -312,6 +312,7 @@ class DiagnosisCause(Vocabulary):
     CRASH_LOOP = "crash_loop", "members that crash repeatedly"
     SLOW_JOINER = "slow_joiner", "a slow member that the others wait for"
     LEADER_FLAPPING = "leader_flapping", "a leader that rejoins repeatedly"
+    REJOIN_LOOP = "rejoin_loop", "generations without end that change nothing, or members that expel each other"
     FOLLOW_UPS = "follow_ups", "second steps of cooperative rebalances; normal"
     COORDINATOR = "coordinator", "trouble at the coordinator"
     TOPIC_CHANGES = "topic_changes", "changed topics, partitions, subscriptions or connectors"

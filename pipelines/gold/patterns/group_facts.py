@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,10 +9,13 @@ from functools import cached_property
 from pipelines.gold.churn import known_instants
 from pipelines.gold.diagnosis.causes import Context, context
 from pipelines.gold.instance_tracker import Number
-from pipelines.gold.memberships import GONE, Silver, number
+from pipelines.gold.memberships import Silver, number
+from pipelines.gold.rejoin_runs import GroupLife, is_logged, name_of
 from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow
-from schemas.states import Evidence, GenerationOutcome, GroupEventKind, GroupProtocol, Pattern
+from schemas.states import Evidence, GenerationOutcome, GroupEventKind, Pattern
 from schemas.thresholds import RESTART_MS
+
+__all__ = ["LOG", "TOPIC", "Finding", "GroupFacts", "name_of", "unique"]
 
 TOPIC, LOG = "topic", "log"
 """Sources of evidence: the records of __consumer_offsets, and log lines."""
@@ -53,7 +55,7 @@ class GroupFacts:
     @cached_property
     def generations(self) -> Sequence[GenerationRow]:
         """All generations in order, the initial one too."""
-        return sorted(self.silver["generations"], key=number)
+        return self.life.generations
 
     @cached_property
     def completed(self) -> Sequence[GenerationRow]:
@@ -66,12 +68,14 @@ class GroupFacts:
         return {number(g): g["completed_at"] for g in self.completed if g["completed_at"] is not None}
 
     @cached_property
+    def life(self) -> GroupLife:
+        """Generations, members and departures."""
+        return GroupLife.of(self.silver)
+
+    @cached_property
     def members(self) -> Mapping[Number, Sequence[GenerationMemberRow]]:
         """The members of each generation, in order of their ids."""
-        found: dict[Number, list[GenerationMemberRow]] = defaultdict(list)
-        for row in sorted(self.silver["generation_members"], key=lambda row: row["member_id"]):
-            found[number(row)].append(row)
-        return found
+        return self.life.members
 
     @cached_property
     def events(self) -> Sequence[GroupEventRow]:
@@ -97,16 +101,9 @@ class GroupFacts:
         """Return the members of a generation."""
         return self.members.get(number(g), ())
 
-    def departures_in(self, g: GenerationRow) -> list[GroupEventRow]:
+    def departures_in(self, g: GenerationRow) -> Sequence[GroupEventRow]:
         """Return the events with which members were gone in a generation."""
-        return [e for e in self._gone.get(number(g), ()) if e["kind"] in GONE]
-
-    @cached_property
-    def _gone(self) -> Mapping[tuple[int, int | None], Sequence[GroupEventRow]]:
-        found: dict[tuple[int, int | None], list[GroupEventRow]] = defaultdict(list)
-        for event in self.events:
-            found[event["incarnation"], event["generation_id"]].append(event)
-        return found
+        return self.life.gone.get(number(g), ())
 
     def is_current(self, g: GenerationRow) -> bool:
         """Return whether a generation is the newest, and the group still has members as far as the data goes."""
@@ -122,17 +119,6 @@ class GroupFacts:
     def sources(self) -> Sequence[str]:
         """The sources of a finding that the log confirms if there is one."""
         return (TOPIC, LOG) if self.has_log else (TOPIC,)
-
-
-def is_logged(g: GenerationRow) -> bool:
-    """Return whether a log line shows how a classic generation began."""
-    is_classic = g["group_protocol"] == GroupProtocol.CLASSIC
-    return is_classic and g["trigger_evidence"] == Evidence.OBSERVED and g["prepared_at"] is not None
-
-
-def name_of(row: GenerationMemberRow) -> str:
-    """Return the name by which operators know a member: its instance id, else its client id, else its member id."""
-    return row["group_instance_id"] or row["client_id"] or row["member_id"]
 
 
 def unique(names: Iterable[str]) -> list[str]:

@@ -3,113 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
 from statistics import median
 
-from pipelines.gold.instance_tracker import Number
-from pipelines.gold.memberships import number
-from pipelines.gold.patterns.group_facts import Finding, GroupFacts, is_logged, name_of, unique
+from pipelines.gold.patterns.group_facts import Finding, GroupFacts, name_of, unique
+from pipelines.gold.rejoin_runs import expelling_runs, joined, unchanged_runs
 from pipelines.gold.wording import period, times
-from schemas.rows import GenerationMemberRow, GenerationRow
-from schemas.states import Evidence, GroupEventKind, GroupProtocol, GroupType, Pattern, Trigger
-from schemas.thresholds import FLAP_MS, LOOP, MINUTE_MS
+from schemas.rows import GenerationRow
+from schemas.states import Evidence, Pattern
+from schemas.thresholds import FLAP_MS, MINUTE_MS
 from schemas.written import count, duration
-
-IN_A_ROW = 5
-"""Consecutive generations that change nothing. A rolling restart, a new topic or a move of the coordinator causes
-fewer: cooperative members settle after two, and flapping leaders (`FLAPS`) are diagnosed from three on."""
-
-NO_JOIN_MS = 10
-"""A join phase this short waited for nobody: members that were not in it were removed although they lived."""
 
 HEARTBEAT_MS, METADATA_AGE_MS = 3_000, 300_000
 """Defaults of heartbeat.interval.ms and metadata.max.age.ms."""
 
-NOT_LOOPING = (Trigger.PROBING, Trigger.CONNECT_DELAY_EXPIRED)
-TYPES = (GroupType.CONSUMER, GroupType.STREAMS, GroupType.OTHER)
-Judge = Callable[[GroupFacts, GenerationRow, GenerationRow], bool]
-Plan = tuple[tuple[str, tuple[tuple[str, int], ...]], ...]
-
 
 def rejoin_loop(facts: GroupFacts) -> Iterator[Finding]:
     """Yield the newest run of generations that change nothing, and the newest in which members expel each other."""
-    unchanged = [run for run in _runs(facts, _changes_nothing) if len(run) >= IN_A_ROW]
-    expelling = _expelling_runs(facts)
+    unchanged, expelling = unchanged_runs(facts.life), expelling_runs(facts.life)
     if expelling and (not unchanged or expelling[-1][-1]["joined_at"] >= unchanged[-1][-1]["joined_at"]):
         yield _expelling(facts, expelling[-1])
     elif unchanged:
         yield _unchanged(facts, unchanged[-1])
-
-
-def expelling_generations(facts: GroupFacts) -> frozenset[Number]:
-    """Return the generations in which members expelled each other."""
-    return frozenset(number(g) for run in _expelling_runs(facts) for g in run)
-
-
-def _expelling_runs(facts: GroupFacts) -> list[list[GenerationRow]]:
-    return [run for run in _runs(facts, _expels) if len(run) >= IN_A_ROW and _is_mutual(facts, run)]
-
-
-def _runs(facts: GroupFacts, is_part: Judge) -> Iterator[list[GenerationRow]]:
-    """Yield runs of consecutive generations that are like `is_part`, with at most `FLAP_MS` between two of them."""
-    run: list[GenerationRow] = []
-    for before, g in pairwise(facts.generations):
-        is_next = g["joined_at"] - before["joined_at"] <= FLAP_MS and is_part(facts, before, g)
-        if is_next:
-            run.append(g)
-            continue
-        if run:
-            yield run
-        run = []
-    if run:
-        yield run
-
-
-def _changes_nothing(facts: GroupFacts, before: GenerationRow, g: GenerationRow) -> bool:
-    if g["group_type"] not in TYPES or g["trigger"] in NOT_LOOPING or g["group_protocol"] == GroupProtocol.SHARE:
-        return False
-    plan = _plan(facts.of(g))
-    return bool(plan) and plan == _plan(facts.of(before))
-
-
-def _plan(members: Sequence[GenerationMemberRow]) -> Plan | None:
-    """Return each member's assignment, or None if one is not known or nothing is assigned at all."""
-    plan = []
-    for m in members:
-        if m["assigned"] is None:
-            return None
-        plan.append((m["member_id"], tuple((r["name"], r["index"]) for r in m["assigned"])))
-    return tuple(plan) if any(given for _, given in plan) else None
-
-
-def _expels(facts: GroupFacts, before: GenerationRow, g: GenerationRow) -> bool:
-    """Return whether members were replaced although none left and no session can have expired."""
-    is_replaced = bool(g["left_member_ids"]) and bool(g["joined_member_ids"])
-    if not is_replaced or g["group_protocol"] != GroupProtocol.CLASSIC or g["group_type"] not in TYPES:
-        return False
-    if any(e["kind"] in (GroupEventKind.LEFT, GroupEventKind.SESSION_EXPIRED) and _is_seen(e["evidence"])
-           for e in facts.departures_in(g)):  # fmt: skip
-        return False
-    gone = [m for m in facts.of(before) if m["member_id"] in set(g["left_member_ids"] or ())]
-    is_short = g["joined_at"] - before["joined_at"] < min((m["session_timeout_ms"] or 0 for m in gone), default=0)
-    has_no_time = any((m["rebalance_timeout_ms"] or 1) <= 0 for m in gone)
-    is_at_once = is_logged(g) and g["join_ms"] is not None and g["join_ms"] <= NO_JOIN_MS
-    return is_short and (has_no_time or is_at_once)
-
-
-def _is_seen(evidence: str) -> bool:
-    return evidence == Evidence.OBSERVED
-
-
-def _is_mutual(facts: GroupFacts, run: Sequence[GenerationRow]) -> bool:
-    """Return whether the same clients come again and again, unlike in a deploy, which replaces each once."""
-    gone = Counter(_joined(facts, run))
-    return bool(gone) and max(gone.values()) >= LOOP
-
-
-def _joined(facts: GroupFacts, run: Sequence[GenerationRow]) -> list[str]:
-    return [name_of(m) for g in run for m in facts.of(g) if m["member_id"] in set(g["joined_member_ids"] or ())]
 
 
 def _unchanged(facts: GroupFacts, run: Sequence[GenerationRow]) -> Finding:
@@ -134,7 +49,7 @@ def _unchanged(facts: GroupFacts, run: Sequence[GenerationRow]) -> Finding:
 
 
 def _expelling(facts: GroupFacts, run: Sequence[GenerationRow]) -> Finding:
-    names = _joined(facts, run)
+    names = joined(facts.life, run)
     usual = period([g["joined_at"] for g in run])
     limits = {m["rebalance_timeout_ms"] for g in run for m in facts.of(g) if m["rebalance_timeout_ms"] is not None}
     least = min(limits, default=None)

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from statistics import median
 
 from pipelines.gold.diagnosis.departures import Departure
+from pipelines.gold.memberships import number
 from pipelines.gold.patterns.group_facts import Finding, GroupFacts
-from pipelines.gold.patterns.rejoin_loops import expelling_generations
+from pipelines.gold.rejoin_runs import expelling_runs
 from pipelines.gold.wording import median_duration, times, with_counts
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupType, Pattern
 from schemas.thresholds import DAY_MS, LOOP, POLL_SLACK_MS
@@ -96,7 +97,7 @@ def _lost_ms(facts: GroupFacts, gone: Sequence[Departure]) -> int:
 def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
     """Yield the newest days in a row in which members polled late at least three times."""
     run: list[Departure] = []
-    expelled = expelling_generations(facts)
+    expelled = {number(g) for each in expelling_runs(facts.life) for g in each}
     for d in _departures(facts):
         if d.cause != DiagnosisCause.POLL_TIMEOUT or d.membership.left_in in expelled:
             continue
