@@ -75,6 +75,9 @@ def _allow(refusals: Sequence[GroupEventRow]) -> str:
 def _mixed(facts: GroupFacts) -> Finding | None:
     """Return a group of the consumer protocol that still has classic members, hours after the first of both."""
     classic = {e["member_id"] for e in facts.events if e["detail"] == WITH_CLASSIC}
+    # A process that starts with the consumer protocol has another member id.
+    before = [g for g in facts.generations if g["group_protocol"] == GroupProtocol.CLASSIC]
+    classic |= {m["member_id"] for g in before for m in facts.of(g)}
     run: list[GenerationRow] = []
     for g in facts.generations:
         ids = {m["member_id"] for m in facts.of(g)}

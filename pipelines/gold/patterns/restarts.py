@@ -11,7 +11,7 @@ from pipelines.gold.patterns.group_facts import Finding, GroupFacts
 from pipelines.gold.rejoin_runs import expelling_runs
 from pipelines.gold.wording import median_duration, times, with_counts
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupType, Pattern
-from schemas.thresholds import DAY_MS, LOOP, POLL_SLACK_MS
+from schemas.thresholds import DAY_MS, DEFAULT_SESSION_MS, LOOP, POLL_SLACK_MS
 from schemas.written import amount, count, duration
 
 NEARLY_ALL = 0.9
@@ -38,7 +38,8 @@ def never_closed(facts: GroupFacts) -> Iterator[Finding]:
     if len(silent) < LOOP or len(silent) < NEARLY_ALL * (len(silent) + len(closed)):
         return
     names = [d.instance.label for d in silent]
-    session_ms = median([d.membership.session_timeout_ms for d in silent])
+    sessions = [d.membership.session_timeout_ms for d in silent if d.membership.session_timeout_ms]
+    session = f" ({duration(median(sessions))})" if sessions else ""
     lost = _lost_ms(facts, silent)
     cost = (
         f" Each restart stopped its partitions for {amount(lost / 1000 / len(silent))} partition-seconds on average."
@@ -58,7 +59,7 @@ def never_closed(facts: GroupFacts) -> Iterator[Finding]:
         explanation=(
             f"{len(silent):,} of {count(len(silent) + len(closed), 'restart')} ended with an expired session, one "
             f"instance after another as in a deploy: {with_counts(names)}. None of these processes left the group, so "
-            f"the coordinator waited for the session timeout ({duration(session_ms)}) each time.{cost}"
+            f"the coordinator waited for the session timeout{session} each time.{cost}"
         ),
         action=(
             "Close the consumer on shutdown: handle SIGTERM, leave the poll loop (wakeup in Java), and call close. "
@@ -80,7 +81,8 @@ def _has_expired(facts: GroupFacts, d: Departure) -> bool:
         return True
     commits = [s["last_commit_at"] for s in facts.silver["stalls"] if s["from_member_id"] == d.membership.member_id]
     last = max((at for at in commits if at is not None), default=None)
-    return last is not None and 0 <= d.at - last - d.membership.session_timeout_ms + POLL_SLACK_MS <= LATE_MS
+    session_ms = d.membership.session_timeout_ms or DEFAULT_SESSION_MS
+    return last is not None and 0 <= d.at - last - session_ms + POLL_SLACK_MS <= LATE_MS
 
 
 def _departures(facts: GroupFacts) -> list[Departure]:
@@ -95,7 +97,7 @@ def _lost_ms(facts: GroupFacts, gone: Sequence[Departure]) -> int:
 
 
 def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
-    """Yield the newest days in a row in which members polled late at least three times."""
+    """Yield the newest days in a row in which members polled late, at least three times within a day."""
     run: list[Departure] = []
     expelled = {number(g) for each in expelling_runs(facts.life) for g in each}
     for d in _departures(facts):
@@ -104,7 +106,7 @@ def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
         if run and d.at - run[-1].at > DAY_MS:
             run = []
         run.append(d)
-    if len(run) < POLLS:
+    if not any(later.at - first.at <= DAY_MS for first, later in zip(run, run[POLLS - 1 :], strict=False)):
         return
     names = [d.instance.label for d in run]
     limits = sorted({d.membership.rebalance_timeout_ms for d in run if d.membership.rebalance_timeout_ms})

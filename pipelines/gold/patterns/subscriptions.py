@@ -9,7 +9,7 @@ from pipelines.gold.instance_names import prefix
 from pipelines.gold.patterns.group_facts import Finding, GroupFacts, name_of, unique
 from pipelines.gold.wording import with_counts
 from schemas.rows import GenerationMemberRow, GenerationRow
-from schemas.states import Evidence, GroupProtocol, GroupType, NotCosted, Pattern, RebalanceMode
+from schemas.states import Evidence, GroupProtocol, GroupType, Pattern, RebalanceMode
 from schemas.thresholds import HOUR_MS, MINUTE_MS
 from schemas.written import count, duration
 
@@ -65,7 +65,6 @@ def _is_readable(g: GenerationRow, members: Sequence[GenerationMemberRow]) -> bo
     return (
         g["group_type"] == GroupType.CONSUMER
         and g["group_protocol"] in (GroupProtocol.CLASSIC, GroupProtocol.CONSUMER)
-        and g["not_costed"] in (None, NotCosted.NO_SUCH_PARTITION)
         and bool(members)
         and all(m["assigned"] is not None for m in members)
     )

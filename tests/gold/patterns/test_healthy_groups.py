@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipelines.gold.memberships import number
 from pipelines.gold.patterns.group_patterns import pattern_rows
 from pipelines.gold.window import window
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS
+from testing.simulation.simulated_days import Cluster
+from testing.simulation.simulated_group import Simulated
 from testing.warehouses.rebuilding import batches, silver_of
 from tests.gold.diagnosis.diagnosed_group import Group
 from tests.gold.diagnosis.test_any_history import STEPS, played
@@ -18,6 +23,7 @@ from tests.gold.histories import START, EagerGroup
 from tests.gold.patterns import pattern_histories as lives
 from tests.gold.patterns.pattern_histories import HOUR, LOG, MINUTE, SECOND, Life, of
 from tests.silver.handmade import generation, worker, workers
+from tests.whole_rows import whole
 
 RECORDED = {
     "connect": {("mailer-writer-connect", "connect_delay")},
@@ -48,6 +54,54 @@ def test_recorded_lives_show_what_the_script_did_and_nothing_else(name: str, sou
     if sources == "offsets":
         expected = {each for each in expected if each[1] not in ONLY_LOGGED}
     assert expected == found
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_simulated_weeks_of_ordinary_operation_show_only_who_never_closes_and_who_polls_late(seed: int) -> None:
+    """Deploys of all kinds, rollbacks, autoscaling, nightly jobs, single accidents: by name, pod, or one client id."""
+    cluster = Cluster(seed, groups=80, days=7)
+    for group in cluster.groups:
+        group.with_members = True
+    cluster.calm()
+    rude = 0
+    for group in cluster.groups:
+        found = {row["pattern"] for row in pattern_rows(window(simulated(group), 0, 1 << 60), 0)}
+        leaves = group.is_polite or group.kind in ("static", "streams", "connect")
+        rude += "never_closed" in found
+        assert found <= ({"poll_timeouts"} if leaves else {"poll_timeouts", "never_closed"}), group.group_id
+    assert rude > 2
+
+
+def simulated(group: Simulated) -> dict[str, list[Any]]:
+    generations, events = group.rows()
+    made = [whole(g | {"outcome": "empty" if g["is_empty"] else "completed"}, GENERATIONS) for g in generations]
+    members = [whole(row, GENERATION_MEMBERS) for row in group.members]
+    told = [whole(row, GROUP_EVENTS) for row in events]
+    return {"generations": made, "generation_members": members, "group_events": told, "stalls": []}
+
+
+def test_a_group_that_is_mixed_for_hours_is_half_migrated() -> None:
+    """The recorded upgrade, had it stopped half way and rebalanced once more three hours later."""
+    rows = silver_of(batches("migration"), "migration")
+    mine = {table: [r for r in found if r["group_id"] == "mig-up"] for table, found in rows.items()}
+    classic = {e["member_id"] for e in mine["group_events"] if e["detail"] == "with the classic protocol"}
+    of_generation: dict[Any, set[str]] = {}
+    for member in mine["generation_members"]:
+        of_generation.setdefault(number(member), set()).add(member["member_id"])
+    mixed = [g for g in mine["generations"] if _is_mixed(of_generation.get(number(g), set()), classic, g)]
+    cut = {**window(mine, 0, mixed[-1]["joined_at"] + 1)}
+    assert "migration_incomplete" not in {row["pattern"] for row in pattern_rows(cut, 0)}
+    later = {"generation_id": mixed[-1]["generation_id"] + 1, "joined_at": mixed[-1]["joined_at"] + 3 * HOUR}
+    again = [dict(m) | later for m in cut["generation_members"] if number(m) == number(mixed[-1])]
+    cut["generations"] = [*cut["generations"], mixed[-1] | later | {"completed_at": later["joined_at"]}]
+    cut["generation_members"] = [*cut["generation_members"], *again]
+    found = {row["pattern"]: row for row in pattern_rows(cut, 0)}
+    assert "INCONSISTENT_GROUP_PROTOCOL" in found["migration_incomplete"]["explanation"]
+    assert found["migration_incomplete"]["ended_at"] is None
+
+
+def _is_mixed(here: set[str], classic: set[str], g: Any) -> bool:
+    return g["group_protocol"] == "consumer" and bool(here & classic) and bool(here - classic)
 
 
 def of_group(group: EagerGroup) -> set[str]:
