@@ -68,8 +68,8 @@ def coverage(upto: int = 100, at: int = NOW, partition: int = 0, **values: Any) 
 def unowned(topic: str = "audit", group: str = "orders", since: int = NOW - 20 * MINUTE, **values: Any) -> Any:
     """A topic without an owner, as the group's newest analysis shows it."""
     fields = {"pattern": "topic_without_owner", "as_of": since, "last_at": since, "times": 1, "evidence": "observed"}
-    said = {"explanation": f"Nobody was assigned {topic}.", "action": f"Check that {topic} exists."}
-    given = fields | said | {"instances": ["a"], "sources": ["topic"]} | values
+    texts = {"explanation": f"Nobody was assigned {topic}.", "action": f"Check that {topic} exists."}
+    given = fields | texts | {"instances": ["a"], "sources": ["topic"]} | values
     return row(PATTERNS, group_id=group, subject=topic, started_at=since, **given)
 
 

@@ -150,7 +150,7 @@ def group_id_shared(facts: GroupFacts) -> Iterator[Finding]:
     stems = [{prefix(m["client_id"] or "") for m in side} for side in sides]
     if not is_lasting and (stems[0] & stems[1] or "" in stems[0] | stems[1]):
         return
-    told = "; ".join(
+    by_side = "; ".join(
         f"{with_counts_of(names)} to {with_counts_of(sorted({t for m in side for t in m['subscribed_topics']}))}"
         for names, side in zip(named, sides, strict=True)
     )
@@ -166,7 +166,7 @@ def group_id_shared(facts: GroupFacts) -> Iterator[Finding]:
         evidence=Evidence.INFERRED,
         explanation=(
             f"In {count(len(mixed), 'completed generation')}{how_long}, members with one group id subscribed to "
-            f"different topics: {told}. The subscriptions are recorded; that these are different applications is "
+            f"different topics: {by_side}. The subscriptions are recorded; that these are different applications is "
             "inferred."
         ),
         action=(
