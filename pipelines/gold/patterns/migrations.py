@@ -45,7 +45,7 @@ def _refused(facts: GroupFacts) -> Finding | None:
         if g["trigger"] in (Trigger.UPGRADE, Trigger.DOWNGRADE) and g["joined_at"] > refusals[-1]["event_at"]
     ]
     reason = Counter(e["detail"] for e in refusals).most_common(1)[0][0]
-    stated = f" The reason: {reason[:200]}." if reason else ""
+    reason_text = f" The reason: {reason[:200]}." if reason else ""
     return Finding(
         pattern=Pattern.MIGRATION_INCOMPLETE,
         started_at=refusals[0]["event_at"],
@@ -54,7 +54,7 @@ def _refused(facts: GroupFacts) -> Finding | None:
         times=len(refusals),
         sources=(LOG,),
         evidence=Evidence.OBSERVED,
-        explanation=f"The coordinator refused to convert the group {times(len(refusals))}.{stated} {NO_TRACE}",
+        explanation=f"The coordinator refused to convert the group {times(len(refusals))}.{reason_text} {NO_TRACE}",
         action=_allow(refusals),
     )
 

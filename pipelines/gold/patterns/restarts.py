@@ -111,7 +111,7 @@ def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
     names = [d.instance.label for d in run]
     limits = sorted({d.membership.rebalance_timeout_ms for d in run if d.membership.rebalance_timeout_ms})
     limit = f" ({duration(limits[0])})" if limits else ""
-    stated = sum(d.evidence == Evidence.OBSERVED for d in run)
+    reported = sum(d.evidence == Evidence.OBSERVED for d in run)
     away = [max(0, d.away_ms) for d in run if d.away_ms is not None]
     back = f" They were back {median_duration(away)} later (median)." if away else ""
     yield Finding(
@@ -122,10 +122,10 @@ def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
         times=len(run),
         instances=sorted(set(names), key=lambda name: (-names.count(name), name)),
         sources=facts.sources,
-        evidence=Evidence.OBSERVED if stated == len(run) else Evidence.INFERRED,
+        evidence=Evidence.OBSERVED if reported == len(run) else Evidence.INFERRED,
         explanation=(
             f"{with_counts(names)} did not poll within max.poll.interval.ms{limit}, {times(len(run))} in all. "
-            f"{times(stated).capitalize() if stated else 'Never'} the client or the coordinator stated it.{back}"
+            f"{times(reported).capitalize() if reported else 'Never'} the client or the coordinator stated it.{back}"
         ),
         action=(
             "Handle fewer records per poll (max.poll.records), or hand them to other threads and pause the partitions. "
