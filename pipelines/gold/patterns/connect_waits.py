@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from pipelines.gold.patterns.group_facts import Finding, GroupFacts, unique
-from pipelines.gold.wording import median_duration, times, with_counts
+from pipelines.gold.patterns.group_facts import Finding, GroupFacts, unique, with_counts_of
+from pipelines.gold.wording import median_duration, times
 from schemas.rows import StallRow
 from schemas.states import Evidence, GroupType, Pattern, StallCause
-from schemas.written import duration
+from schemas.written import count, duration
 
 LOST = (StallCause.CONNECT_DELAY, StallCause.MEMBER_LOST)
 """Causes of stops of work whose worker is gone; one that was killed is also waited for until its session expires."""
@@ -33,6 +33,7 @@ def connect_delay(facts: GroupFacts) -> Iterator[Finding]:
     ends = [s["resumed_at_latest"] or s["resumed_at_earliest"] or 0 for s in stalls]
     delay_ms = max(_delay(facts, s) for s in stalls)
     lost = unique(facts.known.name(s["from_member_id"]) or s["from_member_id"] for s in stalls)
+    work = count(len(stalls), "resource")
     lengths = [s["stopped_ms"] for s in stalls if s["stopped_ms"] is not None]
     took = f", {median_duration(lengths)} each (median)" if lengths else ""
     now = f" {len(waiting):,} of them have no worker at the end of the data." if waiting else ""
@@ -46,9 +47,9 @@ def connect_delay(facts: GroupFacts) -> Iterator[Finding]:
         sources=facts.sources,
         evidence=Evidence.OBSERVED,
         explanation=(
-            f"{times(len(rounds)).capitalize()}, the connectors and tasks of a worker that was gone waited until "
-            f"scheduled.rebalance.max.delay.ms ({duration(delay_ms)}) was over: {len(stalls):,} in all{took}. The "
-            f"workers were {with_counts(lost)}.{now} The assignments contain the delay."
+            f"Connectors and tasks of a worker that was gone waited until scheduled.rebalance.max.delay.ms "
+            f"({duration(delay_ms)}) was over, {times(len(rounds))}: {work}{took}. The workers: {with_counts_of(lost)}."
+            f"{now} The assignments contain the delay."
         ),
         action=(
             "If workers restart under another name or address, or do not return, shorten "

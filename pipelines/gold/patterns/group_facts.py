@@ -11,11 +11,13 @@ from pipelines.gold.diagnosis.causes import Context, context
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.rejoin_runs import GroupLife, is_logged, name_of
+from pipelines.gold.wording import with_counts
+from schemas.client_libraries import FACTS
 from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow
-from schemas.states import Evidence, GenerationOutcome, GroupEventKind, Pattern
+from schemas.states import ClientLibrary, Evidence, GenerationOutcome, GroupEventKind, Pattern
 from schemas.thresholds import RESTART_MS
 
-__all__ = ["LOG", "TOPIC", "Finding", "GroupFacts", "name_of", "unique"]
+__all__ = ["LOG", "TOPIC", "Finding", "GroupFacts", "name_of", "unique", "with_counts_of"]
 
 TOPIC, LOG = "topic", "log"
 """Sources of evidence: the records of __consumer_offsets, and log lines."""
@@ -97,6 +99,15 @@ class GroupFacts:
         """Whether the coordinator's log of any part of the window was read."""
         return any(is_logged(g) for g in self.generations)
 
+    @cached_property
+    def poll_limit(self) -> str:
+        """How the clients name the longest time between two polls: only some libraries have max.poll.interval.ms."""
+        named = {row["client_library"] for row in self.silver["generation_members"]}
+        known = [FACTS[ClientLibrary(each)] for each in named if each in set(FACTS)]
+        if not known:
+            return "poll interval (max.poll.interval.ms)"
+        return "max.poll.interval.ms" if all(each.watchdog == "leave" for each in known) else "rebalance timeout"
+
     def of(self, g: GenerationRow) -> Sequence[GenerationMemberRow]:
         """Return the members of a generation."""
         return self.members.get(number(g), ())
@@ -124,3 +135,8 @@ class GroupFacts:
 def unique(names: Iterable[str]) -> list[str]:
     """Return the names without repetition, in order."""
     return list(dict.fromkeys(names))
+
+
+def with_counts_of(names: Sequence[str]) -> str:
+    """Return up to three names and the number of the others."""
+    return with_counts(names).replace(" (once)", "")

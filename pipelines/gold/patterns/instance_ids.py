@@ -146,7 +146,7 @@ def instance_id_not_kept(facts: GroupFacts) -> Iterator[Finding]:
         sources=facts.sources,
         evidence=Evidence.INFERRED,
         explanation=(
-            f"{times(len(pairs)).capitalize()}, a member came with a new group.instance.id under the client id or on "
+            f"A member came {times(len(pairs))} with a new group.instance.id under the client id or on "
             f"the host of one that had ended, and no id ever came back. For example, {first[1].group_instance_id} "
             f"followed {first[0].group_instance_id}.{cost}"
         ),

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from pipelines.gold.patterns.group_facts import LOG, TOPIC, Finding, GroupFacts, name_of, unique
-from pipelines.gold.patterns.subscriptions import with_counts_of
+from pipelines.gold.patterns.group_facts import LOG, TOPIC, Finding, GroupFacts, name_of, unique, with_counts_of
 from pipelines.gold.wording import times
 from schemas.rows import GenerationRow, GroupEventRow
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, Pattern, Trigger

@@ -110,7 +110,7 @@ def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
         return
     names = [d.instance.label for d in run]
     limits = sorted({d.membership.rebalance_timeout_ms for d in run if d.membership.rebalance_timeout_ms})
-    limit = f" ({duration(limits[0])})" if limits else ""
+    limit = f" of {duration(limits[0])}" if limits else ""
     reported = sum(d.evidence == Evidence.OBSERVED for d in run)
     away = [max(0, d.away_ms) for d in run if d.away_ms is not None]
     back = f" They were back {median_duration(away)} later (median)." if away else ""
@@ -124,12 +124,13 @@ def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
         sources=facts.sources,
         evidence=Evidence.OBSERVED if reported == len(run) else Evidence.INFERRED,
         explanation=(
-            f"{with_counts(names)} did not poll within max.poll.interval.ms{limit}, {times(len(run))} in all. "
-            f"{times(reported).capitalize() if reported else 'Never'} the client or the coordinator stated it.{back}"
+            f"{with_counts(names)} did not poll within the {facts.poll_limit}{limit}, {times(len(run))} in all. "
+            f"The client or the coordinator reported it {times(reported) if reported else 'never'}.{back}"
         ),
         action=(
-            "Handle fewer records per poll (max.poll.records), or hand them to other threads and pause the partitions. "
-            "Raise max.poll.interval.ms only above the longest time that a batch takes, and only if that time has an "
-            "upper bound: a handler that blocks for ever then stops its partitions for longer."
+            "Handle fewer records per poll (max.poll.records in Java), or hand them to other threads and pause the "
+            "partitions. "
+            f"Raise the {facts.poll_limit} only above the longest time that a batch takes, and only if that time has "
+            "an upper bound: a handler that blocks for ever then stops its partitions for longer."
         ),
     )

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.instance_names import prefix
-from pipelines.gold.patterns.group_facts import Finding, GroupFacts, name_of, unique
-from pipelines.gold.wording import with_counts
+from pipelines.gold.patterns.group_facts import Finding, GroupFacts, name_of, unique, with_counts_of
 from schemas.rows import GenerationMemberRow, GenerationRow
 from schemas.states import Evidence, GroupProtocol, GroupType, Pattern, RebalanceMode
 from schemas.thresholds import HOUR_MS, MINUTE_MS
@@ -88,7 +87,7 @@ def _without_owner(facts: GroupFacts, run: _Unowned, last: GenerationRow, over_a
     parts = [
         (
             f"Topic {run.topic}: {count(len(wanting), 'member')} ({with_counts_of(wanting)}) subscribed to it, and "
-            f"none was assigned any of its partitions in {count(run.times, 'completed generation')} in a row. {had}"
+            f"none was assigned any of its partitions in {_lately(run.times)}. {had}"
         )
     ]
     if others:
@@ -111,6 +110,10 @@ def _without_owner(facts: GroupFacts, run: _Unowned, last: GenerationRow, over_a
     )
 
 
+def _lately(number: int) -> str:
+    return "the last completed generation" if number == 1 else f"{number:,} completed generations in a row"
+
+
 def _remedy(topic: str, *, is_blind: bool, is_shared: bool, had_owner: bool) -> str:
     parts = []
     if is_shared:
@@ -125,11 +128,6 @@ def _remedy(topic: str, *, is_blind: bool, is_shared: bool, had_owner: bool) -> 
     elif not is_shared:
         parts.append(f"Check that {topic} still exists, and that the leader may describe it; then restart the leader.")
     return " ".join(parts)
-
-
-def with_counts_of(names: Sequence[str]) -> str:
-    """Return up to three names and the number of the others."""
-    return with_counts(names).replace(" (once)", "")
 
 
 def group_id_shared(facts: GroupFacts) -> Iterator[Finding]:

@@ -56,7 +56,7 @@ def waiting_for_one(facts: GroupFacts) -> Iterator[Finding]:
         blocked = [w for w in waits if not w.is_dead]
         is_long = any(w.waited_ms >= LONG_MS and w.waited_ms >= MOST * w.limit_ms > 0 for w in blocked)
         if len(blocked) >= SLOW_TIMES or is_long:
-            yield _finding(facts, instance, blocked, _blocked(instance, blocked), _unblock(blocked))
+            yield _finding(facts, instance, blocked, _blocked(facts, instance, blocked), _unblock(facts, blocked))
         elif len(dead := [w for w in waits if w.is_dead]) >= SLOW_TIMES:
             yield _finding(facts, instance, dead, _dead(instance, dead), CLOSE)
 
@@ -118,34 +118,34 @@ def _finding(facts: GroupFacts, instance: str, waits: Sequence[_Wait], explanati
     )
 
 
-def _blocked(instance: str, waits: Sequence[_Wait]) -> str:
+def _blocked(facts: GroupFacts, instance: str, waits: Sequence[_Wait]) -> str:
     lengths = [w.waited_ms for w in waits]
     limit = max(w.limit_ms for w in waits)
     removed, near = sum(w.is_removed for w in waits), sum(w.is_near_limit and not w.is_removed for w in waits)
     parts = [
         (
             f"All members waited for {instance} {times(len(waits))}: {median_duration(lengths)} (median), "
-            f"{duration(max(lengths))} at most. Its rebalance timeout (max.poll.interval.ms) is {duration(limit)}."
+            f"{duration(max(lengths))} at most. Its {facts.poll_limit} is {duration(limit)}."
         )
     ]
     if removed:
         parts.append(f"The coordinator removed it {times(removed)}, because it had not joined until that timeout.")
     if near:
         parts.append(
-            f"{times(near).capitalize()} it joined just before the timeout: something in its poll loop or callback "
-            "waits for a time of its own that is a little shorter than max.poll.interval.ms."
+            f"It joined just before that timeout {times(near)}: something in its poll loop or callback waits for a "
+            "time of its own that is a little shorter."
         )
     return " ".join(parts)
 
 
-def _unblock(waits: Sequence[_Wait]) -> str:
+def _unblock(facts: GroupFacts, waits: Sequence[_Wait]) -> str:
     look = (
         "Take a thread dump of this instance while the others wait: a member joins only with its next poll, after its "
         "revocation callback. Look for a blocking call without a timeout, or with one of minutes."
     )
     if any(w.is_near_limit for w in waits):
         return (
-            f"{look} Do not raise max.poll.interval.ms: the wait would grow with it. Shorten the wait in the callback."
+            f"{look} Do not raise the {facts.poll_limit}: the wait may grow with it. Shorten the wait in the callback."
         )
     return f"{look} Handle fewer records per poll if the handler is slow."
 

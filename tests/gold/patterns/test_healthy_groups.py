@@ -234,8 +234,8 @@ def test_a_topic_that_had_no_owner_for_long_is_told_as_over() -> None:
 def test_a_wait_until_just_before_the_poll_interval_says_not_to_raise_it() -> None:
     row = lives.blocked().found()["waiting_for_one"]
     assert "57.4 s (median)" in row["explanation"]
-    assert "just before the timeout" in row["explanation"]
-    assert "Do not raise max.poll.interval.ms" in row["action"]
+    assert "It joined just before that timeout 3 times" in row["explanation"]
+    assert "Do not raise the poll interval (max.poll.interval.ms)" in row["action"]
     assert ["b"] == row["instances"]
 
 
@@ -250,3 +250,14 @@ def test_rows_come_in_any_order_and_have_one_row_per_pattern_and_subject(steps, 
         assert row["ended_at"] is None or row["started_at"] <= row["ended_at"]
     shuffled = {name: Random(seed).sample(found, len(found)) for name, found in silver.items()}
     assert pattern_rows(shuffled, START + since) == rows
+
+
+@pytest.mark.parametrize(
+    ("library", "name"),
+    [("java", "max.poll.interval.ms"), ("sarama", "rebalance timeout"), ("unknown", "poll interval")],
+)
+def test_a_client_without_max_poll_interval_is_not_told_to_change_it(library: str, name: str) -> None:
+    silver = window(lives.blocked().silver(), 0, 1 << 60)
+    silver["generation_members"] = [row | {"client_library": library} for row in silver["generation_members"]]
+    found = {row["pattern"]: row for row in pattern_rows(silver, 0)}
+    assert f"Do not raise the {name}" in found["waiting_for_one"]["action"]
