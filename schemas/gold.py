@@ -1,4 +1,4 @@
-"""Gold tables: health, diagnoses, advice, storms, marks and alerts. `schemas.tables` explains the notation."""
+"""Gold tables: health, diagnoses, patterns, advice, storms, marks and alerts. `schemas.tables` explains the notation."""
 
 from __future__ import annotations
 
@@ -82,6 +82,30 @@ DIAGNOSES = Table(
         evidence              | STRING NOT NULL | observed, bounded or inferred
         explanation           | STRING NOT NULL | The cause and its evidence, in sentences
         window_start_at       | TIMESTAMP NOT NULL | Start of the analyzed window
+    """),
+)
+
+PATTERNS = Table(
+    name="patterns",
+    layer="gold",
+    key=("cluster", "group_id", "as_of", "pattern", "subject"),
+    cluster_by=("cluster", "group_id", "as_of"),
+    comment="What goes wrong with a group besides single rebalances: patterns in its history, each with its evidence and what to do.",
+    columns=columns("""
+        cluster               | STRING    | Name of the Kafka cluster, chosen by the operator
+        group_id              | STRING    | Group
+        as_of                 | TIMESTAMP | End of the analyzed window, in record time
+        pattern               | STRING    | schemas.states.Pattern
+        subject               | STRING    | Topic, member or instance id that the pattern is about; '' = the group itself
+        started_at            | TIMESTAMP NOT NULL | When the window first shows it
+        last_at               | TIMESTAMP NOT NULL | When the window last shows it
+        ended_at              | TIMESTAMP | When it was over; NULL while it lasts
+        times                 | INT NOT NULL | How often the window shows it
+        instances             | ARRAY<STRING> NOT NULL | Instances involved: instance ids, client ids and hosts, culprits first
+        sources               | ARRAY<STRING> NOT NULL | Where the evidence is from: topic, log, poll
+        evidence              | STRING NOT NULL | observed, bounded or inferred
+        explanation           | STRING NOT NULL | What happened, with figures, in sentences
+        action                | STRING NOT NULL | What to do next, in sentences
     """),
 )
 
@@ -169,7 +193,7 @@ ALERTS = Table(
     """),
 )
 
-GROUP_TABLES = (GROUP_HEALTH, ADVICE, DIAGNOSES)
+GROUP_TABLES = (GROUP_HEALTH, ADVICE, DIAGNOSES, PATTERNS)
 """Tables made from the silver rows of one group at a time."""
 
 GOLD = (*GROUP_TABLES, STORMS, MARKS, ALERTS)

@@ -509,6 +509,30 @@ class DiagnosisRow(DiagnosisOfGroup):
     group_id: str
 
 
+class PatternOfGroup(TypedDict):
+    """A row of `patterns` without cluster and group."""
+
+    as_of: int
+    pattern: str
+    subject: str
+    started_at: int
+    last_at: int
+    ended_at: int | None
+    times: int
+    instances: list[str]
+    sources: list[str]
+    evidence: str
+    explanation: str
+    action: str
+
+
+class PatternRow(PatternOfGroup):
+    """A row of `patterns`."""
+
+    cluster: str
+    group_id: str
+
+
 class StormRow(TypedDict):
     """A row of `storms`."""
 

@@ -217,6 +217,7 @@ class GroupEventKind(Vocabulary):
     COORDINATOR_MOVED = "coordinator_moved", "another broker loaded the group and now coordinates it"
     UPGRADED = "upgraded", "the group changed to a protocol whose coordinator assigns"
     DOWNGRADED = "downgraded", "the group changed back to the classic protocol"
+    CONVERSION_REFUSED = "conversion_refused", "the coordinator refused to change the group's protocol"
     SETTINGS_CHANGED = "settings_changed", "the assignor, its version or the subscriptions changed"
 
 
@@ -311,6 +312,7 @@ class DiagnosisCause(Vocabulary):
     CRASH_LOOP = "crash_loop", "members that crash repeatedly"
     SLOW_JOINER = "slow_joiner", "a slow member that the others wait for"
     LEADER_FLAPPING = "leader_flapping", "a leader that rejoins repeatedly"
+    REJOIN_LOOP = "rejoin_loop", "generations without end that change nothing, or members that expel each other"
     FOLLOW_UPS = "follow_ups", "second steps of cooperative rebalances; normal"
     COORDINATOR = "coordinator", "trouble at the coordinator"
     TOPIC_CHANGES = "topic_changes", "changed topics, partitions, subscriptions or connectors"
@@ -393,6 +395,7 @@ class AlertName(Vocabulary):
 
     REBALANCE_STORM = "KafkaRebalanceStorm", "groups rebalance far more often than is normal for them"
     GROUP_STUCK_REBALANCING = "KafkaGroupStuckRebalancing", "a rebalance does not complete"
+    TOPIC_WITHOUT_OWNER = "KafkaTopicWithoutOwner", "no member of a stable group is assigned a subscribed topic"
     MEMBER_FLAPPING = "KafkaMemberFlapping", "a member repeatedly leaves and rejoins"
     AVAILABILITY_BURN = "KafkaAvailabilityBurn", "a group loses resource-time faster than its objective allows"
     REASSIGNMENT_STALLED = "KafkaReassignmentStalled", "a reassignment makes no progress"

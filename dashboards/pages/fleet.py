@@ -27,6 +27,7 @@ from dashboards.views.components import (
     table,
     tile,
 )
+from dashboards.views.patterns import lasting_list
 from dashboards.views.ranges import ranges
 from dashboards.views.theme import LOOKS, look_of
 from dashboards.zone import zone
@@ -108,7 +109,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     unobserved = html.Div([_unobserved(state, seen)] if seen.last_at < view.start else [])
     made_from = f"{state} {view} {sorted(store.versions().items())}"
     listed = _groups(found.rows[0]["total"], view, made_from)
-    return [*parts, unobserved, _heat(store, state, found.rows, view, seen), listed]
+    lasting = html.Div(lasting_list(store.lasting_patterns(view, state.q), state))
+    return [*parts, unobserved, lasting, _heat(store, state, found.rows, view, seen), listed]
 
 
 def _totals(store: Store, listed: list[Row], view: Window) -> Row:

@@ -15,7 +15,7 @@ from dashboards.queries.lag import Behind, lag_sentence
 from dashboards.queries.store import KnownSpan, Store
 from dashboards.text import ABSENT, bounded, duration, host, instant, member_label, resource, span, visible
 from dashboards.urlstate import ALL, State, Window, window
-from dashboards.views import diagnoses, log_sources, sentences
+from dashboards.views import diagnoses, log_sources, patterns, sentences
 from dashboards.views.client_libraries import libraries_sentence
 from dashboards.views.components import aria, empty, grid, legend, marks_table, panel, state_word, table
 from dashboards.views.ranges import keyed, ranges
@@ -100,6 +100,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
             table=_tables(state, strip, lived, owned, events, marks),
         ),
         html.Div(_behind(store.behind(state.cluster, group, view), view)),
+        html.Div(patterns.panel(store.patterns(state.cluster, group, view))),
         html.Div(diagnoses.panel(store.diagnosis(state.cluster, group, view))),
         _generations(generations, inside, hrefs, sentences.names([*members.rows, *events.rows])),
         log_sources.by_source(store.lines(state.cluster, group, view)),

@@ -41,6 +41,7 @@ from dashboards.queries.group_queries import (
 )
 from dashboards.queries.lag_store import LagStore
 from dashboards.queries.move_queries import MET, MOVE_ROWS, MOVE_SAMPLES, MOVES, PROGRESS
+from dashboards.queries.pattern_queries import LASTING, LASTING_ROWS, OF_GROUP, PATTERN_ROWS
 from dashboards.urlstate import Window
 from schemas.states import StallCause
 
@@ -281,6 +282,16 @@ class Store(LagStore):
     def diagnosis(self, cluster: str, group: str, window: Window) -> list[Row]:
         """Return the diagnoses of the last day in the window on which the group rebalanced."""
         return self._of_group(OF_WINDOW, ("diagnoses",), DIAGNOSIS_ROWS, cluster, group, window).rows
+
+    def patterns(self, cluster: str, group: str, window: Window) -> list[Row]:
+        """Return the patterns that the last analysis in the window or before it found."""
+        parameters: dict[str, Parameter] = {"cluster": cluster, "group": group, **window_parameters(window)}
+        return self._lake.query(OF_GROUP, ("patterns", "diagnoses"), PATTERN_ROWS, parameters).rows
+
+    def lasting_patterns(self, window: Window, q: str) -> list[Row]:
+        """Return patterns without an end in the data, of groups whose id contains `q`."""
+        parameters: dict[str, Parameter] = {"q": q, **window_parameters(window)}
+        return self._lake.query(LASTING, ("patterns", "diagnoses"), LASTING_ROWS, parameters).rows
 
     def gaps(self, cluster: str, group: str, window: Window) -> Rows:
         """Return unread spans of the group's partition of the offsets topic: `from_at`, `to_at`, `gap_reason`."""

@@ -58,6 +58,7 @@ CAUSES = {
     DiagnosisCause.CRASH_LOOP: "members that crash again and again",
     DiagnosisCause.SLOW_JOINER: "a member that rejoins slowly",
     DiagnosisCause.LEADER_FLAPPING: "a leader that rejoins again and again",
+    DiagnosisCause.REJOIN_LOOP: "a loop of rebalances that change nothing",
     DiagnosisCause.FOLLOW_UPS: "follow-ups of the cooperative protocol",
     DiagnosisCause.COORDINATOR: "trouble at the coordinator",
     DiagnosisCause.TOPIC_CHANGES: "topics or partitions that changed",

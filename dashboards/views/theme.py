@@ -88,6 +88,7 @@ GLYPHS = {
     GroupEventKind.COORDINATOR_MOVED: Glyph("▣", "square", "coordinator moved"),
     GroupEventKind.UPGRADED: Glyph("⇑", "arrow-up", "upgraded"),
     GroupEventKind.DOWNGRADED: Glyph("⇓", "arrow-down", "downgraded"),
+    GroupEventKind.CONVERSION_REFUSED: Glyph("⊗", "circle-cross", "conversion refused"),
     GroupEventKind.SETTINGS_CHANGED: Glyph("⚙", "pentagon", "settings changed"),
 }
 

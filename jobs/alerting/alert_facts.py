@@ -90,6 +90,7 @@ class FactReader:
             departures=self._of_groups(sql.DEPARTURES, "group_events", flappers, cluster=cluster, start=hour),
             losses=losses,
             stalled=self._ask(sql.STALLED, "reassignments", cluster=cluster),
+            unowned=self._unowned(cluster),
             causes=self._causes(cluster, now_ms, troubled),
             raised=raised,
         )
@@ -154,6 +155,26 @@ class FactReader:
                 windows={row["width"]: _stopped(row, resources.get((group, row["width"]), 0.0)) for row in rows},
             )
             for group, rows in sorted(by_group.items())
+        ]
+
+    def _unowned(self, cluster: str) -> list[Row]:
+        """Return topics without an owner according to the newest analysis of their group."""
+        found = self._ask(sql.UNOWNED, "patterns", cluster=cluster)
+        groups = sorted({row["group_id"] for row in found})
+        analyzed = self._of_groups(sql.ANALYZED, "diagnoses", groups, cluster=cluster)
+        newest = {row["group_id"]: row["as_of"] for row in analyzed}
+        joined = self._of_groups(sql.LAST_JOINED, "generations", groups, cluster=cluster)
+        last = {row["group_id"]: row["joined_at"] for row in joined}
+        stopped = self._of_groups(sql.ONCE_OWNED, "stalls", groups, cluster=cluster)
+        owned = {(row["group_id"], row["name"]) for row in stopped}
+        return [
+            row
+            | {
+                "is_newest": last.get(row["group_id"], 0) <= row["last_at"],
+                "had_owner": (row["group_id"], row["subject"]) in owned,
+            }
+            for row in found
+            if newest.get(row["group_id"], 0) <= row["as_of"]
         ]
 
     def _causes(self, cluster: str, now_ms: int, groups: Iterable[str]) -> Mapping[str, Row]:

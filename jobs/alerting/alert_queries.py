@@ -19,6 +19,22 @@ WHERE cluster = $cluster AND event_at >= $start AND kind IN ('left', 'session_ex
 GROUP BY ALL ORDER BY group_id, instance, hour_at, evidence
 LIMIT $cap
 """
+UNOWNED = """
+SELECT * FROM patterns WHERE cluster = $cluster AND pattern = 'topic_without_owner' AND ended_at IS NULL
+QUALIFY row_number() OVER (PARTITION BY group_id, subject ORDER BY as_of DESC) = 1 LIMIT $cap
+"""
+ANALYZED = """
+SELECT group_id, max(as_of) AS as_of FROM diagnoses
+WHERE cluster = $cluster AND group_id IN (SELECT unnest($groups)) GROUP BY group_id LIMIT $cap
+"""
+LAST_JOINED = """
+SELECT group_id, max(joined_at) AS joined_at FROM generations
+WHERE cluster = $cluster AND group_id IN (SELECT unnest($groups)) GROUP BY group_id LIMIT $cap
+"""
+ONCE_OWNED = """
+SELECT DISTINCT group_id, name FROM stalls
+WHERE cluster = $cluster AND group_id IN (SELECT unnest($groups)) LIMIT $cap
+"""
 STALLED = "SELECT * FROM reassignments WHERE cluster = $cluster AND state = 'stalled' LIMIT $cap"
 CAUSES = """
 SELECT * FROM diagnoses WHERE cluster = $cluster AND as_of >= $start AND group_id IN (SELECT unnest($groups))

@@ -37,7 +37,7 @@ LAYERS: Mapping[str, tuple[Iterable[Table], str]] = {
         (*SILVER, *REASSIGNMENT_TABLES),
         "The history of each group and of each reassignment. Written by `build`.",
     ),
-    "Gold": (GOLD, "Health, diagnoses, advice, storms, marks and alerts. Written by `analyze` and `notify`."),
+    "Gold": (GOLD, "Health, diagnoses, patterns, advice, storms, marks and alerts. Written by `analyze` and `notify`."),
     "Operations": (OPERATIONS, "The state of Regroup itself. Written by every job and by `quality`."),
 }
 STATES = re.compile(r"schemas\.states\.(\w+)")

@@ -11,9 +11,10 @@ from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.health import health_rows
 from pipelines.gold.memberships import Silver, number
+from pipelines.gold.patterns.group_patterns import pattern_rows
 from pipelines.gold.window import window
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
-from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS
+from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow, PatternOfGroup
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
@@ -48,15 +49,16 @@ def gold_rows(
 ) -> Rows:
     """Return rows by table name, from the day of `since_ms` on. Timestamps are milliseconds since the epoch.
 
-    Advice and diagnoses exist once for each day (UTC) on which the group rebalanced, as of the last recorded time of
-    that day. `marks` are the marks of the group and of its whole cluster. `until_ms` is the end of the cluster's
-    history. `silver` must reach back to the generation before `since_ms - config.window_ms`.
+    Advice, diagnoses and patterns exist once for each day (UTC) on which the group rebalanced, as of the last
+    recorded time of that day. `marks` are the marks of the group and of its whole cluster. `until_ms` is the end of the
+    cluster's history. `silver` must reach back to the generation before `since_ms - config.window_ms`.
     """
     silver = _ordered(silver)
     first_day = since_ms // DAY_MS
     days = sorted({g["joined_at"] // DAY_MS for g in silver["generations"] if g["joined_at"] // DAY_MS >= first_day})
     advice: list[AdviceOfGroup] = []
     diagnoses: dict[int, list[DiagnosisOfGroup]] = {}
+    patterns: dict[int, list[PatternOfGroup]] = {}
     for day in days:
         end = (day + 1) * DAY_MS
         start = max(end - config.window_ms, _manageable(silver, end))
@@ -65,11 +67,14 @@ def gold_rows(
             advice += advice_rows(analyzed, broker, config.worth, config.quiet_ms)
         found = diagnosis_rows(analyzed, start, marks) if DIAGNOSES in tables else []
         diagnoses |= {row["as_of"]: found for row in found[:1]}
+        shown = pattern_rows(analyzed, start) if PATTERNS in tables else []
+        patterns |= {row["as_of"]: shown for row in shown[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
-    rows: dict[Table, Sequence[GroupHealthOfGroup | AdviceOfGroup | DiagnosisOfGroup]] = {
+    rows: dict[Table, Sequence[GroupHealthOfGroup | AdviceOfGroup | DiagnosisOfGroup | PatternOfGroup]] = {
         GROUP_HEALTH: [row for row in health if row["hour_at"] >= first_day * DAY_MS],
         ADVICE: list({(row["as_of"], row["action"]): row for row in advice}.values()),
         DIAGNOSES: [row for found in diagnoses.values() for row in found],
+        PATTERNS: [row for found in patterns.values() for row in found],
     }
     key = {"cluster": cluster, "group_id": group_id}
     return {table.name: [{**key, **row} for row in rows[table]] for table in tables}

@@ -29,6 +29,7 @@ ANYTIME = {
     EventKind.GROUP_LOADED: GroupEventKind.COORDINATOR_MOVED,
     EventKind.COULD_NOT_COMPLETE: GroupEventKind.FAILED_REBALANCE,
     EventKind.WRITE_FAILED: GroupEventKind.FAILED_REBALANCE,
+    EventKind.CONVERSION_REFUSED: GroupEventKind.CONVERSION_REFUSED,
 }
 NEVER_SYNCED = "members joined, but the leader's assignment was never stored"
 
@@ -83,7 +84,7 @@ def lifecycle_lines(events: list[Event], incarnations: list[tuple[int, int]]) ->
         kind = ANYTIME.get(EventKind(event.kind))
         if kind is not None:
             incarnation = max((number for at, number in incarnations if at <= event.at), default=0)
-            yield event_row(
+            row = event_row(
                 event.at,
                 kind,
                 incarnation,
@@ -91,6 +92,7 @@ def lifecycle_lines(events: list[Event], incarnations: list[tuple[int, int]]) ->
                 member_id=event["member_id"] or "",
                 detail=_event_detail(event),
             )
+            yield {**row, "group_instance_id": event["group_instance_id"]}
 
 
 def _event_detail(event: Event) -> str | None:

@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import TYPES
 from schemas.bronze import COVERAGE
-from schemas.gold import GROUP_HEALTH, STORMS
+from schemas.gold import GROUP_HEALTH, PATTERNS, STORMS
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS, REASSIGNMENTS, STALLS
 from schemas.tables import Table
 
@@ -63,6 +63,14 @@ def rebalancing(group: str = "orders", since: int = NOW - 20 * MINUTE, **values:
 def coverage(upto: int = 100, at: int = NOW, partition: int = 0, **values: Any) -> dict[str, Any]:
     fields = {"source": "__consumer_offsets", "log_epoch": 0, "from_offset": 0, "is_gap": False, "from_at": at}
     return row(COVERAGE, source_partition=partition, to_offset=upto, to_at=at, **fields | values)
+
+
+def unowned(topic: str = "audit", group: str = "orders", since: int = NOW - 20 * MINUTE, **values: Any) -> Any:
+    """A topic without an owner, as the group's newest analysis shows it."""
+    fields = {"pattern": "topic_without_owner", "as_of": since, "last_at": since, "times": 1, "evidence": "observed"}
+    texts = {"explanation": f"Nobody was assigned {topic}.", "action": f"Check that {topic} exists."}
+    given = fields | texts | {"instances": ["a"], "sources": ["topic"]} | values
+    return row(PATTERNS, group_id=group, subject=topic, started_at=since, **given)
 
 
 def stall(ended: int, lost_ms: int, group: str = "orders", index: int = 0, **values: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pipelines.gold.alerts.alert import AlertLimits
 from pipelines.gold.alerts.burn import WINDOWS
 from pipelines.gold.alerts.freshness import Asked
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
-from schemas.gold import DIAGNOSES, GROUP_HEALTH
+from schemas.gold import DIAGNOSES, GROUP_HEALTH, PATTERNS
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from testing.alerts.rows import (
     CLUSTER,
@@ -28,6 +28,7 @@ from testing.alerts.rows import (
     rebalancing,
     row,
     stall,
+    unowned,
     write,
 )
 
@@ -161,6 +162,24 @@ def test_the_newest_cause_that_is_not_normal_explains_a_group(warehouse):
     newest = [cause("deploy", NOW, 1, is_normal=True), cause("poll_timeout", NOW, 2), cause("unknown", NOW, 3)]
     write(warehouse, DIAGNOSES, [cause("crash_loop", NOW - HOUR, 1), *newest])
     assert {"orders": "poll_timeout"} == {group: r["cause"] for group, r in facts(warehouse).causes.items()}
+
+
+def test_topics_without_an_owner_are_those_of_the_newest_analysis_and_know_what_came_before_and_after(warehouse):
+    since = NOW - 20 * MINUTE
+    ended = unowned("ended", ended_at=NOW)
+    rows = [unowned("audit"), unowned("once", "billing"), unowned("again", "later"), ended, unowned("old", "healed")]
+    write(warehouse, COVERAGE, [coverage()])
+    write(warehouse, PATTERNS, [*rows, unowned("audit", as_of=since - 24 * HOUR)])
+    analyzed = {"orders": since, "billing": since, "later": since, "healed": since + MINUTE}
+    write(warehouse, DIAGNOSES, [row(DIAGNOSES, group_id=g, cause="deploy", as_of=at) for g, at in analyzed.items()])
+    write(warehouse, GENERATIONS, [generation(1, since - 5, 4, "orders"), generation(1, since + 5, 4, "later")])
+    write(warehouse, STALLS, [stall(since, 1_000, "orders", name="audit"), stall(since, 1_000, "billing")])
+    found = {(r["group_id"], r["subject"]): (r["is_newest"], r["had_owner"]) for r in facts(warehouse).unowned}
+    assert {
+        ("orders", "audit"): (True, True),
+        ("billing", "once"): (True, False),
+        ("later", "again"): (False, False),
+    } == found
 
 
 def test_a_warehouse_without_a_table_gives_no_facts_and_no_error(warehouse):

@@ -15,9 +15,10 @@ from jobs.config.receivers import Alertmanager
 from jobs.config.settings import Settings
 from jobs.notify import Notifier
 from schemas.bronze import COVERAGE
-from schemas.gold import ALERTS, STORMS
+from schemas.gold import ALERTS, DIAGNOSES, PATTERNS, STORMS
+from schemas.silver import GENERATIONS, STALLS
 from testing.alerts.receiving import free_port, unescaped
-from testing.alerts.rows import coverage, now, storm, write
+from testing.alerts.rows import MINUTE, coverage, generation, now, row, stall, storm, unowned, write
 from testing.waiting import wait_until
 
 
@@ -62,6 +63,29 @@ def test_it_groups_by_cluster_deduplicates_and_resolves(warehouse, alertmanager,
     wait_until(lambda: len(received.bodies("/on-call")) >= 4)
     assert {("resolved", 1), ("resolved", 2)} == set(statuses(received.bodies("/on-call")[2:]))
     assert [] == alertmanager.alerts("active=true"), "nothing holds any more"
+    assert [] == said
+
+
+def test_a_topic_without_an_owner_is_told_until_it_has_one(warehouse, alertmanager, said) -> None:
+    notifier = Notifier(settings(warehouse, Alertmanager(name="am", url=alertmanager.url)), say=said.append)
+    since = now() - 20 * MINUTE
+
+    def analyzed(at: int) -> None:
+        write(warehouse, DIAGNOSES, [row(DIAGNOSES, group_id="orders", cause="deploy", as_of=at)])
+
+    write(warehouse, COVERAGE, [coverage(at=now())])
+    write(warehouse, PATTERNS, [unowned(since=since)])
+    write(warehouse, GENERATIONS, [generation(1, since - 5, 4)])
+    write(warehouse, STALLS, [stall(since, 1_000, name="audit")])
+    analyzed(since)
+    assert notifier.round()
+    (alert,) = alertmanager.alerts()
+    expected = {"alertname": "KafkaTopicWithoutOwner", "cluster": "kafka", "group": "orders", "severity": "page"}
+    assert expected == alert["labels"]
+    assert "cluster=kafka&group=orders" in alert["generatorURL"]
+    analyzed(since + MINUTE)
+    notifier.round()
+    wait_until(lambda: [] == alertmanager.alerts("active=true"))
     assert [] == said
 
 

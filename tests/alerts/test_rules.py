@@ -9,7 +9,7 @@ from pipelines.gold.alerts.burn import Loss, Stopped, burning
 from pipelines.gold.alerts.freshness import Freshness
 from pipelines.gold.alerts.rules import RULES, evaluate
 from schemas.states import AlertName, AlertSeverity
-from testing.alerts.rows import HOUR, MINUTE, NOW, health, rebalancing, stalled, storm
+from testing.alerts.rows import HOUR, MINUTE, NOW, health, rebalancing, stalled, storm, unowned
 
 LIMITS = AlertLimits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
 FRESH = Freshness(known_until_ms=NOW, is_fresh=True)
@@ -90,6 +90,41 @@ def test_how_long_it_is_stuck_is_counted_only_as_far_as_is_known():
     assert not found(rebalancing=[rebalancing(since=NOW - 7 * MINUTE)], freshness=freshness)
 
 
+NEWEST = {"is_newest": True, "had_owner": True}
+
+
+@pytest.mark.parametrize(("had_owner", "severity"), [(True, "page"), (False, "ticket")])
+def test_a_topic_without_an_owner_pages_if_it_had_one_before(had_owner, severity):
+    row = unowned() | NEWEST | {"had_owner": had_owner}
+    assert [("KafkaTopicWithoutOwner", "orders", severity)] == found(unowned=[row])
+    (alert,) = verdict(unowned=[row]).alerts
+    assert "Group orders has no owner for 1 subscribed topic: audit" == alert.summary
+    assert "Nobody was assigned audit. Check that audit exists. Evidence: observed." in alert.description
+
+
+@pytest.mark.parametrize(("minutes", "is_raised"), [(5, False), (7, True)])
+def test_a_running_rebalance_raises_no_topic_without_an_owner(minutes, is_raised):
+    row = unowned(since=NOW - minutes * MINUTE) | NEWEST
+    assert is_raised == bool(found(unowned=[row]))
+    behind = Freshness(known_until_ms=NOW - 80_000, is_fresh=True)
+    assert not found(unowned=[unowned(since=NOW - 7 * MINUTE) | NEWEST], freshness=behind)
+
+
+def test_a_newer_generation_raises_nothing_and_resolves_nothing_until_it_is_analyzed():
+    row = unowned() | NEWEST | {"is_newest": False}
+    assert [] == found(unowned=[row])
+    assert found(unowned=[row], raised={(AlertName.TOPIC_WITHOUT_OWNER, "orders")})
+
+
+def test_several_topics_of_a_group_are_one_alert_since_the_first():
+    names = ("a", "b", "c", "d")
+    rows = [unowned(name, since=NOW - (10 + n) * MINUTE) | NEWEST for n, name in enumerate(names)]
+    rows[0] |= {"had_owner": False}
+    (alert,) = verdict(unowned=rows).alerts
+    assert (NOW - 13 * MINUTE, "page") == (alert.started_ms, alert.severity)
+    assert "4 subscribed topics: d, c, b and 1 other" in alert.summary
+
+
 def test_flapping_names_who_flaps():
     told = {"group_id": "orders", "evidence": "observed"}
     went = ((0, "a", 1), (0, "b", 1), (HOUR, "a", 2), (2 * HOUR, "c", 9))
@@ -107,10 +142,15 @@ def test_a_stalled_reassignment_is_a_ticket_only_while_polls_are_fresh():
 
 def test_nothing_is_concluded_from_what_is_not_seen():
     dim = verdict(
-        storms=[storm()], rebalancing=[rebalancing()], losses=[loss({HOUR: 900, 5 * MINUTE: 900})], freshness=DIM
+        storms=[storm()],
+        rebalancing=[rebalancing()],
+        losses=[loss({HOUR: 900, 5 * MINUTE: 900})],
+        unowned=[unowned() | NEWEST],
+        freshness=DIM,
     )
     assert [] == dim.alerts
     assert {AlertName.REBALANCE_STORM, AlertName.GROUP_STUCK_REBALANCING, AlertName.AVAILABILITY_BURN} <= dim.unknown
+    assert AlertName.TOPIC_WITHOUT_OWNER in dim.unknown
 
 
 def test_to_be_blind_is_a_page_and_where_no_broker_answers_a_ticket():

@@ -70,7 +70,8 @@ class EagerGroup:
     def _event(self, at: int, kind: str, member: str) -> None:
         self.rows["group_events"].append(
             {"event_at": at, "kind": kind, "member_id": member, "evidence": "observed" if self.logged else "bounded"}
-            | {"incarnation": 0, "generation_id": self.generation + 1, "detail": None}
+            | {"incarnation": 0, "generation_id": self.generation + 1, "detail": None, "group_instance_id": None}
+            | {"client_id": member.split("|")[0], "client_host": "/10.0.0.1"}
         )
 
     def _generation(self, start: int, wait: int, trigger: str, *, stops: dict[str, int], left: list[str]) -> None:
@@ -97,6 +98,7 @@ class EagerGroup:
             | {"prepared_at_latest": joined, "sync_ms": 5, "rebalance_ms": wait + 5, "trigger": trigger}
             | {"joined_member_ids": new, "left_member_ids": left}
             | {"resources_assigned": len(self.owners), "outcome": "completed", "source_offset": self.generation}
+            | {"not_costed": None, "join_ms": wait if self.logged else None}
             | {"trigger_evidence": "observed" if self.logged else "inferred", "trigger_member_id": named}
             | {"slowest_member_id": None, "slowest_waited_ms": None, "leader_member_id": min(members, default=None)}
             | {"client_reason": "need to re-join" if self.java and members else None, "trigger_reason": None}
@@ -121,6 +123,7 @@ class EagerGroup:
                     "valid_to_at": None,
                 }
                 | {"rejoined_at_earliest": None, "rejoined_at_latest": None}
+                | {"is_leader": member == members[0], "connect_delay_ms": None}
             )
         for partition, owner in before.items():
             at = stops[owner]
@@ -137,5 +140,6 @@ class EagerGroup:
                     "stopped_ms_min": synced - at,
                     "stopped_ms": synced - at if members else None,
                     "stopped_ms_max": synced + 300 - at,
+                    "last_commit_at": None,
                 }
             )

@@ -48,8 +48,9 @@ class Facts:
 
     `storms`: open storms. `rebalancing`: groups with an open rebalance. `flapping`: hours of `group_health` with
     flapping members. `departures`: how many `times` each `instance` of these groups left, by hour. `losses`: by group.
-    `stalled`: reassignments. `causes`: the newest diagnosis of rank 1 by group. `raised`: (alert, subject) of open
-    alerts.
+    `stalled`: reassignments. `unowned`: rows of `patterns` about topics without an owner, each with `had_owner`, and
+    `is_newest` if no generation followed. `causes`: the newest diagnosis of rank 1 by group. `raised`: (alert, subject)
+    of open alerts.
     """
 
     cluster: str
@@ -62,5 +63,6 @@ class Facts:
     departures: Sequence[Row] = ()
     losses: Sequence[Loss] = ()
     stalled: Sequence[Row] = ()
+    unowned: Sequence[Row] = ()
     causes: Mapping[str, Row] = field(default_factory=dict)
     raised: AbstractSet[tuple[str, str]] = frozenset()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.alerts import clusters, groups
+from pipelines.gold.alerts import clusters, groups, topics
 from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts
 from schemas.states import AlertName, StormScope
 
@@ -39,6 +39,7 @@ class AlertRule:
 RULES: dict[AlertName, AlertRule] = {
     AlertName.REBALANCE_STORM: AlertRule(find=clusters.storm, is_about_groups=True),
     AlertName.GROUP_STUCK_REBALANCING: AlertRule(find=groups.stuck, is_about_groups=True),
+    AlertName.TOPIC_WITHOUT_OWNER: AlertRule(find=topics.unowned, is_about_groups=True),
     AlertName.MEMBER_FLAPPING: AlertRule(find=groups.flapping, is_about_groups=True),
     AlertName.AVAILABILITY_BURN: AlertRule(find=groups.burn, is_about_groups=True),
     AlertName.REASSIGNMENT_STALLED: AlertRule(find=clusters.reassignment, is_known=_is_polled, page="reassignments"),

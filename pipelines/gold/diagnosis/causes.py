@@ -16,6 +16,7 @@ from pipelines.gold.diagnosis.departures import Departure, arrivals_of_replaceme
 from pipelines.gold.diagnosis.patterns import changed, flapping, slow, switching
 from pipelines.gold.instance_tracker import Instance, Membership, Number
 from pipelines.gold.memberships import Silver, number, tracked
+from pipelines.gold.rejoin_runs import GroupLife, expelling_runs, unchanged_runs
 from schemas.rows import GenerationRow
 from schemas.states import NORMAL_CAUSES, DiagnosisCause, Evidence, GroupEventKind, GroupProtocol, GroupType, Trigger
 from schemas.thresholds import FAILOVER_MS, PATTERN_MS, failover_ms
@@ -99,8 +100,9 @@ class Context:
     """Facts about all rebalances of a group.
 
     By generation: `departures` and `arrivals` with it, the `previous` generation, the `slow` member that the others
-    waited for, and whether the resources `changed`. `returns` are departures of static members that returned without a
-    rebalance. Timestamps are in milliseconds.
+    waited for, whether the resources `changed`, and whether it belongs to a run that changes nothing (`looping`) or in
+    which members expel each other (`expelling`). `returns` are departures of static members that returned
+    without a rebalance. Timestamps are in milliseconds.
     """
 
     instances: Sequence[Instance]
@@ -111,6 +113,8 @@ class Context:
     changed: frozenset[Number]
     flapping: frozenset[Number]
     switching: frozenset[Number]
+    looping: frozenset[Number]
+    expelling: frozenset[Number]
     returns: Sequence[Departure]
     moved_at: Sequence[int]
     not_stored_at: Sequence[int]
@@ -142,6 +146,7 @@ def context(silver: Silver) -> Context:
     found = tracked(silver)
     gone = departures(found, leaves_on_close=not any(never_leaves(g) for g in generations))
     other = frozenset(changed(generations, silver["generation_members"]))
+    life = GroupLife.of(silver)
     return Context(
         instances=found,
         departures=_by_generation(gone, lambda d: d.membership.left_in),
@@ -151,6 +156,8 @@ def context(silver: Silver) -> Context:
         changed=other,
         flapping=frozenset(flapping(generations, other)),
         switching=frozenset(switching(generations)),
+        looping=frozenset(number(g) for run in unchanged_runs(life) for g in run),
+        expelling=frozenset(number(g) for run in expelling_runs(life) for g in run),
         returns=[d for d in gone if d.membership.left_in is None],
         moved_at=_instants(silver, GroupEventKind.COORDINATOR_MOVED),
         not_stored_at=_instants(silver, GroupEventKind.FAILED_REBALANCE, STORING),
@@ -197,6 +204,9 @@ def _named(g: GenerationRow, known: Context) -> tuple[str, ...]:
 
 def _of_changes(g: GenerationRow, changes: Sequence[Change], known: Context) -> _Why:
     """Return the cause of the member that the trigger names; if it names none, the most severe cause of all changes."""
+    if number(g) in known.expelling:
+        names = tuple(dict.fromkeys(c.instance.label for c in changes))
+        return _Why(cause=DiagnosisCause.REJOIN_LOOP, evidence=Evidence.INFERRED, names=names)
     judged = [(c, _after_failover(c, known) or c.cause) for c in changes]
     named = [cause for c, cause in judged if c.membership.member_id == g["trigger_member_id"]]
     worst = min(named or [cause for _, cause in judged], key=SEVERITY.index)
@@ -273,7 +283,8 @@ def _of_rejoining(g: GenerationRow, known: Context, logged: Evidence) -> _Why:
     if is_reported or is_configured or is_changed:
         evidence = logged if is_reported or is_configured else Evidence.INFERRED
         return _Why(cause=DiagnosisCause.TOPIC_CHANGES, evidence=evidence)
-    return _Why(cause=DiagnosisCause.UNKNOWN, evidence=Evidence.INFERRED, names=_named(g, known))
+    cause = DiagnosisCause.REJOIN_LOOP if number(g) in known.looping else DiagnosisCause.UNKNOWN
+    return _Why(cause=cause, evidence=Evidence.INFERRED, names=_named(g, known))
 
 
 def never_leaves(g: GenerationRow) -> bool:

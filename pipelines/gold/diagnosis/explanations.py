@@ -46,6 +46,21 @@ def _leader_flapping(case: Case) -> str:
     )
 
 
+def _rejoin_loop(case: Case) -> str:
+    usual = period([g["joined_at"] for g in case.rows])
+    often = f"every {duration(usual)}" if usual is not None else times(len(case.rows))
+    expelled = sum(number(g) in case.known.expelling for g in case.rows)
+    parts = []
+    if len(case.rows) > expelled:
+        parts.append(f"Members rejoined {often} although nothing had changed: the assignment was the same each time.")
+    if expelled:
+        parts.append(
+            f"{with_counts(case.names)} replaced each other in {count(expelled, 'generation')}, although none had left "
+            "and no session can have expired: their rebalance timeout leaves the others no time to join."
+        )
+    return " ".join([*parts, reasons(case)]).strip()
+
+
 def _follow_ups(case: Case) -> str:
     longest = longest_run(case)
     verdict = (
@@ -161,6 +176,7 @@ SENTENCES: dict[DiagnosisCause, Callable[[Case], str]] = {
     DiagnosisCause.CRASH_LOOP: crash_loop,
     DiagnosisCause.SLOW_JOINER: slow_joiner,
     DiagnosisCause.LEADER_FLAPPING: _leader_flapping,
+    DiagnosisCause.REJOIN_LOOP: _rejoin_loop,
     DiagnosisCause.FOLLOW_UPS: _follow_ups,
     DiagnosisCause.COORDINATOR: _coordinator,
     DiagnosisCause.TOPIC_CHANGES: _topic_changes,

@@ -21,7 +21,7 @@ from dashboards.urlstate import PATHS, Window, parse
 from dashboards.web.search import Search
 from jobs.spark.spark import FEW_ROWS
 from pipelines.arrow_types import stored
-from schemas.gold import ADVICE, DIAGNOSES
+from schemas.gold import ADVICE, DIAGNOSES, PATTERNS
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from testing import sample
 from tests.ui.lake.databricks import Databricks, DuckEngine, SparkEngine
@@ -37,6 +37,7 @@ MODULES = (
     "queries.health_store",
     "queries.move_queries",
     "queries.diagnosis_queries",
+    "queries.pattern_queries",
     "queries.lag_store",
     "web.search",
 )
@@ -65,6 +66,7 @@ def gold(table, group: str, now: int) -> dict[str, Any]:
     more = {
         "cluster": sample.CLUSTER, "group_id": group, "action": "static_membership", "status": "suggested", "cause": "deploy",
         "evidence": "observed", "instances": [group], "settings": {"java": group}, "preconditions": [f"met: {group}"],
+        "pattern": "rejoin_loop", "ended_at": None, "sources": ["topic"],
     }  # fmt: skip
     return row | more
 
@@ -107,7 +109,7 @@ def folder(tmp_path_factory, now) -> Path:
          "observed_at": moved["started_at"] + 1000, "bytes_done": 5, "bytes_total": 10, "bytes_per_second": 2.5}
     ]  # fmt: skip
     sample.write(folder, rows)
-    for table in (ADVICE, DIAGNOSES):
+    for table in (ADVICE, DIAGNOSES, PATTERNS):
         told = [gold(table, group, now - 1000) for group in (*HOSTILE, "billing-worker", "shipping-planner")]
         write_deltalake(f"{folder}/{table.name}", stored([whole(of_table(row, table), table) for row in told], table))
     return folder

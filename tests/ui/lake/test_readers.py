@@ -18,7 +18,7 @@ from dashboards.urlstate import PATHS, group_hash
 from dashboards.web.access import Access
 from jobs.cli import main as regroup
 from pipelines.arrow_types import stored
-from schemas.gold import ADVICE, ALERTS, DIAGNOSES, STORMS
+from schemas.gold import ADVICE, ALERTS, DIAGNOSES, PATTERNS, STORMS
 from testing import sample
 from tests.whole_rows import of_table, whole
 
@@ -83,7 +83,7 @@ def shared(tmp_path_factory, now) -> Path:
     ]  # fmt: skip
     sample.write(folder, rows)
     about = {"cluster": sample.CLUSTER, "as_of": now, "window_start_at": now - 1, "window_end_at": now}
-    for table in (ADVICE, DIAGNOSES, ALERTS):
+    for table in (ADVICE, DIAGNOSES, PATTERNS, ALERTS):
         told = [_gold(table, team, about) for team in TEAMS]
         write_deltalake(f"{folder}/{table.name}", stored([whole(of_table(row, table), table) for row in told], table))
     return folder
@@ -97,6 +97,7 @@ def _gold(table, team: str, about: dict) -> dict:
         "group_id": f"{team}-1", "action": "static_membership", "status": "suggested", "is_recommended": True, "subject": f"{team}-1",
         "cause": "deploy", "is_normal": False, "instances": [f"{team}-instance"], "evidence": "observed",
         "settings": {"java": f"{team}-setting"}, "preconditions": [f"met: {team}-precondition"],
+        "pattern": "rejoin_loop", "ended_at": None, "sources": ["topic"],
     }  # fmt: skip
     return numbers | words | times | about | more
 

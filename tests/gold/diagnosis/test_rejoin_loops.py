@@ -1,0 +1,39 @@
+"""Rebalances that change nothing have a cause of their own, whoever starts them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
+from tests.gold.diagnosis.diagnosed_group import Group, later
+from tests.gold.patterns import pattern_histories as lives
+from tests.gold.patterns.pattern_histories import ALONE, LOG
+
+
+def rejoining(times: int, trigger: str = "unknown") -> dict[str, dict]:
+    group = Group()
+    for turn in range(times):
+        group.rejoins(60_000 + turn * 3_000, trigger, trigger_evidence="inferred", client_reason=None)
+    return later(group)
+
+
+def test_a_run_of_equal_plans_is_a_loop_and_a_short_one_is_not() -> None:
+    found = rejoining(8)
+    assert {"rejoin_loop"} == set(found)
+    assert 8 == found["rejoin_loop"]["rebalances"]
+    assert "Members rejoined every 3 s although nothing had changed" in found["rejoin_loop"]["explanation"]
+    assert not found["rejoin_loop"]["is_normal"]
+    assert {"unknown"} == set(rejoining(4))
+
+
+def test_a_leader_that_rejoins_is_still_said_to_flap() -> None:
+    assert {"leader_flapping"} == set(rejoining(8, "leader_rejoined"))
+
+
+@pytest.mark.parametrize("sources", [ALONE, LOG])
+def test_members_that_expel_each_other_neither_crash_nor_poll_late(sources: str) -> None:
+    found = {row["cause"]: row for row in diagnosis_rows(lives.expelling().silver(sources), 0)}
+    assert {"rejoin_loop", "scaling"} == set(found)
+    assert 10 == found["rejoin_loop"]["rebalances"]
+    assert ["app-a", "app-b"] == sorted(found["rejoin_loop"]["instances"])
+    assert "replaced each other in 10 generations" in found["rejoin_loop"]["explanation"]
