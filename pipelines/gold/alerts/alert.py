@@ -49,7 +49,7 @@ class Facts:
     `storms`: open storms. `rebalancing`: groups with an open rebalance. `flapping`: hours of `group_health` with
     flapping members. `departures`: how many `times` each `instance` of these groups left, by hour. `losses`: by group.
     `stalled`: reassignments. `causes`: the newest diagnosis of rank 1 by group. `raised`: (alert, subject) of open
-    alerts.
+    alerts. `patterns`: rows of `cluster_patterns` that last.
     """
 
     cluster: str
@@ -63,4 +63,5 @@ class Facts:
     losses: Sequence[Loss] = ()
     stalled: Sequence[Row] = ()
     causes: Mapping[str, Row] = field(default_factory=dict)
+    patterns: Sequence[Row] = ()
     raised: AbstractSet[tuple[str, str]] = frozenset()
