@@ -97,7 +97,8 @@ class ClusterReader:
         asked = {"cluster": self.cluster, **values} | ({"since": moment(since[1])} if since else {})
         with connect() as engine:
             show(engine, "found", self.warehouse, table, since=since)
-            return milliseconds(engine.sql(sql, params=asked).to_arrow_table()).to_pylist()
+            found: list[Any] = milliseconds(engine.sql(sql, params=asked).to_arrow_table()).to_pylist()
+        return found
 
     def first(self, table: Table, sql: str, *, since: tuple[str, int] | None = None, **values: Any) -> int | None:
         """Return the only number of a query as `rows` has it; None if it has none."""
@@ -135,7 +136,9 @@ def cluster_facts(warehouse: Path, cluster: str) -> ClusterFacts | None:
     if until is None:
         return None
     since = until - WINDOW_MS
-    groups = cast("list[GroupRow]", reader.rows(GROUPS, "SELECT * FROM found WHERE cluster = $cluster ORDER BY group_id"))
+    groups = cast(
+        "list[GroupRow]", reader.rows(GROUPS, "SELECT * FROM found WHERE cluster = $cluster ORDER BY group_id")
+    )
     lines = reader.rows(
         COORDINATOR_EVENTS,
         LINES,

@@ -54,7 +54,9 @@ def storm(group: str = "orders", at: int = NOW - MINUTE, **values: Any) -> dict[
     return row(STORMS, **fields | values)
 
 
-def pattern(name: str, subject: str, groups: list[str], since: int = NOW - 20 * MINUTE, **values: Any) -> dict[str, Any]:
+def pattern(
+    name: str, subject: str, groups: list[str], since: int = NOW - 20 * MINUTE, **values: Any
+) -> dict[str, Any]:
     """A pattern of the cluster that lasts."""
     fields = {
         "started_at": since, "last_at": NOW, "times": 1, "groups": len(groups), "group_ids": groups, "instances": [],

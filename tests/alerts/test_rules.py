@@ -154,7 +154,10 @@ def down(**values):
 def test_an_offsets_partition_that_is_down_is_one_alert_instead_of_one_for_each_of_its_groups():
     told = {"rebalancing": [rebalancing(group) for group in ("orders", "billing", "audit")], "patterns": [down()]}
     told["losses"] = [loss({HOUR: 900, 5 * MINUTE: 900})]
-    expected = [("KafkaGroupStuckRebalancing", "audit", "page"), ("KafkaOffsetsPartitionDown", "__consumer_offsets-7", "page")]
+    expected = [
+        ("KafkaGroupStuckRebalancing", "audit", "page"),
+        ("KafkaOffsetsPartitionDown", "__consumer_offsets-7", "page"),
+    ]
     assert expected == found(**told)
     (alert,) = [a for a in verdict(**told).alerts if a.name == AlertName.OFFSETS_PARTITION_DOWN]
     assert "__consumer_offsets-7 is down: 2 groups can neither commit nor rebalance" == alert.summary

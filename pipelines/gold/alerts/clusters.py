@@ -14,7 +14,9 @@ DOWN_MS = 60_000
 """Least time in ms that an offsets partition is down before it is an alert: a normal failover takes seconds."""
 
 LAST_SEEN_MS = 300_000
-"""Greatest time in ms since the data last showed that an offsets partition is down. Failed writes are that far apart."""
+"""Greatest time in ms since the data last showed that an offsets partition is down: failed writes may be that far
+apart.
+"""
 
 NAMED = 5
 """Most groups of a storm, and most differences, named in a text."""
@@ -113,7 +115,7 @@ def _stalled(facts: Facts, row: Row) -> Alert:
 
 
 def offsets_partition(facts: Facts, _: AlertLimits) -> list[Alert]:
-    """Return one alert for each partition of `__consumer_offsets` that is down, instead of one for each of its groups."""
+    """Return one alert for each offsets partition that is down, instead of one for each of its groups."""
     return [_partition(facts, row) for row in partitions_down(facts)]
 
 

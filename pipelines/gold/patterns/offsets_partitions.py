@@ -27,7 +27,7 @@ from schemas.written import count, duration
 
 TOPIC = "__consumer_offsets"
 LASTING_MS = MINUTE_MS
-"""Least duration of a sign, except a failed load that nothing has ended yet. A normal failover loads partitions within seconds."""
+"""Least duration of a sign, except of a failed load that has not ended: a normal failover loads within seconds."""
 
 NEAR_MS = 5 * MINUTE_MS
 """Signs of one partition within this time are one incident, and appends that fail within it are one series."""
@@ -193,9 +193,8 @@ def _polled(facts: ClusterFacts) -> dict[int, list[_Sign]]:
 
 
 def _of_polls(began: int, ended: int | None, last: int, text: str) -> _Sign:
-    return _Sign(
-        began=began, ended=ended, last=last, times=1, source="poll", evidence=Evidence.BOUNDED, text=f"Polls show {text}."
-    )
+    shown = f"Polls show {text}."
+    return _Sign(began=began, ended=ended, last=last, times=1, source="poll", evidence=Evidence.BOUNDED, text=shown)
 
 
 def _poll_trouble(partition: Row, min_isr: int | None) -> str | None:

@@ -123,7 +123,8 @@ def _for_members(one: Unsettled, since: int) -> Wait:
         says = f"It waits for {_described(missing)}, the only member of the last generation that may not have rejoined."
     else:
         says = (
-            f"It waits for one or more of {count(len(missing), 'member')} of the last generation: {_described(missing)}. "
+            f"It waits for one or more of {count(len(missing), 'member')} of the last generation: "
+            f"{_described(missing)}. "
             "The coordinator's log does not name those that have rejoined."
         )
     if new:
@@ -148,7 +149,7 @@ def _ends_of_join(one: Unsettled, since: int) -> str:
     sessions = [m["session_timeout_ms"] for m in members if m["session_timeout_ms"]]
     if not longest or slowest is None:
         return "Which timeout ends it is not known: no record has the members' timeouts."
-    dead = f" A member that is dead is removed earlier, when its session of {duration(max(sessions))} ends." if sessions else ""
+    dead = f" A dead member is removed earlier, when its session of {duration(max(sessions))} ends." if sessions else ""
     return (
         f"The rebalance timeout ends it at the latest: {duration(longest)}, that of {_name(slowest)} "
         f"({_setting(one)}), which is at {instant(since + longest)}.{dead}"
@@ -210,16 +211,19 @@ def _for_epoch(facts: ClusterFacts, one: Unsettled) -> Wait:
     )
     name, usual = SESSION.get(GroupProtocol(one.group["group_protocol"] or "consumer"), ("", 0))
     given = facts.settings.get(name)
-    session = int(known) if str(given).isdigit() else usual
+    session = int(given) if str(given).isdigit() else usual
     source = "" if str(given).isdigit() else ", Kafka's default"
     longest = max((m["rebalance_timeout_ms"] or 0 for m in missing), default=0)
-    ends = f" A dead member is removed when its session of {duration(session)} ends ({name}{source})." if session else ""
-    if longest:
-        ends = f"A member that does not give up its partitions is fenced after its rebalance timeout, {duration(longest)}.{ends}"
+    dead = f"A dead member is removed when its session of {duration(session)} ends ({name}{source})." if session else ""
+    ends = (
+        f"A member that does not give up its partitions is fenced after its rebalance timeout, {duration(longest)}. "
+        if longest
+        else ""
+    )
     return Wait(
         members=missing,
         says=says,
-        ends=ends.strip(),
+        ends=(ends + dead).strip(),
         evidence=Evidence.OBSERVED if missing else Evidence.INFERRED,
         action="Look at the members named: a callback on revocation that blocks, or a poll loop that does not poll.",
     )

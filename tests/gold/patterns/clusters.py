@@ -35,7 +35,9 @@ class Told:
         self.add(ADMIN_OBSERVATIONS, observed_at=at, source="kafka-python", kind=kind, subject=subject, body=body)
 
     def record(self, at: int, partition: int, group: str) -> None:
-        self.add(COORDINATOR_RECORDS, record_at=at, source_partition=partition, group_id=group, record_kind="GroupMetadata")
+        self.add(
+            COORDINATOR_RECORDS, record_at=at, source_partition=partition, group_id=group, record_kind="GroupMetadata"
+        )
 
     def group(self, name: str, partition: int, last: int = NOW, members: int = 3, **values: Any) -> None:
         """A classic group with members, the first of which leads; it was stable when nothing else is given."""

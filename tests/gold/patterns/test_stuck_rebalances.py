@@ -46,7 +46,9 @@ def test_whom_a_group_waits_for_is_told_with_host_and_timeout(told) -> None:
 
 def test_several_candidates_are_named_as_candidates(told) -> None:
     opened(told)
-    told.line(SINCE, "preparing", group_id="orders", trigger="member_joined", member_id="new", reason="Adding new member")
+    told.line(
+        SINCE, "preparing", group_id="orders", trigger="member_joined", member_id="new", reason="Adding new member"
+    )
     told.line(SINCE, "member_added", group_id="orders", member_id="new")
     (row,) = told.found(PATTERN)
     assert "one or more of 3 members of the last generation: orders-0 at /10.0.0.0, orders-1" in row["explanation"]
@@ -100,7 +102,11 @@ def test_members_of_a_new_group_that_have_not_reached_their_epoch_are_known(told
 
 def test_polls_alone_show_a_rebalance_that_lasts(told) -> None:
     told.group("orders", 7)
-    for at, state in ((NOW - 20 * MINUTE, "Stable"), (SINCE, "PreparingRebalance"), (NOW - MINUTE, "PreparingRebalance")):
+    for at, state in (
+        (NOW - 20 * MINUTE, "Stable"),
+        (SINCE, "PreparingRebalance"),
+        (NOW - MINUTE, "PreparingRebalance"),
+    ):
         told.poll(at, "group", "orders", json.dumps({"group_id": "orders", "state": state}))
     told.poll(NOW, "reassignments", "", "{}")
     (row,) = told.found(PATTERN)
