@@ -41,11 +41,16 @@ class ClusterFacts:
     `__consumer_offsets`. `topic_polls`: polls of that topic, each with `at` and `partitions`. `partition_of`: offsets
     partition of each group. `min_isr`: `min.insync.replicas` of that topic, if it was polled. `refusals`: events of
     Connect groups whose leader assigned nothing. `written_after(partition, ms)`: time of the partition's first record
-    after that time. `work`: what polls show of owners, see `pipelines.gold.patterns.idle_owners`.
+    after that time.
+
+    By Connect group with refusals: `assigned` has the times of generations with work, `config_offsets` how far each
+    worker had read the configuration in the newest refused one. `moves`: departures, arrivals and moves of the
+    coordinator, of the groups in `moved`; that has the members of each one's generations.
     """
 
     cluster: str
     until_ms: int
+    since_ms: int = 0
     groups: Sequence[GroupRow] = ()
     partition_of: Mapping[str, int] = field(default_factory=dict)
     lines: Sequence[Row] = ()
@@ -55,6 +60,10 @@ class ClusterFacts:
     settings: Mapping[str, Any] = field(default_factory=dict)
     unsettled: Sequence[Unsettled] = ()
     refusals: Sequence[GroupEventRow] = ()
+    assigned: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    config_offsets: Mapping[str, Sequence[Row]] = field(default_factory=dict)
+    moves: Sequence[GroupEventRow] = ()
+    moved: Mapping[str, Sequence[GenerationMemberRow]] = field(default_factory=dict)
     written_after: Callable[[int, int], int | None] = lambda _partition, _ms: None
 
 

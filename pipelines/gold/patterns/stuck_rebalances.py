@@ -210,9 +210,9 @@ def _for_epoch(facts: ClusterFacts, one: Unsettled) -> Wait:
         else "Every member has reached its epoch; the coordinator has not computed the next assignment."
     )
     name, usual = SESSION.get(GroupProtocol(one.group["group_protocol"] or "consumer"), ("", 0))
-    given = facts.settings.get(name)
-    session = int(given) if str(given).isdigit() else usual
-    source = "" if str(given).isdigit() else ", Kafka's default"
+    given = str(facts.settings.get(name))
+    session = int(given) if given.isdigit() else usual
+    source = "" if given.isdigit() else ", Kafka's default"
     longest = max((m["rebalance_timeout_ms"] or 0 for m in missing), default=0)
     dead = f"A dead member is removed when its session of {duration(session)} ends ({name}{source})." if session else ""
     ends = (
