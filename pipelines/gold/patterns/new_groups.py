@@ -97,7 +97,7 @@ def _starts(times: Iterable[int]) -> int:
 def _finding(facts: ClusterFacts, prefix: str, groups: Sequence[GroupRow]) -> ClusterFinding:
     names = sorted(group["group_id"] for group in groups)
     first = [group["first_seen_at"] or 0 for group in groups]
-    lives = sorted((group["last_record_at"] or at) - at for group, at in zip(groups, first, strict=True))
+    lengths = sorted((group["last_record_at"] or at) - at for group, at in zip(groups, first, strict=True))
     over = sum(_is_over(facts, group) for group in groups)
     starts = _starts(first)
     newest = max(groups, key=lambda group: (group["first_seen_at"] or 0, group["group_id"]))["group_id"]
@@ -116,7 +116,7 @@ def _finding(facts: ClusterFacts, prefix: str, groups: Sequence[GroupRow]) -> Cl
         explanation=(
             f"{count(len(groups), 'group')} {'begin with ' + cut(prefix) if prefix else 'are a generated id only'} and "
             f"began at {count(starts, 'different time')} between {instant(min(first))} and {instant(max(first))}; "
-            f"{over} of them are over, after a life of {duration(lives[len(lives) // 2])} in the median. The newest is "
+            f"{over} of them are over, after a life of {duration(lengths[len(lengths) // 2])} in the median. The newest is "
             f"{cut(newest)}. So no start continues at the offsets of the one before: it reads from "
             f"auto.offset.reset.{tool} Examples: {named(names, 'group')}."
         ),
