@@ -12,6 +12,7 @@ from deltalake import DeltaTable
 
 from jobs.gold.cluster_reader import ClusterReader
 from jobs.gold.moved_groups import moves_of, refusals_of
+from jobs.gold.owned_partitions import owned_partitions
 from jobs.tables.delta_io import table_path
 from jobs.tables.engine import connect, show
 from pipelines.decoding.group_partition import partition_of
@@ -127,6 +128,7 @@ def cluster_facts(warehouse: Path, cluster: str) -> ClusterFacts | None:
         min_isr=_min_isr(polls, settings),
         settings=settings,
         unsettled=_unsettled(reader, groups, since, until),
+        owned=owned_partitions(reader, until),
         written_after=reader.written_after,
         **refusals_of(reader, since),
         **moves_of(reader, since),

@@ -31,6 +31,9 @@ NICER = 5
 PATTERNS_S = 15.0
 """Seconds between two scans for patterns of clusters. Polls and log lines show some that write no record."""
 
+RESTS = 10
+"""Least pause after a scan for patterns, in multiples of its duration."""
+
 
 @dataclass(slots=True, kw_only=True)
 class StormThread(WorkerThread):
@@ -67,9 +70,10 @@ class StormThread(WorkerThread):
                 if is_woken:
                     store(self.spark, warehouse, worker.ask(warehouse, seen, STORMS.name))
                 if is_due:
+                    began = time.monotonic()
                     found = worker.ask(warehouse, seen, CLUSTER_PATTERNS.name)
                     store_cluster_patterns(self.spark, warehouse, found)
-                    due = time.monotonic() + PATTERNS_S
+                    due = time.monotonic() + max(PATTERNS_S, RESTS * (time.monotonic() - began))
                 self.on_found()
 
 

@@ -19,6 +19,26 @@ NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OwnedPartition:
+    """A partition with its owner since `since_ms`, and the commits of it in the last day, the last one at `last_ms`.
+
+    `ends` are the end offsets according to polls, as (time, offset) in order of time.
+    """
+
+    group_id: str
+    topic: str
+    partition: int
+    client_id: str
+    client_host: str
+    since_ms: int
+    commits: int
+    first_ms: int
+    last_ms: int
+    committed: int
+    ends: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Unsettled:
     """A group whose rebalance has not completed.
 
@@ -45,7 +65,8 @@ class ClusterFacts:
 
     By Connect group with refusals: `assigned` has the times of generations with work, `config_offsets` how far each
     worker had read the configuration in the newest refused one. `moves`: departures, arrivals and moves of the
-    coordinator, of the groups in `moved`; that has the members of each one's generations.
+    coordinator, of the groups in `moved`; that has the members of each one's generations. `owned`: partitions whose
+    commits have stopped.
     """
 
     cluster: str
@@ -64,6 +85,7 @@ class ClusterFacts:
     config_offsets: Mapping[str, Sequence[Row]] = field(default_factory=dict)
     moves: Sequence[GroupEventRow] = ()
     moved: Mapping[str, Sequence[GenerationMemberRow]] = field(default_factory=dict)
+    owned: Sequence[OwnedPartition] = ()
     written_after: Callable[[int, int], int | None] = lambda _partition, _ms: None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinder
 from pipelines.gold.patterns.connect_configurations import connect_config_mismatches
+from pipelines.gold.patterns.idle_owners import owners_not_working
 from pipelines.gold.patterns.lost_coordinators import coordinators_not_found
 from pipelines.gold.patterns.new_groups import new_groups_per_start
 from pipelines.gold.patterns.offsets_partitions import offsets_partitions_down
@@ -15,6 +16,7 @@ CLUSTER_FINDERS: tuple[ClusterFinder, ...] = (
     offsets_partitions_down,
     connect_config_mismatches,
     coordinators_not_found,
+    owners_not_working,
     new_groups_per_start,
 )
 """Every finder, named after what it finds."""

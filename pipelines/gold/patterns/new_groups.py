@@ -116,8 +116,8 @@ def _finding(facts: ClusterFacts, prefix: str, groups: Sequence[GroupRow]) -> Cl
         explanation=(
             f"{count(len(groups), 'group')} {'begin with ' + cut(prefix) if prefix else 'are a generated id only'} and "
             f"began at {count(starts, 'different time')} between {instant(min(first))} and {instant(max(first))}; "
-            f"{over} of them are over, after a life of {duration(lengths[len(lengths) // 2])} in the median. The newest is "
-            f"{cut(newest)}. So no start continues at the offsets of the one before: it reads from "
+            f"{over} of them are over, after a life of {duration(lengths[len(lengths) // 2])} in the median. The "
+            f"newest is {cut(newest)}. So no start continues at the offsets of the one before: it reads from "
             f"auto.offset.reset.{tool} Examples: {named(names, 'group')}."
         ),
         action=(
