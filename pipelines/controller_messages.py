@@ -1,4 +1,4 @@
-"""Messages of controllers and of brokers' state-change logs to columns that describe a partition's replicas."""
+"""Messages of controllers, and of brokers about replicas, to columns that describe a partition's replicas."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import re
 from collections import defaultdict
 from typing import Any
 
-from schemas.controller_log import CONTROLLER_WORDINGS, PREFIXES, ControllerWording
+from schemas.controller_log import CONTROLLER_WORDINGS, PARTITION_WORDINGS, PREFIXES, ControllerWording
 
 _LIST = r"\[[\d, ]{0,4000}\]"
 _ARGUMENTS = {
     "topic": r"(?P<topic>[A-Za-z0-9._-]{1,249}?)",
     "topic_id": r"(?:Some\()?(?P<topic_id>[A-Za-z0-9_-]{1,32}|None)\)?",
     "partition": r"(?P<partition>\d{1,9})",
+    "source_partition": r"(?P<source_partition>\d{1,9})",
     "partition_epoch": r"(?P<partition_epoch>\d{1,9})",
     "fields": r"(?P<fields>[^()]*)",
     "list": _LIST,
+    "bare_list": r"[\d,]{0,4000}",
     "reason": r"(?P<reason>.*)",
     "_": r".*",
     "_n": r"-?\d{1,19}",
     "_w": r"\w{1,32}",
 }
 _ARGUMENTS |= {name: rf"(?P<{name}>{_LIST})" for name in ("isr", "replicas", "replicas_before", "adding", "removing")}
-_ARGUMENTS |= {f"bare_{name}": rf"(?P<{name}>[\d,]{{0,4000}})" for name in ("replicas", "adding", "removing")}
+_ARGUMENTS |= {f"bare_{name}": rf"(?P<{name}>[\d,]{{0,4000}})" for name in ("replicas", "adding", "removing", "isr")}
 # A topic id may begin with digits or with "null", so the pattern matches the whole word.
 # The lookbehind and the length limit on names keep the matching time proportional to the text.
 _FIELD = re.compile(rf"(?<!\w)(\w{{1,40}})=({_LIST}|[A-Za-z0-9_-]+)")
@@ -37,7 +39,7 @@ _FIELDS = {
     "leader": "leader",
 }
 _LISTS = {"replicas", "replicas_before", "adding", "removing", "isr"}
-_NUMBERS = {"broker_id", "partition", "partition_epoch", "leader"}
+_NUMBERS = {"broker_id", "partition", "source_partition", "partition_epoch", "leader"}
 _UNKNOWN_TOPIC_ID = ("None", "AAAAAAAAAAAAAAAAAAAAAA")
 
 
@@ -48,7 +50,7 @@ def _reader(wording: ControllerWording) -> re.Pattern[str]:
 
 
 _READERS: dict[str, list[tuple[ControllerWording, re.Pattern[str]]]] = defaultdict(list)
-for _wording in CONTROLLER_WORDINGS:
+for _wording in (*CONTROLLER_WORDINGS, *PARTITION_WORDINGS):
     _READERS[_wording.logger].append((_wording, _reader(_wording)))
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from schemas.controller_log import CONTROLLER_LOGGERS
+from schemas.controller_log import CONTROLLER_LOGGERS, PARTITION_LOGGERS
 from schemas.coordinator_log import NEW_LOGGERS, OLD_LOGGERS, WORKER_LOGGERS
 from schemas.log_layouts import LAYOUTS
 
@@ -96,7 +96,7 @@ def _compiled(text: str, wanted: str, source: str) -> Layout:
             f"The log layout {text!r} lacks {', '.join(sorted(missing))}: name one of {', '.join(LAYOUTS)}, or give a "
             "log4j pattern with %d, %c and %m, or a regular expression with the groups at, logger and message."
         )
-    loggers = OLD_LOGGERS | NEW_LOGGERS | WORKER_LOGGERS | CONTROLLER_LOGGERS
+    loggers = OLD_LOGGERS | NEW_LOGGERS | WORKER_LOGGERS | CONTROLLER_LOGGERS | PARTITION_LOGGERS
     if re.search(r"%(c|logger)\{1\}", wanted):
         loggers = {name: name for name in loggers.values()}
     elif "(?P<" in wanted:

@@ -32,6 +32,7 @@ SHAPES: Mapping[str, Any] = {
         "replicas": [{"topic": NAME, "partition": INT32, "broker": INT32, "size": INT64, "future": (MAYBE, bool)}],
     },
     "end_offsets": {"topic": NAME, "ends": {int: INT64}},
+    "topic_settings": {"topic": NAME, "settings": (MAYBE, {str: (MAYBE, str | int | float)})},
     "broker_settings": {"settings": (MAYBE, {str: (MAYBE, str | int | float)})},
 }
 """The fields of each kind of observation that its readers use. A reader uses fields of one kind only.

@@ -4,6 +4,9 @@ Sources, in branches 2.4 to 3.9 of Kafka and in logs of 4.3.1: `ReplicationContr
 since 3.0), `KafkaController.scala` (ZooKeeper controllers, 2.4 to 3.9) and `Partition.scala` (`state.change.logger` of
 every broker). In the default configuration, the first two write to controller.log, the third to state-change.log.
 
+`PARTITION_WORDINGS` are lines of every broker about its partitions of `__consumer_offsets` only: `Partition.scala`
+(`kafka.cluster.Partition`) and `ReplicaManager.scala`, 2.7 to 4.4. They are in server.log, with the coordinator's lines.
+
 A wording is Kafka's message with a placeholder `{name}` for each argument, without the prefix that names the process.
 `{topic}` is a valid topic name, `{list}` a list of broker ids, `{fields}` a record as Java prints it, `{_}` any text.
 Other names are columns of `coordinator_events`.
@@ -27,6 +30,16 @@ class ControllerEventKind(StrEnum):
     REPLICA_STATE = "replica_state"
 
 
+class PartitionEventKind(StrEnum):
+    """The kind of event that a broker logs about a partition of `__consumer_offsets`."""
+
+    ISR_SHRINKING = "isr_shrinking"
+    ISR_EXPANDING = "isr_expanding"
+    ISR_UPDATED = "isr_updated"
+    ISR_UNDER_MIN = "isr_under_min"
+    APPEND_FAILED = "append_failed"
+
+
 CONTROLLER_LOGGERS = {
     "org.apache.kafka.controller.ReplicationControlManager": "ReplicationControlManager",
     "kafka.controller.KafkaController": "KafkaController",
@@ -34,7 +47,15 @@ CONTROLLER_LOGGERS = {
 }
 """Logger name → its short form, as `%c{1}` prints it."""
 
+PARTITION_LOGGERS = {
+    "kafka.cluster.Partition": "Partition",
+    "kafka.server.ReplicaManager": "ReplicaManager",
+}
+"""Logger name → its short form. These loggers also print many lines about other topics, which are not read."""
+
 PREFIXES = {
+    "Partition": r"\[Partition __consumer_offsets-(?P<source_partition>\d{1,9}) broker=(?P<broker_id>\d{1,9})\] ",
+    "ReplicaManager": r"\[ReplicaManager broker=(?P<broker_id>\d{1,9})\] ",
     "ReplicationControlManager": r"\[(?:QuorumController id=|Controller )(?P<broker_id>\d{1,9})\] ",
     "KafkaController": r"\[Controller id=(?P<broker_id>\d{1,9})\] ",
     "logger": r"\[Broker id=(?P<broker_id>\d{1,9})\] ",
@@ -46,11 +67,16 @@ PREFIXES = {
 class ControllerWording:
     """One wording: `logger` is the short name that `%c{1}` prints, `text` the message without its prefix."""
 
-    kind: ControllerEventKind
+    kind: ControllerEventKind | PartitionEventKind
     logger: str
     since: str
     until: str | None
     text: str
+
+
+_KINDS: dict[str, ControllerEventKind | PartitionEventKind] = {
+    kind.value: kind for kinds in (ControllerEventKind, PartitionEventKind) for kind in kinds
+}
 
 
 def _wordings(table: str) -> tuple[ControllerWording, ...]:
@@ -61,7 +87,7 @@ def _wordings(table: str) -> tuple[ControllerWording, ...]:
 def _wording(kind: str, logger: str, versions: str, text: str) -> ControllerWording:
     since, _, until = versions.strip().partition("-")
     return ControllerWording(
-        kind=ControllerEventKind(kind.strip()), logger=logger.strip(), since=since, until=until or None, text=text
+        kind=_KINDS[kind.strip()], logger=logger.strip(), since=since, until=until or None, text=text
     )
 
 
@@ -78,3 +104,14 @@ replica_state          | logger                    | 3.2-    | Leader {topic}-{p
 replica_state          | logger                    | 3.2-4.0 | Skipped the become-{_w} state change for {topic}-{partition} with topic id {topic_id} and partition state LeaderAndIsrPartitionState({fields}) since it is already {_}
 replica_state          | logger                    | 4.0-    | Skipped the become-{_w} state change for {topic}-{partition} with topic id {topic_id}, partition registration PartitionRegistration({fields}) and isNew={_w} since it is already {_}
 """)
+
+PARTITION_WORDINGS = _wordings("""
+isr_shrinking          | Partition                  | 2.7-    | Shrinking ISR from {bare_list} to {bare_isr}. Leader: {_}
+isr_expanding          | Partition                  | 2.7-    | Expanding ISR from {bare_list} to {bare_isr}
+isr_under_min          | Partition                  | 3.5-    | ISR updated to {bare_isr} (under-min-isr) and version updated to {_n}
+isr_updated            | Partition                  | 2.7-    | ISR updated to {bare_isr}  and version updated to {_n}
+isr_updated            | Partition                  | 2.7-    | ISR updated to {bare_isr} and version updated to {_n}
+append_failed          | ReplicaManager             | 2.7-    | Error processing append operation on partition __consumer_offsets-{source_partition}
+""")
+"""Of `ReplicaManager`, the line after this one has the error. `under-min-isr`: fewer replicas are in sync than
+`min.insync.replicas` requires, so the partition refuses every record that must be on all of them."""

@@ -231,6 +231,10 @@ empty_assignment                     | GroupMetadataManager  | 3.6-    | Setting
 empty_assignment                     | GroupMetadataManager  | 3.6-    | Sending empty assignment to member {member_id} of {group_id} for generation {generation_id} with no errors
 write_failed                         | GroupMetadataManager  | 3.6-    | Failed to write empty metadata for group {group_id}: {reason}
 write_failed                         | GroupMetadataManager  | 3.6-    | Failed to persist metadata for group {group_id} static member {member_id} with group instance id {group_instance_id} due to {reason}. Reverting to old member id {replaced_member_id}.
+write_failed                         | CoordinatorRuntime    | 3.8-4.3 | Writing records to __consumer_offsets-{source_partition} failed due to: {reason}.
+write_failed                         | CoordinatorRuntime    | 4.4-    | Failed to write records to __consumer_offsets-{source_partition} due to an unexpected error: {reason}.
+write_failed                         | CoordinatorRuntime    | 4.4-    | Failed to write a batch of {_n} record(s) to __consumer_offsets-{source_partition} because {reason}.
+write_failed                         | CoordinatorRuntime    | 4.4-    | Failed to write the transaction marker to __consumer_offsets-{source_partition} due to an unexpected error: {reason}.
 deleted                              | GroupCoordinatorShard | 3.7-    | The following groups were deleted: {group_id}. A total of {_n} offsets were removed.
 simple_group_created                 | OffsetMetadataManager | 4.0-    | [GroupId {group_id}] Creating a simple consumer group via manual offset commit.
 member_joined/member_joined          | GroupMetadataManager  | 3.6-3.8 | [GroupId {group_id}] Member {member_id} joins the consumer group.

@@ -152,6 +152,30 @@ STORMS = Table(
     """),
 )
 
+CLUSTER_PATTERNS = Table(
+    name="cluster_patterns",
+    layer="gold",
+    key=("cluster", "pattern", "subject", "started_at"),
+    cluster_by=("cluster", "started_at"),
+    comment="What goes wrong with several groups of a cluster at once, or shows only in log lines or polls: the patterns of the last seven days, each with its evidence and what to do.",
+    columns=columns("""
+        cluster     | STRING    | Name of the Kafka cluster, chosen by the operator
+        pattern     | STRING    | schemas.states.Pattern
+        subject     | STRING    | Group, partition of __consumer_offsets or prefix of group ids that the pattern is about
+        started_at  | TIMESTAMP | When it began; if that was before the last seven days, when these first show it
+        last_at     | TIMESTAMP NOT NULL | When the data last shows it
+        ended_at    | TIMESTAMP | When it was over; NULL while it lasts
+        times       | INT NOT NULL | How often the data shows it
+        groups      | INT NOT NULL | Number of affected groups
+        group_ids   | ARRAY<STRING> NOT NULL | Affected groups, sorted
+        instances   | ARRAY<STRING> NOT NULL | Instances involved: client ids, instance ids, hosts, brokers; culprits first
+        sources     | ARRAY<STRING> NOT NULL | Where the evidence is from: topic, log, poll
+        evidence    | STRING NOT NULL | observed, bounded or inferred
+        explanation | STRING NOT NULL | What happened, with figures, in sentences
+        action      | STRING NOT NULL | What to do next, in sentences
+    """),
+)
+
 MARKS = Table(
     name="marks",
     layer="gold",
@@ -196,4 +220,4 @@ ALERTS = Table(
 GROUP_TABLES = (GROUP_HEALTH, ADVICE, DIAGNOSES, PATTERNS)
 """Tables made from the silver rows of one group at a time."""
 
-GOLD = (*GROUP_TABLES, STORMS, MARKS, ALERTS)
+GOLD = (*GROUP_TABLES, CLUSTER_PATTERNS, STORMS, MARKS, ALERTS)

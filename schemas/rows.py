@@ -533,6 +533,25 @@ class PatternRow(PatternOfGroup):
     group_id: str
 
 
+class ClusterPatternRow(TypedDict):
+    """A row of `cluster_patterns`."""
+
+    cluster: str
+    pattern: str
+    subject: str
+    started_at: int
+    last_at: int
+    ended_at: int | None
+    times: int
+    groups: int
+    group_ids: list[str]
+    instances: list[str]
+    sources: list[str]
+    evidence: str
+    explanation: str
+    action: str
+
+
 class StormRow(TypedDict):
     """A row of `storms`."""
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import combinations
 
 from schemas import states
-from schemas.gold import ADVICE, ALERTS, DIAGNOSES, GOLD, GROUP_HEALTH, MARKS, PATTERNS, STORMS
+from schemas.gold import ADVICE, ALERTS, CLUSTER_PATTERNS, DIAGNOSES, GOLD, GROUP_HEALTH, MARKS, PATTERNS, STORMS
 from schemas.silver import (
     GENERATION_MEMBERS,
     GENERATIONS,
@@ -346,6 +346,10 @@ def _of_gold() -> Iterator[Rule]:
     for table in (GROUP_HEALTH, ADVICE, DIAGNOSES, PATTERNS):
         yield _reference(table, GROUPS, f"A row of {table.name} is about a group that is not in groups.", *GROUP)
     yield from _of_storms()
+    patterns = CLUSTER_PATTERNS
+    yield from _order(patterns, "started_at", "last_at", sentence="A pattern of a cluster ends before it begins.")
+    yield from _order(patterns, "started_at", "ended_at", sentence="A pattern of a cluster is over before it begins.")
+    yield _count(patterns, "groups", "group_ids")
     for column in ("severity", "raised_at"):
         yield _present(ALERTS, column, f"An alert has no {column}, so receivers cannot sort it.")
     yield from _order(ALERTS, "raised_at", "last_sent_at", sentence="An alert was sent before it was raised.")

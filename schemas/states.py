@@ -399,6 +399,10 @@ class AlertName(Vocabulary):
     MEMBER_FLAPPING = "KafkaMemberFlapping", "a member repeatedly leaves and rejoins"
     AVAILABILITY_BURN = "KafkaAvailabilityBurn", "a group loses resource-time faster than its objective allows"
     REASSIGNMENT_STALLED = "KafkaReassignmentStalled", "a reassignment makes no progress"
+    OFFSETS_PARTITION_DOWN = (
+        "KafkaOffsetsPartitionDown",
+        "a partition of __consumer_offsets cannot be loaded or written",
+    )
     REBALANCE_TELEMETRY_STALE = "KafkaRebalanceTelemetryStale", "Regroup itself receives no current data"
 
 

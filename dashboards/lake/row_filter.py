@@ -53,6 +53,11 @@ MASKED = {
             "differences": f"CASE WHEN {HIT_NOBODY_ELSE} THEN differences ELSE [] END",
         },
     ),
+    "cluster_patterns": RowFilter(
+        ("cluster", "pattern", "started_at", "last_at", "ended_at", "times", "groups", "sources", "evidence", "action"),
+        whole_if=HIT_NOBODY_ELSE,
+        instead={"group_ids": "seen_ids"},
+    ),
     "marks": RowFilter(
         ("cluster", "marked_at", "kind", "text", "group_id", "marked_by"), instead={"group_ids": "seen_ids"}
     ),
@@ -64,6 +69,7 @@ number of groups and its total cost.
 
 OF_GROUPS = {
     "storms": "array_length(seen_ids) > 0",
+    "cluster_patterns": "array_length(seen_ids) > 0",
     "marks": "array_length(seen_ids) > 0 OR array_length(group_ids) = 0",
 }
 """Tables whose rows list their groups in `group_ids`, and the condition under which a reader sees a row. `seen_ids` is

@@ -31,6 +31,7 @@ from dashboards.views.patterns import lasting_list
 from dashboards.views.ranges import ranges
 from dashboards.views.theme import LOOKS, look_of
 from dashboards.zone import zone
+from schemas.states import GroupProtocol
 from schemas.written import count
 
 HEATMAP_ROWS = 30
@@ -296,7 +297,8 @@ def _link(state: State, g: Row) -> str:
 
 
 def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:
-    look = look_of(g["state"])
+    look = look_of(g["state"], g["group_protocol"])
+    is_share = g["group_protocol"] == GroupProtocol.SHARE
     is_known = (look != "unknown" and observed_until >= view.start) or g["rebalances"] > 0
     since = g["open_rebalance_since_at"]
     since_text = "" if since is None else f" for {duration(max(0, observed_until - since))}"
@@ -311,8 +313,8 @@ def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:
         "kafka_state": visible(g["state"], 40),
         "rebalances": g["rebalances"] if is_known else None,
         "rebalances_text": f"{g['rebalances']:,}" if is_known else None,
-        "lost": g["lost"] if is_known else None,
-        "lost_text": _lost(g) if is_known else "not observed",
+        "lost": g["lost"] if is_known and not is_share else None,
+        "lost_text": _lost(g) if is_known and not is_share else "not observed",
         "p95": g["p95_max"],
         "p95_text": between(g["p95_min"], g["p95_max"]),
         "changed": changed,

@@ -113,8 +113,9 @@ def _behind(found: list[Behind], view: Window) -> list[Component]:
         return []
     rows = [(instant(each.at), str(each), "observed" if each.least == each.most else "bounded") for each in found]
     summary = (
-        f"Uncommitted records, only around changes of the group.{lag_sentence(found, view.start, view.end)}"
-        " There are no measurements between changes."
+        f"Uncommitted records around changes of the group, and else every ten minutes."
+        f"{lag_sentence(found, view.start, view.end)}"
+        " There are no measurements in between."
     )
     as_table = table(("At (UTC)", "Records behind", "Evidence"), rows[-SAMPLES_SHOWN:])
     return [panel("How far behind", summary, lag_figure(found, view), name="behind", table=as_table)]
@@ -142,7 +143,7 @@ def _head(state: State, group: str, found: Row | None, shown: str, view: Window 
         )
         members = "" if found["member_count"] is None else f" · {count(found['member_count'], 'member')}"
         about = [
-            state_word(look_of(found["state"]), found["state"]),
+            state_word(look_of(found["state"], found["group_protocol"]), found["state"]),
             html.Span(f"{kind}{members} · since {instant(found['state_since_at'])[:19]} {zone()}", className="quiet"),
             dcc.Link("Advice for this group", href=state.href("advice", q=group)),
         ]

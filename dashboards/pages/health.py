@@ -11,6 +11,7 @@ from dashboards.queries.health_store import GAP_ROWS, HealthStore
 from dashboards.queries.store import Store
 from dashboards.text import ABSENT, duration, instant, visible
 from dashboards.urlstate import State
+from dashboards.views.cluster_patterns import lasting_patterns
 from dashboards.views.components import Cell, empty, table_panel, tile
 from schemas.bronze import BRONZE
 from schemas.gold import GOLD
@@ -71,6 +72,7 @@ def render(store: Store, _: State, now: int) -> list[Component]:
         head,
         html.P(_summary(sources, quarantined, unread, missed, refusals, operations), className="summary"),
         html.Div([*_tiles(sources, quarantined, missed, refusals, now), *operations.tiles()], className="tiles many"),
+        *lasting_patterns(health.patterns()),
         table_panel(
             "Sources", "What was read, per topic, log file and poll.", SOURCE_HEAD, [_source(s, now) for s in sources]
         ),

@@ -14,6 +14,7 @@ REFUSAL_ROWS = 50
 RUN_ROWS = 200
 RUN_DAYS = 90
 LIMIT_ROWS = 200
+PATTERN_ROWS = 50
 DAY_MS = 86_400_000
 
 SOURCES = """
@@ -83,6 +84,11 @@ SELECT cluster, not_costed, count(*) AS generations, count(DISTINCT group_id) AS
 FROM generations WHERE not_costed IS NOT NULL GROUP BY cluster, not_costed ORDER BY cluster, not_costed LIMIT $cap
 """
 
+PATTERNS = """
+SELECT * FROM cluster_patterns WHERE ended_at IS NULL
+ORDER BY pattern = 'offsets_partition_down' DESC, started_at DESC, cluster, pattern, subject LIMIT $cap
+"""
+
 # A replayed capture gives rows of its log and its polls, but no coverage of them.
 READ = {
     "log": ("coordinator_events", "SELECT 1 AS told FROM coordinator_events LIMIT $cap"),
@@ -104,6 +110,10 @@ class HealthStore:
         """Return whether there is any row from a `log` or a `poll`."""
         table, sql = READ[kind]
         return bool(self._lake.query(sql, (table,), 1, {}).rows)
+
+    def patterns(self) -> list[Row]:
+        """Return the patterns of clusters that last: offsets partitions first, then the newest."""
+        return self._lake.query(PATTERNS, ("cluster_patterns",), PATTERN_ROWS, {}).rows
 
     def gaps(self) -> Rows:
         """Return the spans that were not read, latest offsets first. `total` is their number."""

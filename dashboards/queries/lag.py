@@ -1,8 +1,8 @@
 """Consumer lag around rebalances: committed offsets compared with the end offsets that the poll kept.
 
-The poll keeps end offsets only around changes of a group (`end_offsets` in `admin_observations`), so this is context
-for a rebalance, not lag monitoring. `offset_commits` has the first and last commits of each run, so between them only
-bounds are known.
+The poll keeps few end offsets except around changes of a group (`end_offsets` in `admin_observations`), so this is
+context for a rebalance, not lag monitoring. `offset_commits` has the first and last commits of each run, so between
+them only bounds are known.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ def cost(stalls: Sequence[Row], word: str) -> str:
 
 def group(generations: Sequence[Row], state: Row | None) -> str:
     """Describe the state strip. `generations` holds the generations of the window."""
-    now = f"Now {LOOKS[look_of(state['state'])].word}" if state else "State not known"
+    now = f"Now {LOOKS[look_of(state['state'], state['group_protocol'])].word}" if state else "State not known"
     if state and state["state_since_at"]:
         now += f" since {clock(state['state_since_at'])} {zone()}"
     if not generations and state and look_of(state["state"]) == "unknown":
@@ -216,6 +216,8 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
     when = f"{clock(longest['joined_at'])} {zone()} ({longest['trigger'].replace('_', ' ')})"
     left_out = sum(not_costed(g) is not None for g in generations)
     lost = f"{bounded(estimate, low, high)} {word}-seconds lost"
+    if generations[0]["group_protocol"] == GroupProtocol.SHARE:
+        lost = "what they cost is not observed"
     if left_out:
         lost += f" (of {left_out:,} of them some or all is not costed)"
     longest_took = f"the longest took {rebalance_length(longest)} at {when}"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from hashlib import blake2s
 from typing import Any
 
-from schemas.states import Evidence, GroupEventKind, GroupState, MarkKind
+from schemas.states import Evidence, GroupEventKind, GroupProtocol, GroupState, MarkKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,13 @@ LOOKS = {
     ),
     "partial": Look(word="partial", meaning="only moving partitions are stopped", colour="#AF6AF2", height=0.5),
     "empty": Look(word="empty", meaning="no members", colour="#929292", height=0.07),
+    "unseen": Look(
+        word="work not observed",
+        meaning="the members have their assignment, but no record shows whether they process (share groups)",
+        colour="#929292",
+        height=0.28,
+        pattern="x",
+    ),
     "unknown": Look(
         word="not observed",
         meaning="no record covers it; never counted as healthy",
@@ -59,8 +66,13 @@ LEVELS = (0, 1, 2, 4, 8)
 """Rebalances in one cell of the heatmap. A cell has the shade of the highest level it reaches; level 0 is quiet."""
 
 
-def look_of(state: str | None) -> str:
-    """Return the look of a `groups.state`; an unknown state looks unknown."""
+def look_of(state: str | None, protocol: str | None = None) -> str:
+    """Return the look of a `groups.state`; an unknown state looks unknown.
+
+    Brokers keep the progress of share groups (`protocol`) in another topic, so none of them looks as if it worked.
+    """
+    if state == GroupState.STABLE and protocol == GroupProtocol.SHARE:
+        return "unseen"
     return next((look for known, look in STATE_LOOKS.items() if known == state), "unknown")
 
 

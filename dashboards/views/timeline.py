@@ -81,11 +81,12 @@ def _of_generation(g: Row) -> list[_LookChange]:
     ]
     if g["is_empty"]:
         return [*found, _LookChange(look="empty", earliest=g["joined_at"], at=g["joined_at"], generation=g)]
+    working = look_of(GroupState.STABLE, g["group_protocol"])
     recorded = [("assigning", g["joined_at"])]
     if g["synced_at"] is not None:
-        recorded.append(("partial" if g["group_protocol"] != "classic" else "working", g["synced_at"]))
+        recorded.append(("partial" if g["group_protocol"] != "classic" else working, g["synced_at"]))
     if g["completed_at"] is not None:
-        recorded.append(("working", g["completed_at"]))
+        recorded.append((working, g["completed_at"]))
     return found + [_LookChange(look=look, earliest=at, at=at, generation=g) for look, at in recorded]
 
 
@@ -96,7 +97,11 @@ def _now(group: Row | None, last: _LookChange) -> list[_LookChange]:
     since = group["open_rebalance_since_at"] or group["state_since_at"]
     if group["state"] == GroupState.UNKNOWN or since is None or since <= last.at:
         return []
-    return [_LookChange(look=look_of(group["state"]), earliest=since, at=since, evidence=group["evidence"])]
+    return [
+        _LookChange(
+            look=look_of(group["state"], group["group_protocol"]), earliest=since, at=since, evidence=group["evidence"]
+        )
+    ]
 
 
 def _between(change: _LookChange, following: _LookChange) -> Segment:

@@ -19,6 +19,7 @@ from pipelines.gold.alerts.alert import AlertLimits, Facts
 from pipelines.gold.alerts.burn import WINDOWS, Loss, Stopped, least_loss_ms
 from pipelines.gold.alerts.freshness import Asked, Read, freshness
 from schemas.bronze import OFFSET_COMMITS
+from schemas.states import Pattern
 from schemas.thresholds import HOUR_MS
 
 MOST = 100_000
@@ -74,11 +75,13 @@ class FactReader:
         seen = freshness(now_ms, self.limits.stale_ms, self._read(cluster, now_ms), asked)
         until = now_ms if seen.known_until_ms is None else seen.known_until_ms
         hour = moment(until // HOUR_MS * HOUR_MS - HOUR_MS)
+        patterns = self._ask(sql.PATTERNS, "cluster_patterns", cluster=cluster)
         rebalancing = self._ask(sql.REBALANCING, "groups", cluster=cluster)
         flapping = self._ask(sql.FLAPPING, "group_health", cluster=cluster, start=hour)
         losses = self._losses(cluster, until, now_ms)
         flappers = sorted({row["group_id"] for row in flapping})
-        troubled = {row["group_id"] for row in rebalancing} | {loss.group_id for loss in losses} | set(flappers)
+        stuck = {row["subject"] for row in patterns if row["pattern"] == Pattern.STUCK_REBALANCE}
+        troubled = {row["group_id"] for row in rebalancing} | stuck | {loss.group_id for loss in losses} | set(flappers)
         return Facts(
             cluster=cluster,
             now_ms=now_ms,
@@ -92,6 +95,7 @@ class FactReader:
             stalled=self._ask(sql.STALLED, "reassignments", cluster=cluster),
             unowned=self._unowned(cluster),
             causes=self._causes(cluster, now_ms, troubled),
+            patterns=patterns,
             raised=raised,
         )
 

@@ -4,6 +4,7 @@ BUILT_CLUSTERS = "SELECT DISTINCT cluster FROM groups LIMIT $cap"
 
 BUILT = "SELECT max(last_record_at) AS until_at FROM groups WHERE cluster = $cluster LIMIT $cap"
 STORMS = "SELECT * FROM storms WHERE cluster = $cluster AND is_open LIMIT $cap"
+PATTERNS = "SELECT * FROM cluster_patterns WHERE cluster = $cluster AND ended_at IS NULL LIMIT $cap"
 REBALANCING = """
 SELECT * FROM groups WHERE cluster = $cluster AND open_rebalance_since_at IS NOT NULL LIMIT $cap
 """

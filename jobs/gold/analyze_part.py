@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark reader expects
 
 from jobs.config.settings import Settings
+from jobs.gold.cluster_patterns import update_cluster_patterns
 from jobs.gold.gold_inputs import TIME_COLUMNS, files_of, gold_stored
 from jobs.gold.replaying import Replaying
 from jobs.gold.storms import update_storms
@@ -75,7 +76,7 @@ def analyze_part(
 
     Only rows of `tables` are made, and these tables have their own cached state. Silver does not change while `reading`
     is held; it is read afterwards in the versions of that time. With `replaying`, rows are made without Spark. Without
-    `with_storms`, `storms` is not updated.
+    `with_storms`, `storms` and `cluster_patterns` are not updated.
     """
     warehouse = settings.warehouse
     memory = analysed_path(warehouse, tables)
@@ -95,6 +96,7 @@ def analyze_part(
         }
         if with_storms:
             update_storms(spark, settings, again=again)
+            update_cluster_patterns(spark, warehouse)
     before = _remembered(memory)
     is_new = again or before is None or before["told"] != json.loads(json.dumps(now["told"]))
     changes = _all(warehouse) if is_new or before is None else _affected(warehouse, before, snapshots, known, tables)

@@ -43,7 +43,10 @@ PERMISSIONS = {
     "describe_groups": "DESCRIBE on groups, to see members between two records",
     "describe_topics": "DESCRIBE on topics, to see replicas and topic ids",
     "list_offsets": "DESCRIBE on topics, to see how far behind groups were around a rebalance",
-    "describe_configs": "DESCRIBE_CONFIGS on the cluster, to see the brokers' group settings",
+    "describe_configs": (
+        "DESCRIBE_CONFIGS on the cluster, to see the brokers' group settings, and on the topic __consumer_offsets, to "
+        "see how many of its replicas must be in sync"
+    ),
 }
 """For each call: the permission that it needs, and its purpose."""
 
@@ -63,8 +66,12 @@ SETTINGS = (
     "group.share.heartbeat.interval.ms",
     "group.streams.heartbeat.interval.ms",
     "group.streams.session.timeout.ms",
+    "min.insync.replicas",
     "offsets.retention.minutes",
 )
+OFFSETS_TOPIC = "__consumer_offsets"
+TOPIC_SETTINGS = ("min.insync.replicas",)
+"""Settings of the offsets topic, which may differ from the brokers'."""
 
 
 class Poller:
@@ -244,6 +251,16 @@ class Poller:
         for broker, settings in found.get("broker", {}).items():
             values = {name: each["value"] for name, each in sorted(settings.items())}
             self._report("broker_settings", broker, {"broker": int(broker), "settings": values})
+        if OFFSETS_TOPIC not in self._ends.partitions:
+            return
+        topic = [ConfigResource(ConfigResourceType.TOPIC, OFFSETS_TOPIC, dict.fromkeys(TOPIC_SETTINGS))]
+        found, why = attempt(lambda: self._client.describe_configs(topic, config_filter="all"))
+        if why is not None:
+            self._failed("describe_configs", why, OFFSETS_TOPIC)
+            return
+        for name, settings in found.get("topic", {}).items():
+            values = {setting: each["value"] for setting, each in sorted(settings.items())}
+            self._report("topic_settings", name, {"topic": name, "settings": values})
 
     def _list_groups(self) -> None:
         """Report groups of every protocol type and state, and the members of groups that can be described."""

@@ -1,7 +1,8 @@
 """End offsets of the topics that groups read, kept around changes of a group, to compute its lag at that time.
 
 Every full poll requests them. They are reported for two minutes after a change, and once from before the change. At
-other times they have no use, and would be most of the data that a poll stores.
+other times, one report in ten minutes shows whether records arrive that nobody works on; more would be most of the data
+that a poll stores.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 AFTER_S = 120.0
+RESTING_S = 600.0
+"""Seconds between two reports of a topic whose groups do not change."""
+
 KIND = "end_offsets"
 
 Ends = dict[str, int]
@@ -43,6 +47,7 @@ class EndOffsets:
     _before: dict[str, Seen] = field(default_factory=dict)
     _until: dict[str, float] = field(default_factory=dict)
     _fresh: set[str] = field(default_factory=set)
+    _reported: dict[str, float] = field(default_factory=dict)
 
     def reads(self, group_id: str, topics: Iterable[str], *, has_changed: bool) -> None:
         """Record the topics that a group reads now. `has_changed`: since the last poll. Missing topics are ignored."""
@@ -66,14 +71,16 @@ class EndOffsets:
         """
         read = sorted(set().union(*self._topics.values()) & self.partitions.keys())
         found, why = self._ask(read)
-        at = int(time.time() * 1000)
+        at, now = int(time.time() * 1000), time.monotonic()
         reported = []
         for topic, ends in found.items():
             seen = Seen(at, ends)
             if topic in self._fresh and topic in self._before:
                 reported.append((topic, self._before[topic]))
-            if self._until.get(topic, 0.0) >= time.monotonic():
+            is_due = now - self._reported.setdefault(topic, now) >= RESTING_S
+            if self._until.get(topic, 0.0) >= now or is_due:
                 reported.append((topic, seen))
+                self._reported[topic] = now
             self._before[topic] = seen
         self._fresh.clear()
         return sorted(reported, key=lambda each: (each[1].at_ms, each[0])), why

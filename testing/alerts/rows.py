@@ -12,7 +12,7 @@ from deltalake import write_deltalake
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import TYPES
 from schemas.bronze import COVERAGE
-from schemas.gold import GROUP_HEALTH, PATTERNS, STORMS
+from schemas.gold import CLUSTER_PATTERNS, GROUP_HEALTH, PATTERNS, STORMS
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS, REASSIGNMENTS, STALLS
 from schemas.tables import Table
 
@@ -52,6 +52,17 @@ def storm(group: str = "orders", at: int = NOW - MINUTE, **values: Any) -> dict[
         "explanation": "It was calm before.",
     }
     return row(STORMS, **fields | values)
+
+
+def pattern(
+    name: str, subject: str, groups: list[str], since: int = NOW - 20 * MINUTE, **values: Any
+) -> dict[str, Any]:
+    """A pattern of the cluster that lasts."""
+    fields = {
+        "started_at": since, "last_at": NOW, "times": 1, "groups": len(groups), "group_ids": groups, "instances": [],
+        "sources": ["log"], "evidence": "observed", "explanation": "It was down.", "action": "Bring it back.",
+    }  # fmt: skip
+    return row(CLUSTER_PATTERNS, pattern=name, subject=subject, **fields | values)
 
 
 def rebalancing(group: str = "orders", since: int = NOW - 20 * MINUTE, **values: Any) -> dict[str, Any]:

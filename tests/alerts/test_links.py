@@ -36,6 +36,7 @@ def test_a_group_leads_to_its_page_whatever_its_name_holds() -> None:
     assert ("prod", "orders/1&x") == (state.cluster, state.group)
 
 
-def test_the_others_lead_to_reassignments_and_to_the_fleet() -> None:
+def test_the_others_lead_to_reassignments_to_health_and_to_the_fleet() -> None:
+    assert "/health?" in link(AlertName.OFFSETS_PARTITION_DOWN, "__consumer_offsets-7")
     assert "/reassignments?" in link(AlertName.REASSIGNMENT_STALLED, "orders-0")
     assert "https://regroup.example/?" in link(AlertName.REBALANCE_TELEMETRY_STALE, "")

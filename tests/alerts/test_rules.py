@@ -9,7 +9,7 @@ from pipelines.gold.alerts.burn import Loss, Stopped, burning
 from pipelines.gold.alerts.freshness import Freshness
 from pipelines.gold.alerts.rules import RULES, evaluate
 from schemas.states import AlertName, AlertSeverity
-from testing.alerts.rows import HOUR, MINUTE, NOW, health, rebalancing, stalled, storm, unowned
+from testing.alerts.rows import HOUR, MINUTE, NOW, health, pattern, rebalancing, stalled, storm, unowned
 
 LIMITS = AlertLimits(stuck_ms=6 * MINUTE, stale_ms=90_000, availability=0.999)
 FRESH = Freshness(known_until_ms=NOW, is_fresh=True)
@@ -185,3 +185,50 @@ def test_a_burn_that_hovers_around_its_rate_is_one_alert():
 
 def test_a_group_that_owns_nothing_burns_nothing():
     assert [] == found(losses=[loss({HOUR: 900, 5 * MINUTE: 900}, resources=0.0)])
+
+
+def down(**values):
+    return pattern("offsets_partition_down", "__consumer_offsets-7", ["billing", "orders"], **values)
+
+
+def test_an_offsets_partition_that_is_down_is_one_alert_instead_of_one_for_each_of_its_groups():
+    told = {"rebalancing": [rebalancing(group) for group in ("orders", "billing", "audit")], "patterns": [down()]}
+    told["losses"] = [loss({HOUR: 900, 5 * MINUTE: 900})]
+    expected = [
+        ("KafkaGroupStuckRebalancing", "audit", "page"),
+        ("KafkaOffsetsPartitionDown", "__consumer_offsets-7", "page"),
+    ]
+    assert expected == found(**told)
+    (alert,) = [a for a in verdict(**told).alerts if a.name == AlertName.OFFSETS_PARTITION_DOWN]
+    assert "__consumer_offsets-7 is down: 2 groups can neither commit nor rebalance" == alert.summary
+    for text in ("It was down. No other alert about these groups", "Next: Bring it back.", "observed, from log."):
+        assert text in alert.description
+    raised = {(AlertName.GROUP_STUCK_REBALANCING, "orders")}
+    assert ("KafkaGroupStuckRebalancing", "orders", "page") in found(**told, raised=raised)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"since": NOW - 59_000},
+        {"last_at": NOW - 6 * MINUTE},
+        {"evidence": "inferred"},
+    ],
+)
+def test_a_partition_that_is_down_for_a_moment_or_by_conclusion_only_or_was_is_no_alert(values):
+    stuck = ("KafkaGroupStuckRebalancing", "orders", "page")
+    assert [stuck] == found(patterns=[down(**values)], rebalancing=[rebalancing()])
+
+
+def test_who_is_waited_for_and_until_when_is_told():
+    wait = pattern("stuck_rebalance", "orders", ["orders"], explanation="It waits for <b>orders-1</b>.", action="Look.")
+    (alert,) = verdict(rebalancing=[rebalancing()], patterns=[wait]).alerts
+    assert "It waits for %3Cb%3Eorders-1%3C/b%3E. Next: Look. Suspected cause" in alert.description
+    (other,) = verdict(rebalancing=[rebalancing()], patterns=[wait | {"started_at": NOW - HOUR}]).alerts
+    assert "It waits for" not in other.description
+
+
+def test_polls_alone_raise_a_stuck_rebalance_once_it_lasts_for_longer_than_the_limit():
+    wait = pattern("stuck_rebalance", "orders", ["orders"], since=NOW - 7 * MINUTE, sources=["poll", "topic"])
+    assert [("KafkaGroupStuckRebalancing", "orders", "page")] == found(patterns=[wait])
+    assert [] == found(patterns=[wait | {"started_at": NOW - 5 * MINUTE}])

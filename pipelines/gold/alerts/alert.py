@@ -49,8 +49,8 @@ class Facts:
     `storms`: open storms. `rebalancing`: groups with an open rebalance. `flapping`: hours of `group_health` with
     flapping members. `departures`: how many `times` each `instance` of these groups left, by hour. `losses`: by group.
     `stalled`: reassignments. `unowned`: rows of `patterns` about topics without an owner, each with `had_owner`, and
-    `is_newest` if no generation followed. `causes`: the newest diagnosis of rank 1 by group. `raised`: (alert, subject)
-    of open alerts.
+    `is_newest` if no generation followed. `causes`: the newest diagnosis of rank 1 by group. `patterns`: rows of
+    `cluster_patterns` that last. `raised`: (alert, subject) of open alerts.
     """
 
     cluster: str
@@ -65,4 +65,5 @@ class Facts:
     stalled: Sequence[Row] = ()
     unowned: Sequence[Row] = ()
     causes: Mapping[str, Row] = field(default_factory=dict)
+    patterns: Sequence[Row] = ()
     raised: AbstractSet[tuple[str, str]] = frozenset()

@@ -1,4 +1,4 @@
-"""Alerts about storms, stalled reassignments and missing data."""
+"""Alerts about storms, offsets partitions that are down, stalled reassignments and missing data."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.escaping import escaped, without_links
 from pipelines.gold.alerts.words import instant
 from pipelines.gold.storms.storms import CALM_MS
-from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, StormScope
+from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, Pattern, StormScope
 from schemas.written import amount, bounded, count, duration
 
 SOURCE = "__consumer_offsets"
+DOWN_MS = 60_000
+"""Least time in ms that an offsets partition is down before it is an alert: a normal failover takes seconds."""
+
+LAST_SEEN_MS = 300_000
+"""Greatest time in ms since the data last showed that an offsets partition is down: failed writes may be that far
+apart.
+"""
+
 NAMED = 5
 """Most groups of a storm, and most differences, named in a text."""
 
@@ -101,6 +109,41 @@ def _stalled(facts: Facts, row: Row) -> Alert:
             f"No byte has arrived since {instant(since)}. The reassignment began by {instant(row['started_at'])}. "
             f"Replicas to add: {adding}. Suspected cause: a throttle, or a broker that does not fetch. "
             f"Evidence: {row['evidence']}."
+        ),
+        evidence=Evidence(row["evidence"]),
+    )
+
+
+def offsets_partition(facts: Facts, _: AlertLimits) -> list[Alert]:
+    """Return one alert for each offsets partition that is down, instead of one for each of its groups."""
+    return [_partition(facts, row) for row in partitions_down(facts)]
+
+
+def partitions_down(facts: Facts) -> list[Row]:
+    """Return the patterns of partitions that are down now and have been for `DOWN_MS`, as far as the data shows."""
+    until = facts.freshness.known_until_ms or 0
+    return [
+        row
+        for row in facts.patterns
+        if row["pattern"] == Pattern.OFFSETS_PARTITION_DOWN
+        and row["evidence"] != Evidence.INFERRED
+        and row["last_at"] - row["started_at"] >= DOWN_MS
+        and until - row["last_at"] <= LAST_SEEN_MS
+    ]
+
+
+def _partition(facts: Facts, row: Row) -> Alert:
+    hit = count(row["groups"], "group")
+    return Alert(
+        name=AlertName.OFFSETS_PARTITION_DOWN,
+        cluster=facts.cluster,
+        subject=row["subject"],
+        severity=AlertSeverity.PAGE,
+        started_ms=row["started_at"],
+        summary=f"{escaped(row['subject'])} is down: {hit} can neither commit nor rebalance",
+        description=(
+            f"{without_links(row['explanation'])} No other alert about these groups is raised meanwhile. Next: "
+            f"{without_links(row['action'])} Evidence: {row['evidence']}, from {' and '.join(row['sources'])}."
         ),
         evidence=Evidence(row["evidence"]),
     )

@@ -6,9 +6,9 @@ from collections import Counter, defaultdict
 
 from pipelines.gold.alerts.alert import Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.burn import burning
-from pipelines.gold.alerts.escaping import escaped
+from pipelines.gold.alerts.escaping import escaped, without_links
 from pipelines.gold.alerts.words import instant, suspected, worst
-from schemas.states import AlertName, AlertSeverity, Evidence
+from schemas.states import AlertName, AlertSeverity, Evidence, Pattern
 from schemas.written import amount, bounded, count, duration
 
 NAMED = 3
@@ -18,15 +18,26 @@ NAMED = 3
 def stuck(facts: Facts, limits: AlertLimits) -> list[Alert]:
     """Return alerts for groups whose rebalance has been open for longer than the limit at the end of the history."""
     until = facts.freshness.known_until_ms or 0
-    return [
-        _stuck(facts, row, limits)
+    waits = {row["subject"]: row for row in facts.patterns if row["pattern"] == Pattern.STUCK_REBALANCE}
+    found = [
+        _stuck(facts, row, limits, waits.get(row["group_id"]))
         for row in facts.rebalancing
         if not row["is_deleted"] and until - row["open_rebalance_since_at"] > limits.stuck_ms
     ]
+    known = {row["group_id"] for row in facts.rebalancing}
+    polled = [
+        _polled(facts, row, limits)
+        for group, row in sorted(waits.items())
+        if group not in known and row["last_at"] - row["started_at"] > limits.stuck_ms
+    ]
+    return found + polled
 
 
-def _stuck(facts: Facts, row: Row, limits: AlertLimits) -> Alert:
+def _stuck(facts: Facts, row: Row, limits: AlertLimits, wait: Row | None) -> Alert:
     group, since = row["group_id"], row["open_rebalance_since_at"]
+    # A wait of an earlier rebalance names others.
+    is_same = wait is not None and wait["started_at"] == since
+    whom = f"{_waits(wait)} " if wait is not None and is_same else ""
     return Alert(
         name=AlertName.GROUP_STUCK_REBALANCING,
         cluster=facts.cluster,
@@ -36,11 +47,31 @@ def _stuck(facts: Facts, row: Row, limits: AlertLimits) -> Alert:
         summary=f"A rebalance of group {escaped(group)} has not completed for more than {duration(limits.stuck_ms)}",
         description=(
             f"The rebalance began by {instant(since)}. The group is in state {row['state']} with "
-            f"{count(row['member_count'] or 0, 'member')}; its last generation is {row['generation_id']}. "
+            f"{count(row['member_count'] or 0, 'member')}; its last generation is {row['generation_id']}. {whom}"
             f"{suspected(facts.causes.get(group))} Evidence: {row['evidence']}."
         ),
         evidence=Evidence(row["evidence"]),
     )
+
+
+def _polled(facts: Facts, wait: Row, limits: AlertLimits) -> Alert:
+    """Return the alert for a rebalance that only polls show."""
+    group = wait["subject"]
+    return Alert(
+        name=AlertName.GROUP_STUCK_REBALANCING,
+        cluster=facts.cluster,
+        subject=group,
+        severity=AlertSeverity.PAGE,
+        started_ms=wait["started_at"],
+        summary=f"A rebalance of group {escaped(group)} has not completed for more than {duration(limits.stuck_ms)}",
+        description=f"{_waits(wait)} {suspected(facts.causes.get(group))} Evidence: {wait['evidence']}, from polls.",
+        evidence=Evidence(wait["evidence"]),
+    )
+
+
+def _waits(wait: Row) -> str:
+    """Return whom the group waits for, what ends that, and what to do."""
+    return f"{without_links(wait['explanation'])} Next: {without_links(wait['action'])}"
 
 
 def flapping(facts: Facts, _: AlertLimits) -> list[Alert]:

@@ -43,6 +43,7 @@ RULES: dict[AlertName, AlertRule] = {
     AlertName.MEMBER_FLAPPING: AlertRule(find=groups.flapping, is_about_groups=True),
     AlertName.AVAILABILITY_BURN: AlertRule(find=groups.burn, is_about_groups=True),
     AlertName.REASSIGNMENT_STALLED: AlertRule(find=clusters.reassignment, is_known=_is_polled, page="reassignments"),
+    AlertName.OFFSETS_PARTITION_DOWN: AlertRule(find=clusters.offsets_partition, page="health"),
     AlertName.REBALANCE_TELEMETRY_STALE: AlertRule(find=clusters.stale, is_known=_is_certain),
 }
 """All alerts. A new alert needs a name in `AlertName`, a rule here and a runbook; tests compare the three."""
@@ -60,10 +61,17 @@ class Verdict:
 
 
 def evaluate(facts: Facts, limits: AlertLimits) -> Verdict:
-    """Return the alerts that hold. During a fleet storm, its groups raise no alerts of their own; raised ones stay."""
+    """Return the alerts that hold.
+
+    During a fleet storm, and while an offsets partition is down, the groups hit raise no alerts of their own; raised
+    ones stay.
+    """
     unknown = frozenset(name for name, rule in RULES.items() if not rule.is_known(facts, limits))
     found = [alert for name, rule in RULES.items() if name not in unknown for alert in rule.find(facts, limits)]
-    hit = {group for row in facts.storms if row["scope"] == StormScope.FLEET for group in row["group_ids"]}
+    incidents = [row for row in facts.storms if row["scope"] == StormScope.FLEET]
+    if AlertName.OFFSETS_PARTITION_DOWN not in unknown:
+        incidents += clusters.partitions_down(facts)
+    hit = {group for row in incidents for group in row["group_ids"]}
     kept = [a for a in found if (a.name, a.subject) in facts.raised or not _is_explained(a, hit)]
     return Verdict(cluster=facts.cluster, alerts=kept, unknown=unknown)
 

@@ -136,3 +136,9 @@ def test_names_shown_together_differ_while_there_are_hues():
     found = theme.hues(names)
     assert set(theme.HUES) == set(found.values())
     assert found[names[0]] == theme.hue(names[0])
+
+
+def test_no_share_group_looks_as_if_it_worked():
+    assert "working" == theme.look_of("Stable", "consumer")
+    assert ("unseen", "empty") == (theme.look_of("Stable", "share"), theme.look_of("Empty", "share"))
+    assert "work not observed" == theme.LOOKS["unseen"].word

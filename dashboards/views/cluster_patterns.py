@@ -1,0 +1,51 @@
+"""Patterns of clusters that last: what, since when, which groups, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dash.development.base_component import Component
+
+from dashboards.lake.lake import Row
+from dashboards.text import instant, visible
+from dashboards.views.components import Cell, table_panel
+from schemas.states import Pattern
+from schemas.written import count
+
+NAMES = {
+    Pattern.STUCK_REBALANCE: "Rebalance does not complete",
+    Pattern.OFFSETS_PARTITION_DOWN: "Offsets partition down",
+    Pattern.COORDINATOR_NOT_FOUND: "Members lost their coordinator",
+    Pattern.OWNER_NOT_WORKING: "Owner does not work",
+    Pattern.CONNECT_CONFIG_MISMATCH: "Connect: configuration not read",
+    Pattern.NEW_GROUP_PER_START: "New group id at each start",
+}
+HEAD = ("Cluster", "What", "About", "Since (UTC)", "Groups", "Evidence", "Why", "What to do")
+NAMED = 3
+HIDDEN = "groups that you may not see"
+LONGEST = 2_000
+
+
+def lasting_patterns(rows: Sequence[Row]) -> list[Component]:
+    """Return the patterns as a panel; nothing if there are none."""
+    if not rows:
+        return []
+    text = "Trouble of several groups, or that only log lines and polls show. It has no end in the data."
+    return [table_panel("Patterns of the cluster", text, HEAD, [_cells(row) for row in rows])]
+
+
+def _cells(row: Row) -> list[Cell]:
+    is_hidden = row["explanation"] is None
+    names = [visible(name, 60) for name in (row["group_ids"] or ())[:NAMED]]
+    more = (row["groups"] or 0) - len(names)
+    groups = f"{', '.join(names)} and {count(more, 'other')}" if names and more > 0 else ", ".join(names)
+    return [
+        visible(row["cluster"], 40),
+        NAMES.get(row["pattern"], visible(row["pattern"], 40)),
+        HIDDEN if is_hidden else visible(row["subject"] or "generated ids", 80),
+        instant(row["started_at"])[:19],
+        groups or "none known",
+        visible(row["evidence"], 20),
+        HIDDEN if is_hidden else visible(row["explanation"], LONGEST),
+        visible(row["action"], LONGEST),
+    ]
