@@ -13,7 +13,7 @@ from enum import StrEnum
 from itertools import combinations
 
 from schemas import states
-from schemas.gold import ADVICE, ALERTS, DIAGNOSES, GOLD, GROUP_HEALTH, MARKS, STORMS
+from schemas.gold import ADVICE, ALERTS, DIAGNOSES, GOLD, GROUP_HEALTH, MARKS, STORMS, VERDICTS
 from schemas.silver import (
     GENERATION_MEMBERS,
     GENERATIONS,
@@ -341,7 +341,8 @@ def _of_gold() -> Iterator[Rule]:
     yield from _order(DIAGNOSES, "window_start_at", "as_of", sentence="A window ends before it begins.")
     yield from _order(DIAGNOSES, "first_at", "last_at", sentence="The last rebalance of a cause is before its first.")
     yield _range(DIAGNOSES, "share", 0, 1, "A cause's share is not between 0 and 1.")
-    for table in (GROUP_HEALTH, ADVICE, DIAGNOSES):
+    yield from _order(VERDICTS, *LOST, sentence=OUT_OF_BOUNDS)
+    for table in (GROUP_HEALTH, ADVICE, DIAGNOSES, VERDICTS):
         yield _reference(table, GROUPS, f"A row of {table.name} is about a group that is not in groups.", *GROUP)
     yield from _of_storms()
     for column in ("severity", "raised_at"):

@@ -326,6 +326,16 @@ NORMAL_CAUSES = frozenset(
 """Causes that are expected in a healthy group."""
 
 
+class Verdict(Vocabulary):
+    """Who or what a rebalance is blamed on; diagnosis.md describes how each is decided."""
+
+    BROKER = "broker", "the group's coordinator moved, failed, or could not store an assignment"
+    CLIENT_APPLICATION = "client_application", "the application or its machine: late polls, crashes, pauses, slow joins"
+    DEPLOY_OR_SCALING = "deploy_or_scaling", "instances restarted, added or removed on purpose"
+    CONFIGURATION = "configuration", "settings, or changed topics, partitions, subscriptions or connectors"
+    UNKNOWN = "unknown", "the data does not show it"
+
+
 class StormScope(Vocabulary):
     """How many groups a storm disturbs."""
 
