@@ -29,6 +29,7 @@ from dashboards.views.components import (
 )
 from dashboards.views.ranges import ranges
 from dashboards.views.theme import LOOKS, look_of
+from dashboards.views.verdicts import fleet_panel
 from dashboards.zone import zone
 from schemas.written import count
 
@@ -108,7 +109,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     unobserved = html.Div([_unobserved(state, seen)] if seen.last_at < view.start else [])
     made_from = f"{state} {view} {sorted(store.versions().items())}"
     listed = _groups(found.rows[0]["total"], view, made_from)
-    return [*parts, unobserved, _heat(store, state, found.rows, view, seen), listed]
+    judged = html.Div(fleet_panel(store.fleet_verdicts(view)))
+    return [*parts, unobserved, judged, _heat(store, state, found.rows, view, seen), listed]
 
 
 def _totals(store: Store, listed: list[Row], view: Window) -> Row:
