@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES
+from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, VERDICT_SUMS
 from schemas.tables import RESOURCES, Table, struct_fields
 
 TYPES: dict[str, pa.DataType] = {
@@ -24,7 +24,7 @@ TYPES: dict[str, pa.DataType] = {
 }
 TYPES |= {
     kind: pa.list_(pa.struct([(name, TYPES[field]) for name, field in struct_fields(kind)]))
-    for kind in (RESOURCES, DIFFERENCES, CAUSES, BY_GROUP)
+    for kind in (RESOURCES, DIFFERENCES, CAUSES, BY_GROUP, VERDICT_SUMS)
 }
 
 _MILLISECONDS = {TYPES["TIMESTAMP"]: pa.timestamp("ms", tz="UTC")}

@@ -82,6 +82,33 @@ DIAGNOSES = Table(
         evidence              | STRING NOT NULL | observed, bounded or inferred
         explanation           | STRING NOT NULL | The cause and its evidence, in sentences
         window_start_at       | TIMESTAMP NOT NULL | Start of the analyzed window
+        verdict               | STRING    | schemas.states.Verdict with most lost resource-seconds, then most rebalances, among these rebalances; NULL in rows of Regroup 0.1
+    """),
+)
+
+VERDICTS = Table(
+    name="verdicts",
+    layer="gold",
+    key=("cluster", "group_id", "incarnation", "generation_id"),
+    cluster_by=("cluster", "group_id", "joined_at"),
+    comment="What each completed rebalance is blamed on: the broker, the application, a deploy or the configuration.",
+    columns=columns("""
+        cluster                   | STRING    | Name of the Kafka cluster, chosen by the operator
+        group_id                  | STRING    | Group
+        incarnation               | INT       | Incarnation of the group id
+        generation_id             | INT       | Generation, or group epoch, that the rebalance led to
+        joined_at                 | TIMESTAMP NOT NULL | End of the join phase; KIP-848: when the epoch was incremented
+        verdict                   | STRING NOT NULL | schemas.states.Verdict
+        cause                     | STRING NOT NULL | schemas.states.DiagnosisCause: the cause to investigate
+        set_off_by                | STRING NOT NULL | schemas.states.DiagnosisCause: the cause that started the rebalance
+        evidence                  | STRING NOT NULL | How the verdict is known: observed, bounded or inferred
+        instances                 | ARRAY<STRING> NOT NULL | Instances involved, named as in diagnoses
+        hosts                     | ARRAY<STRING> NOT NULL | Hosts of these instances, as silver stores them
+        lost_resource_seconds_min | DOUBLE NOT NULL | Lower bound of resource-seconds lost in the rebalance and in those that it overtook
+        lost_resource_seconds     | DOUBLE NOT NULL | Best estimate of these resource-seconds
+        lost_resource_seconds_max | DOUBLE NOT NULL | Upper bound of these resource-seconds
+        reason                    | STRING NOT NULL | Why, in one sentence
+        proof                     | ARRAY<STRING> NOT NULL | Records and events that show it, each with its place or time
     """),
 )
 
@@ -116,6 +143,9 @@ baseline."""
 CAUSES = "ARRAY<STRUCT<cause: STRING, rebalances: INT, groups: INT>>"
 """`cause` is a value of schemas.states.DiagnosisCause."""
 
+VERDICT_SUMS = "ARRAY<STRUCT<verdict: STRING, rebalances: INT, lost_resource_seconds: DOUBLE>>"
+"""`verdict` is a value of schemas.states.Verdict."""
+
 BY_GROUP = (
     "ARRAY<STRUCT<group_id: STRING, rebalances: INT, lost_resource_seconds_min: DOUBLE, lost_resource_seconds: DOUBLE, "
     "lost_resource_seconds_max: DOUBLE>>"
@@ -149,6 +179,8 @@ STORMS = Table(
         differences               | {DIFFERENCES} NOT NULL | Attributes that affected members share and the others do not, strongest first; empty = no attribute differs clearly
         evidence                  | STRING NOT NULL | observed, bounded or inferred
         explanation               | STRING NOT NULL | What happened and why it counts as a storm, in sentences
+        verdict                   | STRING    | schemas.states.Verdict with most lost resource-seconds, then most rebalances; NULL = none of its rebalances has one, or written by Regroup 0.1
+        verdicts                  | {VERDICT_SUMS} | Its completed rebalances and their loss per verdict, greatest loss first; if many groups are affected, only of those with the greatest loss
     """),
 )
 
@@ -217,7 +249,7 @@ ALERTS = Table(
     """),
 )
 
-GROUP_TABLES = (GROUP_HEALTH, ADVICE, DIAGNOSES, PATTERNS)
+GROUP_TABLES = (GROUP_HEALTH, ADVICE, DIAGNOSES, VERDICTS, PATTERNS)
 """Tables made from the silver rows of one group at a time."""
 
 GOLD = (*GROUP_TABLES, CLUSTER_PATTERNS, STORMS, MARKS, ALERTS)

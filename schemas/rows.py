@@ -45,6 +45,14 @@ class GroupLossRow(TypedDict):
     lost_resource_seconds_max: float
 
 
+class VerdictSumRow(TypedDict):
+    """The number and loss of a storm's rebalances that have a verdict."""
+
+    verdict: str
+    rebalances: int
+    lost_resource_seconds: float
+
+
 class CoordinatorRecordRow(TypedDict):
     """A row of `coordinator_records`."""
 
@@ -500,10 +508,37 @@ class DiagnosisOfGroup(TypedDict):
     evidence: str
     explanation: str
     window_start_at: int
+    verdict: str | None
 
 
 class DiagnosisRow(DiagnosisOfGroup):
     """A row of `diagnoses`."""
+
+    cluster: str
+    group_id: str
+
+
+class VerdictOfGroup(TypedDict):
+    """A row of `verdicts` without cluster and group."""
+
+    incarnation: int
+    generation_id: int
+    joined_at: int
+    verdict: str
+    cause: str
+    set_off_by: str
+    evidence: str
+    instances: list[str]
+    hosts: list[str]
+    lost_resource_seconds_min: float
+    lost_resource_seconds: float
+    lost_resource_seconds_max: float
+    reason: str
+    proof: list[str]
+
+
+class VerdictRow(VerdictOfGroup):
+    """A row of `verdicts`."""
 
     cluster: str
     group_id: str
@@ -576,6 +611,8 @@ class StormRow(TypedDict):
     differences: list[DifferenceRow]
     evidence: str
     explanation: str
+    verdict: str | None
+    verdicts: list[VerdictSumRow] | None
 
 
 class MarkRow(TypedDict):

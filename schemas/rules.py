@@ -13,7 +13,18 @@ from enum import StrEnum
 from itertools import combinations
 
 from schemas import states
-from schemas.gold import ADVICE, ALERTS, CLUSTER_PATTERNS, DIAGNOSES, GOLD, GROUP_HEALTH, MARKS, PATTERNS, STORMS
+from schemas.gold import (
+    ADVICE,
+    ALERTS,
+    CLUSTER_PATTERNS,
+    DIAGNOSES,
+    GOLD,
+    GROUP_HEALTH,
+    MARKS,
+    PATTERNS,
+    STORMS,
+    VERDICTS,
+)
 from schemas.silver import (
     GENERATION_MEMBERS,
     GENERATIONS,
@@ -341,9 +352,10 @@ def _of_gold() -> Iterator[Rule]:
     yield from _order(DIAGNOSES, "window_start_at", "as_of", sentence="A window ends before it begins.")
     yield from _order(DIAGNOSES, "first_at", "last_at", sentence="The last rebalance of a cause is before its first.")
     yield _range(DIAGNOSES, "share", 0, 1, "A cause's share is not between 0 and 1.")
+    yield from _order(VERDICTS, *LOST, sentence=OUT_OF_BOUNDS)
     yield from _order(PATTERNS, "started_at", "last_at", "as_of", sentence="A pattern ends before it begins.")
     yield from _order(PATTERNS, "started_at", "ended_at", sentence="A pattern is over before it begins.")
-    for table in (GROUP_HEALTH, ADVICE, DIAGNOSES, PATTERNS):
+    for table in (GROUP_HEALTH, ADVICE, DIAGNOSES, VERDICTS, PATTERNS):
         yield _reference(table, GROUPS, f"A row of {table.name} is about a group that is not in groups.", *GROUP)
     yield from _of_storms()
     patterns = CLUSTER_PATTERNS

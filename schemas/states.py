@@ -374,6 +374,16 @@ class Pattern(Vocabulary):
     )
 
 
+class Verdict(Vocabulary):
+    """Who or what a rebalance is blamed on; diagnosis.md describes how each is decided."""
+
+    BROKER = "broker", "the group's coordinator moved, failed, or could not store an assignment"
+    CLIENT_APPLICATION = "client_application", "the application or its machine: late polls, crashes, pauses, slow joins"
+    DEPLOY_OR_SCALING = "deploy_or_scaling", "instances restarted, added or removed on purpose"
+    CONFIGURATION = "configuration", "settings, or changed topics, partitions, subscriptions or connectors"
+    UNKNOWN = "unknown", "the data does not show it"
+
+
 class StormScope(Vocabulary):
     """How many groups a storm disturbs."""
 

@@ -30,6 +30,7 @@ from dashboards.views.components import (
 from dashboards.views.patterns import lasting_list
 from dashboards.views.ranges import ranges
 from dashboards.views.theme import LOOKS, look_of
+from dashboards.views.verdicts import fleet_panel
 from dashboards.zone import zone
 from schemas.states import GroupProtocol
 from schemas.written import count
@@ -111,7 +112,8 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     made_from = f"{state} {view} {sorted(store.versions().items())}"
     listed = _groups(found.rows[0]["total"], view, made_from)
     lasting = html.Div(lasting_list(store.lasting_patterns(view, state.q), state))
-    return [*parts, unobserved, lasting, _heat(store, state, found.rows, view, seen), listed]
+    judged = html.Div(fleet_panel(store.fleet_verdicts(view)))
+    return [*parts, unobserved, judged, lasting, _heat(store, state, found.rows, view, seen), listed]
 
 
 def _totals(store: Store, listed: list[Row], view: Window) -> Row:

@@ -33,6 +33,7 @@ from dashboards.views.timeline import (
     states,
     with_unread_spans,
 )
+from dashboards.views.verdicts import group_panel
 from dashboards.zone import zone
 from schemas.states import GroupEventKind
 from schemas.written import count
@@ -85,6 +86,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     return [
         _head(state, group, found, shown, view),
         quiet,
+        html.Div(group_panel(store.group_verdicts(state.cluster, group, view), unit)),
         panel(
             "What happened",
             sentences.group(inside, found)

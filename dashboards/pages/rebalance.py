@@ -33,6 +33,7 @@ from dashboards.views.marks import NEAR_MS, time_since_mark
 from dashboards.views.ranges import drawn, keyed, part
 from dashboards.views.resume_position import resumed_from
 from dashboards.views.timeline import proof
+from dashboards.views.verdicts import verdict_panel, verdict_sentence
 from dashboards.zone import zone
 from schemas.states import StallCause
 from schemas.written import count
@@ -63,18 +64,23 @@ def render(store: Store, state: State, now: int) -> list[Component]:  # noqa: AR
     first, last = (round(origin + x / SCALE) for x in figure.layout.xaxis.range)
     flagged(figure, marks, first=first, last=last, origin=origin, scale=SCALE)
     whole = Window(first, last, is_live=False)
+    judged = store.verdict(state.cluster, group, state.incarnation, state.generation or 0)
+    episode = found.episode
+    of_episode = store.episode_verdicts(episode) if episode is not None and episode["generations"] > 1 else []
     near = Window(first - BEFORE_MS, last + AFTER_MS, is_live=False)
     view = drawn(state, whole)
     figure.layout.xaxis.range = [(view.start - origin) * SCALE, (view.end - origin) * SCALE]
     note = f" The {RESOURCES_SHOWN} with the longest stops are drawn." if more else ""
     return [
         _head(state, group, found, whole),
+        html.Div([*filter(None, [verdict_sentence(judged)])]),
         html.P(
             sentences.rebalance(found)
             + time_since_mark(marks, *_start(found.generation))
             + lag_sentence(store.behind(state.cluster, group, near), near.start, near.end),
             className="sentence",
         ),
+        html.Div([*filter(None, [verdict_panel(judged, of_episode, store.lines(state.cluster, group, near))])]),
         panel(
             "Anatomy",
             f"Seconds since {instant(origin)} {zone()}.{note} ▲ {came}, ◇ first commit.",

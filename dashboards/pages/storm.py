@@ -16,6 +16,7 @@ from dashboards.views.components import Cell, empty, evidence_mark, facts, legen
 from dashboards.views.marks import NEAR_MS, time_since_mark
 from dashboards.views.ranges import drawn, part
 from dashboards.views.storm_hits import causes_panel, groups_panel, rebalance_href
+from dashboards.views.verdicts import storm_panel, storm_verdict
 from schemas.states import DiagnosisCause, StormScope
 from schemas.written import count
 
@@ -36,10 +37,12 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     marks = store.marks(view, row["cluster"], groups)
     return [
         _head(state, row, view),
+        html.Div([*filter(None, [storm_verdict(row)])]),
         html.P(
             _capital(storm_sentence(row, until)) + time_since_mark(marks, row["started_at"], row["started_at"]),
             className="sentence",
         ),
+        html.Div([*filter(None, [storm_panel(row)])]),
         _timeline(state, row, made, marks, drawn(state, view), until),
         html.Div([_cause(row), _cost(row, until)], className="columns"),
         *filter(None, [causes_panel(row)]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from dashboards.lake.lake import Lake, Parameter, Row, Rows, moment
+from dashboards.queries.verdict_queries import OF_EPISODE, OF_FLEET, OF_GROUP, OF_REBALANCE, SUM_ROWS
 from dashboards.urlstate import Window
 
 ADVICE_ROWS = 600
@@ -112,6 +113,35 @@ class GoldStore:
         """Return the generations of these groups in the window, newest first, each with its cost."""
         parameters: dict[str, Parameter] = {"cluster": cluster, "groups": list(groups), **window_parameters(window)}
         return self._lake.query(DISTURBED, ("generations", "stalls"), STORM_REBALANCES, parameters)
+
+    def verdict(self, cluster: str, group: str, incarnation: int, generation: int) -> Row | None:
+        """Return the verdict on the rebalance to a generation; None if it has none (yet)."""
+        key: dict[str, Parameter] = {"cluster": cluster, "group": group, "incarnation": incarnation}
+        rows = self._ask(OF_REBALANCE, ("verdicts",), 1, **key, generation=generation)
+        return rows[0] if rows else None
+
+    def episode_verdicts(self, episode: Row) -> list[Row]:
+        """Return `verdict`, `rebalances` and `lost` (resource-seconds) of an episode, the greatest loss first."""
+        return self._ask(
+            OF_EPISODE,
+            ("verdicts",),
+            SUM_ROWS,
+            cluster=episode["cluster"],
+            group=episode["group_id"],
+            incarnation=episode["incarnation"],
+            first=episode["first_generation_id"],
+            last=episode["last_generation_id"],
+        )
+
+    def group_verdicts(self, cluster: str, group: str, window: Window) -> list[Row]:
+        """Return the group's rebalances of the window by verdict and cause: their number and loss; `observed` of them
+        have observed verdicts. The verdict with the greatest loss comes first.
+        """
+        return self._ask(OF_GROUP, ("verdicts",), SUM_ROWS, cluster=cluster, group=group, **window_parameters(window))
+
+    def fleet_verdicts(self, window: Window) -> list[Row]:
+        """Return all rebalances of the window by verdict: their number, groups and loss, greatest loss first."""
+        return self._ask(OF_FLEET, ("verdicts",), SUM_ROWS, **window_parameters(window))
 
     def marks(self, window: Window, cluster: str = "", groups: Sequence[str] = ()) -> list[Row]:
         """Return the newest marks of the window, oldest first. If groups are given, omit marks of other groups."""

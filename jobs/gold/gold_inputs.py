@@ -15,12 +15,18 @@ from jobs.tables.engine import connect, quoted, show, show_files
 from jobs.tables.silver_rows import datafiles
 from pipelines.gold.groups import INPUTS, TIMES, Group, cut_ms
 from pipelines.gold.rows import AnalysisConfig
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, PATTERNS
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, PATTERNS, VERDICTS
 from schemas.silver import GENERATIONS
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
-TIME_COLUMNS = {GROUP_HEALTH.name: "hour_at", ADVICE.name: "as_of", DIAGNOSES.name: "as_of", PATTERNS.name: "as_of"}
+TIME_COLUMNS = {
+    GROUP_HEALTH.name: "hour_at",
+    ADVICE.name: "as_of",
+    DIAGNOSES.name: "as_of",
+    VERDICTS.name: "joined_at",
+    PATTERNS.name: "as_of",
+}
 """The timestamp column that assigns a gold row to a day."""
 
 

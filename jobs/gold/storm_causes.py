@@ -1,4 +1,4 @@
-"""The causes of a storm's rebalances, from the diagnoses of its groups, read from silver."""
+"""The causes of a storm's rebalances and their verdicts, from the diagnoses of its groups, read from silver."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from duckdb import DuckDBPyConnection
 
 from dashboards.lake.lake import milliseconds
 from jobs.tables.engine import connect, quoted, show
+from pipelines.gold.diagnosis.verdicts import sums
 from pipelines.gold.rebalance_causes import RebalanceCauses, rebalance_causes
 from pipelines.gold.rows import MOST, REPLAYED
 from pipelines.gold.storms.disturbances import WINDOW_MS
 from pipelines.gold.storms.storm_causes import Voice
 from pipelines.gold.storms.storms import Storm
-from schemas.rows import GroupHistory
-from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS
+from schemas.rows import GroupHistory, VerdictSumRow
+from schemas.silver import GENERATION_MEMBERS, GENERATIONS, GROUP_EVENTS, STALLS
 from schemas.tables import Table
-from schemas.thresholds import DAY_MS
+from schemas.thresholds import DAY_MS, HOUR_MS
 
 JUDGED = 100
 """Groups of a storm to diagnose, hardest hit first. More give the same result and cost seconds per batch."""
@@ -36,16 +37,26 @@ BEFORE_MS = 7 * DAY_MS
 AFTER_MS = WINDOW_MS
 """Calm time after which a storm is over, in ms. Later events do not change the causes of its rebalances."""
 
-TIMES = {GENERATIONS: "joined_at", GENERATION_MEMBERS: "valid_from_at", GROUP_EVENTS: "event_at"}
+TIMES = {
+    GENERATIONS: "joined_at",
+    GENERATION_MEMBERS: "valid_from_at",
+    STALLS: "stopped_at_latest",
+    GROUP_EVENTS: "event_at",
+}
 COLUMNS = {
     GENERATIONS: (
         "group_id", "incarnation", "generation_id", "prepared_at", "joined_at", "completed_at", "group_type",
         "group_protocol", "rebalance_mode", "assignor", "trigger", "trigger_evidence", "trigger_member_id",
-        "joined_member_ids", "left_member_ids", "slowest_member_id", "slowest_waited_ms",
+        "joined_member_ids", "left_member_ids", "slowest_member_id", "slowest_waited_ms", "source_offset",
     ),
     GENERATION_MEMBERS: (
         "group_id", "incarnation", "generation_id", "member_id", "valid_from_at", "group_instance_id", "client_id",
         "client_host", "session_timeout_ms", "rebalance_timeout_ms", "subscribed_topics", "assigned",
+    ),
+    STALLS: (
+        "group_id", "incarnation", "generation_id", "from_member_id", "cause", "stopped_by_offset",
+        "stopped_at_earliest", "stopped_at_latest", "resumed_at_earliest", "stopped_ms_min", "stopped_ms",
+        "stopped_ms_max", "last_commit_at",
     ),
     GROUP_EVENTS: (
         "group_id", "incarnation", "generation_id", "event_at", "kind", "member_id", "detail", "evidence",
@@ -72,14 +83,17 @@ OF_TABLE = {
     GENERATION_MEMBERS: "SELECT {columns} FROM generation_members "
     "JOIN chosen USING (group_id, incarnation, generation_id) "
     "WHERE cluster = $cluster AND epoch_ms(valid_from_at) <= $end",
+    STALLS: "SELECT {columns} FROM stalls JOIN chosen USING (group_id, incarnation, generation_id) "
+    "WHERE cluster = $cluster AND epoch_ms(stopped_at_latest) BETWEEN $begin AND $end",
     GROUP_EVENTS: "SELECT {columns} FROM group_events "
     "JOIN (SELECT group_id, min(joined_ms) AS since_ms FROM chosen GROUP BY group_id) USING (group_id) "
     "WHERE cluster = $cluster AND epoch_ms(event_at) BETWEEN since_ms AND $end",
 }
 
 
-def voices(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> list[Voice]:
-    """Return the cause of each of the storm's unexplained rebalances, in order of time, for at most `JUDGED` groups.
+def causes(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> tuple[list[Voice], list[VerdictSumRow]]:
+    """Return the cause of each of the storm's unexplained rebalances, in order of time, and the sums of all its
+    rebalances by verdict, for at most `JUDGED` groups.
 
     Rebalances that never completed have no diagnosis and are left out.
     """
@@ -91,6 +105,11 @@ def voices(warehouse: Path, storm: Storm, hardest_first: Sequence[str]) -> list[
         _choose(engine, storm, groups)
         for first in range(0, len(groups), AT_ONCE):
             found |= _diagnosed(engine, storm, groups[first : first + AT_ONCE])
+    judged = [j for mine in found.values() for j in mine.rebalances]
+    return _voices(storm, found), sums(j for j in judged if storm.started_at <= j.row["joined_at"] <= storm.last_at)
+
+
+def _voices(storm: Storm, found: Mapping[str, RebalanceCauses]) -> list[Voice]:
     out = []
     for disturbance in storm.disturbances:
         if disturbance.group_id in found:
@@ -110,13 +129,14 @@ def _choose(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) -> 
 
 
 def _diagnosed(engine: DuckDBPyConnection, storm: Storm, groups: Sequence[str]) -> dict[str, RebalanceCauses]:
-    asked = {"cluster": storm.cluster, "end": storm.last_at + AFTER_MS}
+    asked = {"cluster": storm.cluster, "begin": storm.started_at - HOUR_MS, "end": storm.last_at + AFTER_MS}
     engine.execute("DROP TABLE IF EXISTS chosen")
     sql = "CREATE TEMP TABLE chosen AS SELECT * FROM whole WHERE group_id IN (SELECT unnest($groups))"
     engine.execute(sql, {"groups": groups})
     silver: Mapping[str, dict[str, list[dict[str, Any]]]] = {group: defaultdict(list) for group in groups}
     for table, sql in OF_TABLE.items():
-        for row in _rows(engine, table, sql, asked):
+        used = {name: value for name, value in asked.items() if f"${name}" in sql}
+        for row in _rows(engine, table, sql, used):
             silver[row["group_id"]][table.name].append(row)
     return {
         group: rebalance_causes(cast("GroupHistory", mine)) for group, mine in silver.items() if mine[GENERATIONS.name]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from dashboards.lake.lake import milliseconds, moment
-from jobs.gold.storm_causes import voices
+from jobs.gold.storm_causes import causes
 from jobs.tables.engine import connect, show
 from pipelines.gold.marks_nearby import before, groups_of
 from pipelines.gold.storms.differences import Attributes, Difference, attributes_of, culprits, differences, frozen
@@ -33,10 +33,12 @@ def facts(warehouse: Path, storm: Storm, marks: Sequence[MarkRow] = ()) -> Storm
     """
     cost = _cost(warehouse, storm)
     is_alone = storm.scope == StormScope.GROUP
+    voices, verdicts = causes(warehouse, storm, [group.group_id for group in cost.groups])
     return StormFacts(
         cost=cost,
-        voices=voices(warehouse, storm, [group.group_id for group in cost.groups]),
+        voices=voices,
         differences=_within(warehouse, storm) if is_alone else _among_groups(warehouse, storm, marks),
+        verdicts=verdicts,
     )
 
 

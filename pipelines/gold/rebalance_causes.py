@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.diagnosis.causes import cause_of, context
-from pipelines.gold.diagnosis.diagnosis import overtaken
+from pipelines.gold.diagnosis.verdicts import Judged, judgment
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
 from schemas.states import DiagnosisCause
@@ -16,11 +15,13 @@ from schemas.states import DiagnosisCause
 class RebalanceCauses:
     """Causes by generation and, for static members that returned without a rebalance, by the time of their return.
 
-    A generation that never completed has the cause of the generation that overtook it. Times are in milliseconds.
+    A generation that never completed has the cause of the generation that overtook it. `rebalances` are the completed
+    ones with their verdicts, in order. Times are in milliseconds.
     """
 
     of_generation: Mapping[Number, DiagnosisCause]
     of_return: Mapping[int, DiagnosisCause]
+    rebalances: Sequence[Judged] = ()
 
     def cause(self, generation: Number | None, at: int) -> DiagnosisCause | None:
         """Return the cause of a generation or, if that is None, of a return at `at`. None means: no diagnosis."""
@@ -30,15 +31,13 @@ class RebalanceCauses:
 def rebalance_causes(silver: Silver) -> RebalanceCauses:
     """Return the causes for one group.
 
-    `silver` holds the group's generations, generation_members and group_events, in any order. The first generation only
-    shows which members were present.
+    `silver` holds the group's generations, generation_members and group_events, and stalls for the losses, in any
+    order. The first generation only shows which members were present.
     """
-    rows = sorted(silver["generations"], key=number)
-    known = context(silver)
-    of_generation: dict[Number, DiagnosisCause] = {}
-    parts = overtaken(rows)
-    for g in rows:
-        if number(g) in parts:
-            cause = cause_of(g, known).cause
-            of_generation |= dict.fromkeys(parts[number(g)], cause)
-    return RebalanceCauses(of_generation=of_generation, of_return={d.at: d.cause for d in known.returns})
+    judged = judgment(silver)
+    causes = {number(j.row): j.found.cause for j in judged.rebalances}
+    return RebalanceCauses(
+        of_generation={part: causes[whole] for whole, parts in judged.parts.items() for part in parts},
+        of_return={d.at: d.cause for d in judged.known.returns},
+        rebalances=judged.rebalances,
+    )

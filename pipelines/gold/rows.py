@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from pipelines.gold.advice.advice import SavingThreshold, advice_rows
 from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
+from pipelines.gold.diagnosis.verdict_rows import verdict_rows
+from pipelines.gold.diagnosis.verdicts import judgment
 from pipelines.gold.health import health_rows
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.patterns.group_patterns import pattern_rows
 from pipelines.gold.window import window
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS
-from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow, PatternOfGroup
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS, VERDICTS
+from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow, PatternOfGroup, VerdictOfGroup
 from schemas.tables import Table
 from schemas.thresholds import DAY_MS
 
@@ -22,6 +25,7 @@ REPLAYED = 40_000
 """Most generations x resources in a window."""
 
 MOST, FEWEST = 400, 40
+RowOfGroup = GroupHealthOfGroup | AdviceOfGroup | DiagnosisOfGroup | VerdictOfGroup | PatternOfGroup
 Rows = dict[str, list[Mapping[str, Any]]]
 """Gold rows by table name. Each has the row type of its table (`schemas.rows`)."""
 
@@ -49,9 +53,10 @@ def gold_rows(
 ) -> Rows:
     """Return rows by table name, from the day of `since_ms` on. Timestamps are milliseconds since the epoch.
 
-    Advice, diagnoses and patterns exist once for each day (UTC) on which the group rebalanced, as of the last
-    recorded time of that day. `marks` are the marks of the group and of its whole cluster. `until_ms` is the end of the
-    cluster's history. `silver` must reach back to the generation before `since_ms - config.window_ms`.
+    Advice, diagnoses and patterns exist once for each day (UTC) on which the group rebalanced, as of the last recorded
+    time of that day. Verdicts are as of the end of the rebalance's day, with losses up to the end of its stalls.
+    `marks` are the marks of the group and of its whole cluster. `until_ms` is the end of the cluster's history.
+    `silver` must reach back to the generation before `since_ms - config.window_ms`.
     """
     silver = _ordered(silver)
     first_day = since_ms // DAY_MS
@@ -59,25 +64,44 @@ def gold_rows(
     advice: list[AdviceOfGroup] = []
     diagnoses: dict[int, list[DiagnosisOfGroup]] = {}
     patterns: dict[int, list[PatternOfGroup]] = {}
+    verdicts: list[VerdictOfGroup] = []
     for day in days:
         end = (day + 1) * DAY_MS
         start = max(end - config.window_ms, _manageable(silver, end))
         analyzed = window(silver, start, end)
         if ADVICE in tables:
             advice += advice_rows(analyzed, broker, config.worth, config.quiet_ms)
+        if VERDICTS in tables:
+            verdicts += _verdicts(silver, day, config, marks)
         found = diagnosis_rows(analyzed, start, marks) if DIAGNOSES in tables else []
         diagnoses |= {row["as_of"]: found for row in found[:1]}
         shown = pattern_rows(analyzed, start) if PATTERNS in tables else []
         patterns |= {row["as_of"]: shown for row in shown[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
-    rows: dict[Table, Sequence[GroupHealthOfGroup | AdviceOfGroup | DiagnosisOfGroup | PatternOfGroup]] = {
+    rows: dict[Table, Sequence[RowOfGroup]] = {
         GROUP_HEALTH: [row for row in health if row["hour_at"] >= first_day * DAY_MS],
         ADVICE: list({(row["as_of"], row["action"]): row for row in advice}.values()),
         DIAGNOSES: [row for found in diagnoses.values() for row in found],
+        VERDICTS: verdicts,
         PATTERNS: [row for found in patterns.values() for row in found],
     }
     key = {"cluster": cluster, "group_id": group_id}
     return {table.name: [{**key, **row} for row in rows[table]] for table in tables}
+
+
+def _verdicts(silver: Silver, day: int, config: AnalysisConfig, marks: Sequence[MarkRow]) -> list[VerdictOfGroup]:
+    """Return the verdicts on a day's rebalances, in parts of half as many generations as a window may have."""
+    joined = [g["joined_at"] for g in silver["generations"] if g["joined_at"] // DAY_MS == day]
+    half = _most(silver) // 2
+    ends = [*sorted(set(joined[half::half])), (day + 1) * DAY_MS]
+    out: list[VerdictOfGroup] = []
+    for begin, end in pairwise([day * DAY_MS, *ends]):
+        start = max(end - config.window_ms, _manageable(silver, end))
+        analyzed = window(silver, start, end)
+        analyzed["stalls"] = silver["stalls"]
+        judged = judgment(analyzed, start, marks)
+        out += verdict_rows(judged, silver["group_events"], begin, end)
+    return out
 
 
 def _ordered(silver: Silver) -> Silver:
@@ -98,9 +122,14 @@ def _ordered(silver: Silver) -> Silver:
 def _manageable(silver: Silver, end_ms: int) -> int:
     """Return the time from which the group's generations are few enough to replay; a storm shortens the window."""
     joined = [g["joined_at"] for g in silver["generations"] if g["joined_at"] < end_ms]
-    largest = max((g["resources_assigned"] or 0 for g in silver["generations"]), default=0)
-    most = min(MOST, max(FEWEST, REPLAYED // max(1, largest)))
+    most = _most(silver)
     return int(joined[-most]) if len(joined) > most else 0
+
+
+def _most(silver: Silver) -> int:
+    """Return the largest number of generations in a window."""
+    largest = max((g["resources_assigned"] or 0 for g in silver["generations"]), default=0)
+    return min(MOST, max(FEWEST, REPLAYED // max(1, largest)))
 
 
 def broker(observed: Mapping[str, Any]) -> BrokerSettings:

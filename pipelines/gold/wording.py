@@ -22,7 +22,7 @@ def times(number: int) -> str:
 def with_counts(names: Iterable[str]) -> str:
     """Return `orders-7 (6 times), orders-2 (once) and 4 others`, most frequent first."""
     counted = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
-    shown = [f"{_cut(name)} ({times(often)})" for name, often in counted[:NAMED]]
+    shown = [f"{shortened(name)} ({times(often)})" for name, often in counted[:NAMED]]
     if len(counted) > NAMED:
         shown.append(count(len(counted) - NAMED, "other"))
     return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "unnamed members"
@@ -51,5 +51,6 @@ def upper(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _cut(name: str) -> str:
+def shortened(name: str) -> str:
+    """Return a name of at most 60 characters, without its middle if it is longer."""
     return name if len(name) <= LONGEST else f"{name[: LONGEST - 16]}…{name[-15:]}"

@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 
 from pipelines.arrow_types import TYPES as STORED
 from schemas.bronze import ADMIN_OBSERVATIONS, COORDINATOR_EVENTS, COVERAGE, OFFSET_COMMITS, QUARANTINE
-from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, MARKS, STORMS
+from schemas.gold import BY_GROUP, CAUSES, DIFFERENCES, MARKS, STORMS, VERDICT_SUMS, VERDICTS
 from schemas.operations import OPERATIONS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from schemas.tables import RESOURCES, Table
@@ -38,6 +38,7 @@ TYPES = {
     ),
     BY_GROUP: STORED[BY_GROUP],
     CAUSES: STORED[CAUSES],
+    VERDICT_SUMS: STORED[VERDICT_SUMS],
     "BINARY": pa.binary(),
     RESOURCES: pa.list_(pa.struct([("name", pa.string()), ("index", pa.int32())])),
 }
@@ -50,7 +51,7 @@ def schema(table: Table) -> pa.Schema:
 
 
 def write(warehouse: Path, rows: Rows, mode: Literal["append", "overwrite"] = "append") -> None:
-    known = (*SILVER, *REASSIGNMENT_TABLES, STORMS, MARKS, *OPERATIONS)
+    known = (*SILVER, *REASSIGNMENT_TABLES, VERDICTS, STORMS, MARKS, *OPERATIONS)
     for table in (*known, COVERAGE, QUARANTINE, ADMIN_OBSERVATIONS, OFFSET_COMMITS, COORDINATOR_EVENTS):
         shape = schema(table)
         data = [

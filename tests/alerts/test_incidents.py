@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pipelines.gold.alerts.alert import Alert
 from pipelines.gold.alerts.incidents import GIVEN_UP_MS, RESOLVED_FOR_MS, after_sending, is_due, updated_alerts
 from pipelines.gold.alerts.messages import identity, labels
-from pipelines.gold.alerts.rules import Verdict
+from pipelines.gold.alerts.rules import AlertEvaluation
 from schemas.gold import ALERTS
 from schemas.states import AlertName, AlertSeverity, Evidence
 from testing.alerts.rows import CLUSTER, HOUR, MINUTE, NOW
@@ -24,7 +24,7 @@ def alert(subject: str = "orders", started: int = NOW - MINUTE, severity: str = 
 
 def after(rows, *alerts: Alert, now: int = NOW, unknown=()) -> list[dict]:
     return updated_alerts(
-        rows, [Verdict(cluster=CLUSTER, alerts=alerts, unknown=frozenset(unknown))], now, lambda a: a.subject
+        rows, [AlertEvaluation(cluster=CLUSTER, alerts=alerts, unknown=frozenset(unknown))], now, lambda a: a.subject
     )
 
 
@@ -49,7 +49,9 @@ def test_what_no_longer_holds_is_resolved_and_has_to_be_told():
 def test_what_nobody_can_say_stays_raised():
     rows = after([], alert())
     assert rows == after(rows, now=NOW + HOUR, unknown=[NAME])
-    assert rows == updated_alerts(rows, [Verdict(cluster="other", alerts=(), unknown=frozenset())], NOW + HOUR, str)
+    assert rows == updated_alerts(
+        rows, [AlertEvaluation(cluster="other", alerts=(), unknown=frozenset())], NOW + HOUR, str
+    )
 
 
 def test_what_holds_again_since_the_same_instant_is_the_same_incident():

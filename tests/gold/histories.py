@@ -131,6 +131,7 @@ class EagerGroup:
                 common
                 | {"stopped_by_offset": self.generation, "log_epoch": 0, "name": TOPIC, "index": partition}
                 | {"from_member_id": owner, "to_member_id": self.owners.get(partition), "stopped_at_earliest": at - 200}
+                | {"last_commit_at": at - 200}
                 | {"stopped_at_latest": at, "resumed_at_earliest": synced if members else None}
                 | {
                     "resumed_at_latest": synced + 100 if members else None,

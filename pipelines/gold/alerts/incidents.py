@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from pipelines.gold.alerts.alert import Alert
-from pipelines.gold.alerts.rules import Verdict
+from pipelines.gold.alerts.rules import AlertEvaluation
 from schemas.rows import AlertRow
 from schemas.states import AlertName, AlertSeverity
 
@@ -21,7 +21,7 @@ GIVEN_UP_MS = 24 * 3_600_000
 
 
 def updated_alerts(
-    rows: Iterable[AlertRow], verdicts: Sequence[Verdict], now_ms: int, link: Callable[[Alert], str]
+    rows: Iterable[AlertRow], verdicts: Sequence[AlertEvaluation], now_ms: int, link: Callable[[Alert], str]
 ) -> list[AlertRow]:
     """Return the rows after the verdicts: open alerts continue, change severity or end, and new alerts are added.
 

@@ -52,7 +52,7 @@ ABOUT_GROUPS = tuple(name for name, rule in RULES.items() if rule.is_about_group
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class AlertEvaluation:
     """The alerts that hold in one cluster. `unknown` alerts could not be judged, so raised ones stay open."""
 
     cluster: str
@@ -60,7 +60,7 @@ class Verdict:
     unknown: frozenset[AlertName]
 
 
-def evaluate(facts: Facts, limits: AlertLimits) -> Verdict:
+def evaluate(facts: Facts, limits: AlertLimits) -> AlertEvaluation:
     """Return the alerts that hold.
 
     During a fleet storm, and while an offsets partition is down, the groups hit raise no alerts of their own; raised
@@ -73,7 +73,7 @@ def evaluate(facts: Facts, limits: AlertLimits) -> Verdict:
         incidents += clusters.partitions_down(facts)
     hit = {group for row in incidents for group in row["group_ids"]}
     kept = [a for a in found if (a.name, a.subject) in facts.raised or not _is_explained(a, hit)]
-    return Verdict(cluster=facts.cluster, alerts=kept, unknown=unknown)
+    return AlertEvaluation(cluster=facts.cluster, alerts=kept, unknown=unknown)
 
 
 def _is_explained(alert: Alert, hit: set[str]) -> bool:

@@ -17,9 +17,18 @@ from pipelines.gold.diagnosis.patterns import changed, flapping, slow, switching
 from pipelines.gold.instance_tracker import Instance, Membership, Number
 from pipelines.gold.memberships import Silver, number, tracked
 from pipelines.gold.rejoin_runs import GroupLife, expelling_runs, unchanged_runs
-from schemas.rows import GenerationRow
-from schemas.states import NORMAL_CAUSES, DiagnosisCause, Evidence, GroupEventKind, GroupProtocol, GroupType, Trigger
-from schemas.thresholds import FAILOVER_MS, PATTERN_MS, failover_ms
+from schemas.rows import GenerationRow, StallRow
+from schemas.states import (
+    NORMAL_CAUSES,
+    DiagnosisCause,
+    Evidence,
+    GroupEventKind,
+    GroupProtocol,
+    GroupType,
+    StallCause,
+    Trigger,
+)
+from schemas.thresholds import FAILOVER_MS, PATTERN_MS, TOGETHER_MS, VERY_SLOW_MS, failover_ms
 
 STORING = "the assignment could not be stored"
 
@@ -69,9 +78,9 @@ BY_COORDINATOR_MOVE = (
 class Found:
     """Why a rebalance happened, and how that is known.
 
-    `cause` is the cause to investigate; `set_off_by` is the cause that started the rebalance. They differ for a slow
-    joiner, for example in a deploy that one member delays. `instances` are the names of the instances involved, as
-    `instance_tracker` distinguishes them.
+    `cause` is the cause to investigate; `set_off_by` is the cause that started the rebalance. They differ if one member
+    delays the others, for example in a deploy: it joins late, or is removed because it does not join. `instances` are
+    the names of the instances involved, as `instance_tracker` distinguishes them.
     """
 
     cause: DiagnosisCause
@@ -101,8 +110,9 @@ class Context:
 
     By generation: `departures` and `arrivals` with it, the `previous` generation, the `slow` member that the others
     waited for, whether the resources `changed`, and whether it belongs to a run that changes nothing (`looping`) or in
-    which members expel each other (`expelling`). `returns` are departures of static members that returned
-    without a rebalance. Timestamps are in milliseconds.
+    which members expel each other (`expelling`). A rebalance was `interrupted` if another broker became the
+    coordinator before it completed. `returns` are departures of static members that returned without a rebalance.
+    Timestamps are in milliseconds.
     """
 
     instances: Sequence[Instance]
@@ -115,6 +125,7 @@ class Context:
     switching: frozenset[Number]
     looping: frozenset[Number]
     expelling: frozenset[Number]
+    interrupted: frozenset[Number]
     returns: Sequence[Departure]
     moved_at: Sequence[int]
     not_stored_at: Sequence[int]
@@ -139,14 +150,15 @@ class _Why:
 def context(silver: Silver) -> Context:
     """Return the facts about the rebalances of one group.
 
-    `silver` holds the group's generations, generation_members and group_events, in any order; other tables are not
-    read. The rows may begin anywhere in the history. The first generation only shows which members were present.
+    `silver` holds the group's generations, generation_members and group_events, in any order, and stalls if they are
+    known. The rows may begin anywhere in the history. The first generation only shows which members were present.
     """
     generations = sorted(silver["generations"], key=number)
     found = tracked(silver)
     gone = departures(found, leaves_on_close=not any(never_leaves(g) for g in generations))
     other = frozenset(changed(generations, silver["generation_members"]))
     life = GroupLife.of(silver)
+    moved_at = _instants(silver, GroupEventKind.COORDINATOR_MOVED)
     return Context(
         instances=found,
         departures=_by_generation(gone, lambda d: d.membership.left_in),
@@ -158,8 +170,9 @@ def context(silver: Silver) -> Context:
         switching=frozenset(switching(generations)),
         looping=frozenset(number(g) for run in unchanged_runs(life) for g in run),
         expelling=frozenset(number(g) for run in expelling_runs(life) for g in run),
+        interrupted=frozenset(_interrupted(generations, silver.get("stalls", ()), moved_at)),
         returns=[d for d in gone if d.membership.left_in is None],
-        moved_at=_instants(silver, GroupEventKind.COORDINATOR_MOVED),
+        moved_at=moved_at,
         not_stored_at=_instants(silver, GroupEventKind.FAILED_REBALANCE, STORING),
     )
 
@@ -170,7 +183,15 @@ def cause_of(g: GenerationRow, known: Context) -> Found:
     The cause is `UNKNOWN` if records and log lines do not show it.
     """
     why, last = _set_off(g, known), known.slow.get(number(g))
-    if last is not None and why.cause in (*NORMAL_CAUSES, DiagnosisCause.TOPIC_CHANGES):
+    is_delayable = why.cause in (*NORMAL_CAUSES, DiagnosisCause.TOPIC_CHANGES)
+    if is_delayable and (removed := _waited_for(g, known)) is not None:
+        return Found(
+            cause=removed.cause,
+            set_off_by=why.cause,
+            evidence=removed.evidence,
+            instances=(removed.instance.label,),
+        )
+    if is_delayable and last is not None:
         return Found(
             cause=DiagnosisCause.SLOW_JOINER,
             set_off_by=why.cause,
@@ -180,11 +201,22 @@ def cause_of(g: GenerationRow, known: Context) -> Found:
     return Found(cause=why.cause, set_off_by=why.cause, evidence=why.evidence, instances=why.names)
 
 
+def _waited_for(g: GenerationRow, known: Context) -> Departure | None:
+    """Return the member that the others waited for in vain, until the coordinator removed it; None if there is none."""
+    if g["prepared_at"] is None:
+        return None
+    since = g["prepared_at"] + VERY_SLOW_MS
+    gone = known.departures.get(number(g), ())
+    return next((d for d in gone if d.cause in DROPPED.values() and since <= d.at <= g["joined_at"]), None)
+
+
 def _set_off(g: GenerationRow, known: Context) -> _Why:
     logged = Evidence(g["trigger_evidence"] or Evidence.INFERRED)
     changes, names = known.changes(g), tuple(dict.fromkeys(c.instance.label for c in known.changes(g)))
-    if _is_coordinator_moved(g, known):
-        return _Why(cause=DiagnosisCause.COORDINATOR, evidence=Evidence.INFERRED, names=names)
+    is_interrupted = number(g) in known.interrupted
+    if is_interrupted or _is_coordinator_moved(g, known):
+        evidence = Evidence.OBSERVED if is_interrupted else Evidence.INFERRED
+        return _Why(cause=DiagnosisCause.COORDINATOR, evidence=evidence, names=names)
     direct = DiagnosisCause.FOLLOW_UPS if _is_resolved(g, known) else DIRECT.get(g["trigger"])
     if direct is not None:
         return _Why(cause=direct, evidence=logged, names=names or _named(g, known))
@@ -241,8 +273,30 @@ def _is_coordinator_moved(g: GenerationRow, known: Context) -> bool:
     gone = known.departures.get(number(g), ())
     if g["trigger"] in BY_COORDINATOR_MOVE:
         return _is_near(began, max((d.membership.session_timeout_ms for d in gone), default=0), known.moved_at)
-    again = {a.instance.label for a in known.arrivals.get(number(g), ())}
-    return any(d.instance.label in again and _is_dropped(d) for d in gone) and _is_near(began, 0, known.moved_at)
+    if not _is_near(began, 0, known.moved_at):
+        return False
+    arrivals = known.arrivals.get(number(g), ())
+    again = {a.instance.label for a in arrivals}
+    # A member that the new coordinator does not know joins anew, while its old membership is still in the group.
+    is_anew = any(
+        a.after is not None
+        and a.after.at >= a.membership.arrived_at
+        and a.after.membership.departure_kind != GroupEventKind.LEFT
+        for a in arrivals
+    )
+    is_retry = bool(arrivals) and before is not None and any(0 <= began - at <= TOGETHER_MS for at in known.moved_at)
+    return is_anew or is_retry or any(d.instance.label in again and _is_dropped(d) for d in gone)
+
+
+def _interrupted(
+    generations: Sequence[GenerationRow], stalls: Iterable[StallRow], moved_at: Sequence[int]
+) -> Iterator[Number]:
+    """Yield the rebalances during which another broker loaded the group. Silver marks the stalls of most of them."""
+    yield from ((s["incarnation"], s["generation_id"]) for s in stalls if s["cause"] == StallCause.FAILOVER)
+    for g in generations:
+        began, ended = g["prepared_at"], g["completed_at"] or g["joined_at"]
+        if began is not None and any(began <= at <= ended for at in moved_at):
+            yield number(g)
 
 
 def _is_resolved(g: GenerationRow, known: Context) -> bool:

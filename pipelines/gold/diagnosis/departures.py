@@ -13,7 +13,7 @@ from statistics import median, median_low
 
 from pipelines.gold.instance_tracker import Instance, Membership, is_same_process
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind
-from schemas.thresholds import LOOP, PAUSED_LOOP_MS, POLL_SLACK_MS, REPLACED_MS, RESTART_MS, SHORT_LIFE_MS
+from schemas.thresholds import LOOP, PAUSED_LOOP_MS, POLL_SLACK_MS, REPLACED_MS, RESTART_MS, SHORT_LIFE_MS, TOGETHER_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,8 @@ def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[
     ]
     found.sort(key=lambda d: (d.at, d.instance.label, d.instance.number, d.membership.settled_at))
     changed = dict(_by_length(found))
-    loops = dict(_loops(found, changed))
     deploys = _deploys(found, changed, instances, leaves_on_close=leaves_on_close)
+    loops = dict(_loops(found, changed, frozenset(deploys)))
     replaced = _replaced(found, instances)
     out = []
     for d in found:
@@ -72,6 +72,20 @@ def departures(instances: Sequence[Instance], *, leaves_on_close: bool) -> list[
         evidence = d.evidence if is_logged else Evidence.INFERRED
         out.append(Departure(instance=d.instance, membership=d.membership, back=d.back, cause=cause, evidence=evidence))
     return out
+
+
+def lost_together(
+    d: Departure, gone: Iterable[Departure], instances: Iterable[Instance]
+) -> tuple[list[Departure], list[Membership]]:
+    """Return the departures among `gone` within seconds of `d`, itself included, and who was in the group before."""
+    near = [o for o in gone if abs(o.at - d.at) <= TOGETHER_MS]
+    there = [
+        s
+        for instance in instances
+        for s in instance.memberships
+        if s.arrived_at < d.at - TOGETHER_MS and (s.gone_at or d.at) >= d.at - TOGETHER_MS
+    ]
+    return near, there
 
 
 def arrivals_of_replacements(found: Iterable[Departure], instances: Iterable[Instance]) -> set[int]:
@@ -125,16 +139,21 @@ def lasts_a_poll(membership: Membership) -> bool:
     return allowed > 0 and -POLL_SLACK_MS <= membership.held_ms - allowed <= allowed // 10 + 2 * POLL_SLACK_MS
 
 
-def _loops(found: Sequence[Departure], changed: Mapping[int, DiagnosisCause]) -> Iterator[tuple[int, DiagnosisCause]]:
-    """Yield departures of instances that left at least three times in a row after short memberships."""
+def _loops(
+    found: Sequence[Departure], changed: Mapping[int, DiagnosisCause], planned: frozenset[int]
+) -> Iterator[tuple[int, DiagnosisCause]]:
+    """Yield departures of instances that left at least three times in a row after short memberships.
+
+    `planned` departures belong to deploys. They continue a loop, but do not count for it.
+    """
     for mine in _by_instance(found):
         loop: list[Departure] = []
         for d in [d for d in mine if changed.get(id(d), d.cause) != DiagnosisCause.POLL_TIMEOUT]:
             if loop and not _is_short(d, loop[-1]):
-                yield from _of_loop(loop)
+                yield from _of_loop(loop, planned)
                 loop = []
             loop.append(d)
-        yield from _of_loop(loop)
+        yield from _of_loop(loop, planned)
 
 
 def _is_short(d: Departure, before: Departure) -> bool:
@@ -143,8 +162,8 @@ def _is_short(d: Departure, before: Departure) -> bool:
     return is_next and d.at - d.membership.arrived_at <= SHORT_LIFE_MS
 
 
-def _of_loop(loop: Sequence[Departure]) -> Iterator[tuple[int, DiagnosisCause]]:
-    known = [d for d in loop if d.membership.departure_kind is not None]
+def _of_loop(loop: Sequence[Departure], planned: frozenset[int]) -> Iterator[tuple[int, DiagnosisCause]]:
+    known = [d for d in loop if d.membership.departure_kind is not None and id(d) not in planned]
     if len(known) < LOOP:
         return
     away = [d.away_ms for d in known if d.away_ms is not None]

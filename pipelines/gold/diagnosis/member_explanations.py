@@ -8,7 +8,7 @@ from statistics import median
 
 from pipelines.gold.diagnosis.cases import Case
 from pipelines.gold.diagnosis.causes import never_leaves
-from pipelines.gold.diagnosis.departures import Departure, lasts_a_poll
+from pipelines.gold.diagnosis.departures import Departure, lasts_a_poll, lost_together
 from pipelines.gold.wording import median_duration, period, times, upper, with_counts
 from schemas.states import Evidence, GroupEventKind, Trigger
 from schemas.thresholds import PAUSED_LOOP_MS, SHORT_SESSION_MS, TOGETHER_MS
@@ -79,15 +79,9 @@ def session_expiry(case: Case) -> str:
 def _together(case: Case, gone: Sequence[Departure]) -> str | None:
     """Return what members have in common whose sessions expired within seconds; None if only single ones expired."""
     for d in gone:
-        near = [o for o in gone if abs(o.at - d.at) <= TOGETHER_MS]
+        near, there = lost_together(d, gone, case.known.instances)
         if len({o.instance.label for o in near}) < 2:
             continue
-        there = [
-            s
-            for instance in case.known.instances
-            for s in instance.memberships
-            if s.arrived_at < d.at - TOGETHER_MS and (s.gone_at or d.at) >= d.at - TOGETHER_MS
-        ]
         if len(near) >= len(there):
             return "All members expired at once: suspect the network to the coordinator, or its broker, not a member."
         hosts = {o.membership.client_host for o in near}

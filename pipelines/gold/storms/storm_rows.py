@@ -11,7 +11,7 @@ from pipelines.gold.storms.differences import Difference
 from pipelines.gold.storms.storm_causes import Voice, spread, suspected
 from pipelines.gold.storms.storm_cost import Cost
 from pipelines.gold.storms.storms import Storm
-from schemas.rows import CauseRow, DifferenceRow, MarkRow, StormRow
+from schemas.rows import CauseRow, DifferenceRow, MarkRow, StormRow, VerdictSumRow
 from schemas.states import Evidence, StormScope
 from schemas.thresholds import MINUTE_MS
 from schemas.written import amount, count
@@ -23,13 +23,14 @@ GRADES = (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StormFacts:
-    """Facts about a storm from silver: its cost, the causes of its rebalances in order, and the attributes in which the
-    affected differ from the others.
+    """Facts about a storm from silver: its cost, the causes of its rebalances in order, the attributes in which the
+    affected differ from the others, and the sums of its rebalances by verdict, greatest loss first.
     """
 
     cost: Cost
     voices: Sequence[Voice]
     differences: Sequence[Difference]
+    verdicts: Sequence[VerdictSumRow] = ()
 
 
 def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[MarkRow]) -> StormRow:
@@ -59,6 +60,8 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
         "differences": [_difference_row(d) for d in facts.differences],
         "evidence": next(grade for grade in GRADES if grade in {s.evidence for s in storm.disturbances}),
         "explanation": " ".join(_sentences(storm, facts, marks)),
+        "verdict": facts.verdicts[0]["verdict"] if facts.verdicts else None,
+        "verdicts": list(facts.verdicts),
     }
 
 

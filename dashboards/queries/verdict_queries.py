@@ -1,0 +1,40 @@
+"""SQL on the verdicts, for `dashboards.queries.gold_store`. The rules of `dashboards.queries.store` apply."""
+
+from __future__ import annotations
+
+SUM_ROWS = 200
+
+OF_REBALANCE = """
+SELECT * FROM verdicts
+WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation AND generation_id = $generation
+LIMIT $cap
+"""
+
+OF_EPISODE = """
+SELECT verdict, count(*) AS rebalances, sum(lost_resource_seconds) AS lost
+FROM verdicts
+WHERE cluster = $cluster AND group_id = $group AND incarnation = $incarnation
+  AND generation_id BETWEEN $first AND $last
+GROUP BY verdict
+ORDER BY lost DESC, rebalances DESC, verdict LIMIT $cap
+"""
+
+OF_GROUP = """
+SELECT verdict, cause, count(*) AS rebalances, sum(lost_resource_seconds_min) AS lost_min,
+       sum(lost_resource_seconds) AS lost, sum(lost_resource_seconds_max) AS lost_max,
+       count(*) FILTER (WHERE evidence = 'observed') AS observed
+FROM verdicts
+WHERE cluster = $cluster AND group_id = $group AND joined_at >= $start AND joined_at < $end
+GROUP BY verdict, cause
+ORDER BY sum(lost) OVER (PARTITION BY verdict) DESC, verdict, lost DESC, rebalances DESC, cause LIMIT $cap
+"""
+
+OF_FLEET = """
+SELECT verdict, count(*) AS rebalances, count(DISTINCT (cluster, group_id)) AS groups,
+       sum(lost_resource_seconds_min) AS lost_min, sum(lost_resource_seconds) AS lost,
+       sum(lost_resource_seconds_max) AS lost_max
+FROM verdicts
+WHERE joined_at >= $start AND joined_at < $end
+GROUP BY verdict
+ORDER BY lost DESC, rebalances DESC, verdict LIMIT $cap
+"""

@@ -1,0 +1,172 @@
+"""Verdicts in words: what a rebalance, an episode, a storm or a range of time is blamed on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dash import html
+from dash.development.base_component import Component
+
+from dashboards.lake.lake import Row, Rows
+from dashboards.text import amount, bounded, visible
+from dashboards.views import sentences
+from dashboards.views.components import Cell, evidence_mark, facts, table
+from schemas.states import DiagnosisCause, Evidence, Verdict
+from schemas.written import count
+
+BLAMED = {
+    Verdict.BROKER: "the broker",
+    Verdict.CLIENT_APPLICATION: "the client application",
+    Verdict.DEPLOY_OR_SCALING: "a deploy or scaling",
+    Verdict.CONFIGURATION: "the configuration",
+    Verdict.UNKNOWN: "not known",
+}
+LINES_SHOWN = 12
+NAMED = 5
+
+
+def blamed(name: str | None) -> str:
+    """Return what a verdict blames, as a noun."""
+    return next((text for kind, text in BLAMED.items() if kind == name), visible(name, 40))
+
+
+def verdict_sentence(row: Row | None) -> Component | None:
+    """Return `It was the broker (observed): …` for a row of `verdicts`; None without a row."""
+    if row is None:
+        return None
+    is_known = row["verdict"] != Verdict.UNKNOWN
+    began = "It was " if row["evidence"] != Evidence.INFERRED else "It was probably "
+    said = [began if is_known else "Broker or application: ", html.Strong(blamed(row["verdict"]))]
+    reason = visible(row["reason"], 600)
+    return _sentence([*said, " ", evidence_mark(row["evidence"]), f" {reason}"])
+
+
+def verdict_panel(row: Row | None, episode: Sequence[Row], lines: Rows) -> Component | None:
+    """Return a panel with the verdict, its culprit and its proof; None without a row.
+
+    `row` is of `verdicts`. `episode` has the sums of the rebalance's episode if it has several generations. `lines` are
+    the log lines about the group near the rebalance, newest first.
+    """
+    if row is None:
+        return None
+    pairs: list[tuple[str, Cell]] = [
+        ("Verdict", html.Span([blamed(row["verdict"]), " ", evidence_mark(row["evidence"])])),
+        ("Cause", _cause(row)),
+        ("Who", _names(row["instances"])),
+        ("On", _names(row["hosts"])),
+        ("Lost resource-seconds", _lost(row)),
+        ("Proof", html.Ul([html.Li(html.Code(visible(each, 300))) for each in row["proof"]], className="proof")),
+    ]
+    if episode:
+        pairs.insert(2, ("The whole episode", sums_sentence(episode)))
+    shown = [line for line in reversed(lines.rows) if line.get("raw")][:LINES_SHOWN]
+    if shown:
+        raw = html.Ul([html.Li(html.Code(visible(line["raw"], 400))) for line in shown], className="proof")
+        more = "" if len(shown) == len(lines.rows) else f" (the first {len(shown)} of {len(lines.rows)})"
+        pairs.append((f"Log lines near it{more}", raw))
+    return html.Section([html.H2("Verdict"), facts(pairs)], className="panel")
+
+
+def sums_sentence(rows: Sequence[Row]) -> str:
+    """Return `the broker: 81.0 lost in 2 rebalances; a deploy or scaling: 2.0 lost in 1 rebalance`.
+
+    Rows have `verdict`, `rebalances` and the loss in resource-seconds as `lost` or `lost_resource_seconds`.
+    """
+    return "; ".join(
+        f"{blamed(row['verdict'])}: {amount(row['lost'] if 'lost' in row else row['lost_resource_seconds'])} lost in "
+        f"{count(row['rebalances'], 'rebalance')}"
+        for row in rows
+    )
+
+
+def group_panel(rows: Sequence[Row], word: str) -> list[Component]:
+    """Return a panel with the group's sums by verdict and cause; empty if it has no verdict in the range."""
+    if not rows:
+        return []
+    cells = [
+        [
+            blamed(row["verdict"]),
+            sentences.cause(row["cause"]),
+            f"{row['rebalances']:,}",
+            f"{row['observed']:,}",
+            _lost(row),
+        ]
+        for row in rows
+    ]
+    head = ("Verdict", "Cause", "Rebalances", "Observed", f"Lost {word}-seconds")
+    return [_sums("Broker or application?", rows, table(head, cells), word)]
+
+
+def fleet_panel(rows: Sequence[Row]) -> list[Component]:
+    """Return a panel with the sums of all groups by verdict; empty if no rebalance in the range has a verdict."""
+    if not rows:
+        return []
+    cells = [[blamed(row["verdict"]), f"{row['groups']:,}", f"{row['rebalances']:,}", _lost(row)] for row in rows]
+    head = ("Verdict", "Groups", "Rebalances", "Lost resource-seconds")
+    return [_sums("Broker or application?", rows, table(head, cells), "resource")]
+
+
+def storm_panel(row: Row) -> Component | None:
+    """Return a panel with a storm's sums by verdict; None if it has none or they are hidden."""
+    found = row.get("verdicts")
+    if not found:
+        return None
+    cells = [
+        [blamed(each["verdict"]), f"{each['rebalances']:,}", amount(each["lost_resource_seconds"])] for each in found
+    ]
+    text = (
+        "The completed rebalances of the groups hit, by what each is blamed on. Of many groups, the hardest hit count."
+    )
+    body = table(("Verdict", "Rebalances", "Lost resource-seconds"), cells)
+    return html.Section([html.H2("Verdict"), html.P(text, className="summary"), body], className="panel")
+
+
+def storm_verdict(row: Row) -> Component | None:
+    """Return `It was the broker: …` for a row of `storms`; None if it has no verdict or it is hidden."""
+    found = row.get("verdicts")
+    if not found or row.get("verdict") is None:
+        return None
+    is_known = row["verdict"] != Verdict.UNKNOWN
+    said = ["It was probably " if is_known else "Broker or application: ", html.Strong(blamed(row["verdict"]))]
+    return _sentence([*said, " ", evidence_mark(Evidence.INFERRED), f" {_capital(sums_sentence(found))}."])
+
+
+def _sentence(parts: list[Any]) -> Component:
+    return html.P(parts, className="sentence verdict")
+
+
+def _sums(title: str, rows: Sequence[Row], body: Component, word: str) -> Component:
+    by_verdict: dict[str, float] = {}
+    for row in rows:
+        by_verdict[row["verdict"]] = by_verdict.get(row["verdict"], 0.0) + row["lost"]
+    whole = sum(by_verdict.values())
+    most = max(by_verdict, key=lambda name: by_verdict[name])
+    text = f"{count(sum(row['rebalances'] for row in rows), 'rebalance')}"
+    if whole > 0:
+        text += f", {amount(whole)} {word}-seconds lost; {by_verdict[most] / whole:.0%} of the loss: {blamed(most)}"
+    return html.Section([html.H2(title), html.P(f"{text}.", className="summary"), body], className="panel")
+
+
+def _cause(row: Row) -> str:
+    cause = sentences.cause(row["cause"])
+    if row["set_off_by"] in (row["cause"], DiagnosisCause.UNKNOWN):
+        return cause
+    return f"{cause}; set off by {sentences.cause(row['set_off_by'])}"
+
+
+def _names(names: Sequence[str] | None) -> str:
+    shown = [visible(name, 80) for name in (names or ())[:NAMED]]
+    more = len(names or ()) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or "nobody in particular"
+
+
+def _lost(row: Row) -> str:
+    estimate, low, high = (
+        row[f"lost{end}"] if f"lost{end}" in row else row[f"lost_resource_seconds{end}"] for end in ("", "_min", "_max")
+    )
+    return bounded(estimate, low, high) if high else "none"
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -1,0 +1,59 @@
+"""The loss of each completed rebalance: the stalls that its generation, and those that it overtook, caused."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pipelines.gold.churn import is_lost
+from pipelines.gold.instance_tracker import Number
+from pipelines.gold.memberships import number
+from schemas.rows import GenerationRow, StallRow
+from schemas.states import StallCause
+
+
+@dataclass(slots=True)
+class Loss:
+    """Bounds and best estimate of a loss in resource-milliseconds."""
+
+    low: int = 0
+    best: int = 0
+    high: int = 0
+
+    def add(self, stall: StallRow) -> None:
+        """Add a stop if it counts as lost."""
+        if is_lost(stall):
+            self.low += stall["stopped_ms_min"] or 0
+            self.best += stall["stopped_ms"] or 0
+            self.high += stall["stopped_ms_max"] or 0
+
+
+def overtaken(rows: Sequence[GenerationRow]) -> dict[Number, list[Number]]:
+    """Return, by completed generation, the generations that it overtook and itself."""
+    out: dict[Number, list[Number]] = {}
+    waiting: list[Number] = []
+    for g in rows:
+        waiting.append(number(g))
+        if g["completed_at"] is not None:
+            out[number(g)], waiting = waiting, []
+    return out
+
+
+def losses(
+    stalls: Iterable[StallRow], rows: Sequence[GenerationRow], parts: Mapping[Number, Sequence[Number]]
+) -> Mapping[Number, Loss]:
+    """Return the loss by completed generation, for every key of `parts`, which `overtaken` returned for `rows`.
+
+    The loss of an overtaken generation counts for the generation that overtook it. A static member that returned within
+    a generation was not stopped by a rebalance, so its loss is left out.
+    """
+    pays = {part: whole for whole, mine in parts.items() for part in mine}
+    offsets = {number(g): g["source_offset"] for g in rows}
+    out: dict[Number, Loss] = defaultdict(Loss)
+    for stall in stalls:
+        made = (stall["incarnation"], stall["generation_id"])
+        is_restart = stall["cause"] == StallCause.STATIC_RESTART and stall["stopped_by_offset"] != offsets.get(made)
+        if made in pays and not is_restart:
+            out[pays[made]].add(stall)
+    return {whole: out[whole] for whole in parts}
