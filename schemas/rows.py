@@ -475,6 +475,9 @@ class AdviceOfGroup(TypedDict):
     window_end_at: int
     status: str
     saving_measured: float | None
+    lost_replayed: float | None
+    saving_low: float | None
+    saving_high: float | None
 
 
 class AdviceRow(AdviceOfGroup):

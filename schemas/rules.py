@@ -92,6 +92,8 @@ LEAST: dict[str, float | None] = {
     "leader": -1,  # Kafka's value for "no leader"
     "rank": 1,
     "saving": None,
+    "saving_high": None,
+    "saving_low": None,
     "saving_measured": None,
     "saving_ratio": None,
     "last_committed_offset": None,  # clients may commit any number
@@ -335,6 +337,7 @@ def _of_gold() -> Iterator[Rule]:
     yield _range(health, "unstable_ms", 0, 3_600_000, "A group was unstable for more than an hour within one hour.")
     predicted = ("lost_predicted_low", "lost_predicted", "lost_predicted_high")
     yield from _order(ADVICE, *predicted, sentence=OUT_OF_BOUNDS)
+    yield from _order(ADVICE, "saving_low", "saving", "saving_high", sentence=OUT_OF_BOUNDS)
     yield from _order(ADVICE, "window_start_at", "window_end_at", sentence="A window ends before it begins.")
     for column in ("is_recommended", "rank", "status"):
         yield _present(ADVICE, column, f"An advice has no {column}, so it cannot be ranked.")

@@ -9,7 +9,7 @@ from itertools import chain
 
 from pipelines.gold.advice.config_snippets import Condition, faster_heartbeats, longer_polls, preconditions, settings
 from pipelines.gold.advice.latencies import Latencies
-from pipelines.gold.advice.prediction import Prediction, predict, rough
+from pipelines.gold.advice.prediction import Prediction, Saving, predict, rough, saving
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, Outage
 from schemas.states import AdviceAction, GroupEventKind
@@ -43,10 +43,11 @@ PAUSE_MS = 45_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One action with its predicted cost, settings and preconditions. `why` is a complete sentence."""
+    """One action with its predicted cost, its saving, settings and preconditions. `why` is a complete sentence."""
 
     action: AdviceAction
     prediction: Prediction
+    saving: Saving
     settings: Mapping[str, str]
     preconditions: tuple[Condition, ...]
     why: str
@@ -54,17 +55,23 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The input of the options. `now` is the policy in force. Kafka Streams (`is_streams`) uses its own assignor."""
+    """The input of the options. `now` is the policy in force, and `as_is` the replay of the group's churn under it.
+    Kafka Streams (`is_streams`) uses its own assignor.
+    """
 
     churn: Churn
     latencies: Latencies
     now: Policy
+    as_is: Prediction
     seed: str
     is_streams: bool = False
 
-    def predict(self, policy: Policy, churn: Churn | None = None) -> Prediction:
-        """Return the predicted cost of the churn (default: the group's) under a policy."""
-        return predict(churn or self.churn, self.latencies, policy, self.seed)
+    def predict(self, policy: Policy, churn: Churn | None = None, *, added: float = 0.0) -> Prediction:
+        """Return the predicted cost of the churn (default: the group's) under a policy, with as many replays as `as_is`
+        has. Every replay loses `added` resource-seconds more.
+        """
+        runs = len(self.as_is.exact)
+        return predict(churn or self.churn, self.latencies, policy, self.seed, runs=runs, added=added)
 
     @property
     def session_ms(self) -> int:
@@ -80,7 +87,14 @@ def options(group: Group) -> list[Option]:
 
 def _option(group: Group, action: AdviceAction, prediction: Prediction, paste: Mapping[str, str], why: str) -> Option:
     conditions = preconditions(action, group.churn, group.latencies)
-    return Option(action=action, prediction=prediction, settings=paste, preconditions=tuple(conditions), why=why)
+    return Option(
+        action=action,
+        prediction=prediction,
+        saving=saving(group.as_is, prediction),
+        settings=paste,
+        preconditions=tuple(conditions),
+        why=why,
+    )
 
 
 def _static(group: Group) -> Iterator[Option]:
@@ -208,6 +222,5 @@ def _guilty(group: Group) -> Iterator[Option]:
 def _spared(group: Group, spared: list[Outage]) -> Prediction:
     """Return the prediction if these outages stop only the instance's own resources: no removal and no rebalance."""
     rest = replace(group.churn, outages=tuple(o for o in group.churn.outages if o not in spared))
-    found = group.predict(group.now, rest)
-    spared_s = sum((o.back_at - o.stopped_at) * o.owned for o in spared if o.back_at is not None) / 1000
-    return replace(found, lost=found.lost + spared_s, low=found.low + spared_s, high=found.high + spared_s)
+    own = sum((o.back_at - o.stopped_at) * o.owned for o in spared if o.back_at is not None) / 1000
+    return group.predict(group.now, rest, added=own)
