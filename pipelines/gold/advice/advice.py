@@ -25,6 +25,7 @@ REPRODUCED = 0.3
 NEGLIGIBLE = 1.0
 """Error in resource-seconds that is accepted whatever its ratio."""
 
+
 END_MS = 1 << 50
 """A time after all others, in milliseconds."""
 
