@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pipelines.gold.advice.application_options import application_options
+from pipelines.gold.advice.blocked_callbacks import blocked_callback
 from pipelines.gold.advice.connect_delays import delay_options
 from pipelines.gold.advice.latencies import BrokerSettings, latencies, with_callbacks
 from pipelines.gold.advice.options import Group, Option, options
@@ -79,6 +81,7 @@ def _evaluated(
         as_is=as_is,
         seed=seed,
         is_streams=newest["group_type"] == GroupType.STREAMS,
+        blocked=blocked_callback(silver),
     )
     text = _as_is(as_is, found.lost_ms / 1000)
     if not _reproduces(as_is, found.lost_ms / 1000):
@@ -86,7 +89,8 @@ def _evaluated(
         return [_none(found, why, as_is)]
     if not found.outages and not found.disturbances:
         return [_none(found, "No instance stopped in this window, so there is nothing to save.", as_is)]
-    return _ranked(found, as_is, options(group), text, measured.assumed, worth)
+    evaluated = [*options(group), *application_options(group)]
+    return _ranked(found, as_is, evaluated, text, measured.assumed, worth)
 
 
 def _not_replayed(newest: GenerationRow, found: Churn) -> str | None:
