@@ -1,4 +1,4 @@
-"""The diagnosed cause of each rebalance of a group. Storms use it, because they do not determine causes themselves."""
+"""The diagnosed cause of each rebalance and departure of a group, for storms and advice, which judge no causes."""
 
 from __future__ import annotations
 
@@ -42,3 +42,10 @@ def rebalance_causes(silver: Silver) -> RebalanceCauses:
             cause = cause_of(g, known).cause
             of_generation |= dict.fromkeys(parts[number(g)], cause)
     return RebalanceCauses(of_generation=of_generation, of_return={d.at: d.cause for d in known.returns})
+
+
+def deploy_departures(silver: Silver) -> frozenset[tuple[str, int]]:
+    """Return the member id and time (milliseconds) of each departure that diagnoses ascribe to a deploy."""
+    known = context(silver)
+    gone = [*(d for mine in known.departures.values() for d in mine), *known.returns]
+    return frozenset((d.membership.member_id, d.at) for d in gone if d.cause == DiagnosisCause.DEPLOY)

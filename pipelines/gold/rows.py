@@ -11,6 +11,7 @@ from pipelines.gold.advice.latencies import BrokerSettings
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.health import health_rows
 from pipelines.gold.memberships import Silver, number
+from pipelines.gold.rebalance_causes import deploy_departures
 from pipelines.gold.window import window
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES
 from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow
@@ -62,7 +63,8 @@ def gold_rows(
         start = max(end - config.window_ms, _manageable(silver, end))
         analyzed = window(silver, start, end)
         if ADVICE in tables:
-            advice += advice_rows(analyzed, broker, config.worth, config.quiet_ms)
+            deployed = deploy_departures(analyzed)
+            advice += advice_rows(analyzed, broker, config.worth, config.quiet_ms, deployed)
         found = diagnosis_rows(analyzed, start, marks) if DIAGNOSES in tables else []
         diagnoses |= {row["as_of"]: found for row in found[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []

@@ -8,9 +8,13 @@ from schemas.client_libraries import FACTS
 from schemas.client_settings import SPELLINGS
 from schemas.states import ClientLibrary
 from tests.gold.histories import EagerGroup
-from tests.gold.test_advice import advice
+from tests.gold.test_advice import gold
 
 SESSION_MS = 45_000
+
+
+def advice(group: EagerGroup) -> dict[str, dict]:
+    return {row["action"]: row for row in gold(group.silver())["advice"]}
 
 
 def deployed(how: str, *, rounds: int = 1, library: str | None = None) -> EagerGroup:

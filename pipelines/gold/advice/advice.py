@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.advice.application_options import application_options
@@ -42,10 +42,17 @@ class SavingThreshold:
     ratio: float = 0.1
 
 
-def advice_rows(silver: Silver, broker: BrokerSettings, worth: SavingThreshold, quiet_ms: int) -> list[AdviceOfGroup]:
+def advice_rows(
+    silver: Silver,
+    broker: BrokerSettings,
+    worth: SavingThreshold,
+    quiet_ms: int,
+    deployed: Collection[tuple[str, int]] = (),
+) -> list[AdviceOfGroup]:
     """Return one row for every action evaluated on one window of one group; none if the window has no churn.
 
-    The result is deterministic: the random numbers of the replays are seeded with the group and its window.
+    `deployed` has the member id and time of each departure that diagnoses ascribe to a deploy. The result is
+    deterministic: the random numbers of the replays are seeded with the group and its window.
     """
     if not silver["generations"]:
         return []
@@ -54,7 +61,7 @@ def advice_rows(silver: Silver, broker: BrokerSettings, worth: SavingThreshold, 
     found = churn(silver if since_ms is None else window(silver, since_ms, END_MS), quiet_ms)
     if found is None:
         return []
-    rows = _evaluated(silver, found, policy, newest, broker, worth)
+    rows = _evaluated(silver, found, policy, newest, broker, worth, deployed)
     of = None if since_ms is None else trial(silver, since_ms, found, quiet_ms)
     if of is None:
         return rows
@@ -63,7 +70,13 @@ def advice_rows(silver: Silver, broker: BrokerSettings, worth: SavingThreshold, 
 
 
 def _evaluated(
-    silver: Silver, found: Churn, policy: Policy, newest: GenerationRow, broker: BrokerSettings, worth: SavingThreshold
+    silver: Silver,
+    found: Churn,
+    policy: Policy,
+    newest: GenerationRow,
+    broker: BrokerSettings,
+    worth: SavingThreshold,
+    deployed: Collection[tuple[str, int]],
 ) -> list[AdviceOfGroup]:
     seed = hashlib.sha256(f"{newest['cluster']}\0{newest['group_id']}\0{found.end_ms}".encode()).hexdigest()
     measured = latencies(silver, broker)
@@ -82,6 +95,7 @@ def _evaluated(
         seed=seed,
         is_streams=newest["group_type"] == GroupType.STREAMS,
         blocked=blocked_callback(silver),
+        deployed=frozenset(deployed),
     )
     text = _as_is(as_is, found.lost_ms / 1000)
     if not _reproduces(as_is, found.lost_ms / 1000):

@@ -13,8 +13,7 @@ from pipelines.gold.advice.latencies import Latencies
 from pipelines.gold.advice.options import Group, Option, option, spared
 from pipelines.gold.advice.prediction import Prediction
 from pipelines.gold.churn import Churn, Outage
-from pipelines.gold.diagnosis.departures import departures
-from schemas.states import AdviceAction, DiagnosisCause, GroupEventKind
+from schemas.states import AdviceAction, GroupEventKind
 from schemas.written import count
 
 BROKEN = (GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
@@ -45,9 +44,10 @@ def _closing(group: Group) -> Iterator[Option]:
     A static member does not leave when it is closed (KIP-345).
     """
     deployed = {
-        (d.instance.number, d.at): d.membership.departure_kind
-        for d in departures(group.churn.instances, leaves_on_close=True)
-        if d.cause == DiagnosisCause.DEPLOY
+        (i.number, one.gone_at)
+        for i in group.churn.instances
+        for one in i.memberships
+        if (one.member_id, one.gone_at) in group.deployed
     }
     expired = [
         o

@@ -52,7 +52,7 @@ class Option:
 class Group:
     """The input of the options. `now` is the policy in force, and `as_is` the replay of the group's churn under it.
     Kafka Streams (`is_streams`) uses its own assignor. `blocked` is a member whose callback waits for nearly its poll
-    interval.
+    interval. `deployed` has the member id and time of each departure that a deploy caused.
     """
 
     churn: Churn
@@ -62,6 +62,7 @@ class Group:
     seed: str
     is_streams: bool = False
     blocked: BlockedCallback | None = None
+    deployed: frozenset[tuple[str, int]] = frozenset()
 
     def predict(
         self,
