@@ -26,6 +26,8 @@ GROUP_HEALTH = Table(
         rebalance_ms_p95          | BIGINT    | 95th percentile of these lengths
         rebalance_ms_max          | BIGINT    | Longest of these rebalances
         flapping_members          | INT NOT NULL | Instances that left at least three times in the hour
+        lost_resource_seconds_low | DOUBLE    | Lower end of the 90 % interval of lost_resource_seconds; distances from the estimate of different hours and groups add up as squares; NULL = written by Regroup 0.1
+        lost_resource_seconds_high | DOUBLE   | Upper end of that interval
     """),
 )
 
@@ -128,6 +130,8 @@ STORMS = Table(
         differences               | {DIFFERENCES} NOT NULL | Attributes that affected members share and the others do not, strongest first; empty = no attribute differs clearly
         evidence                  | STRING NOT NULL | observed, bounded or inferred
         explanation               | STRING NOT NULL | What happened and why it counts as a storm, in sentences
+        lost_resource_seconds_low | DOUBLE    | Lower end of the 90 % interval of lost_resource_seconds; NULL = written by Regroup 0.1
+        lost_resource_seconds_high | DOUBLE   | Upper end of that interval
     """),
 )
 

@@ -374,6 +374,8 @@ class RebalanceOfGroup(TypedDict):
     base_at: int | None
     base_rebalance_mode: str | None
     base_state: str | None
+    lost_resource_seconds_low: float | None
+    lost_resource_seconds_high: float | None
 
 
 class RebalanceRow(RebalanceOfGroup):
@@ -444,6 +446,8 @@ class GroupHealthOfGroup(TypedDict):
     rebalance_ms_p95: int | None
     rebalance_ms_max: int | None
     flapping_members: int
+    lost_resource_seconds_low: float | None
+    lost_resource_seconds_high: float | None
 
 
 class GroupHealthRow(GroupHealthOfGroup):
@@ -536,6 +540,8 @@ class StormRow(TypedDict):
     differences: list[DifferenceRow]
     evidence: str
     explanation: str
+    lost_resource_seconds_low: float | None
+    lost_resource_seconds_high: float | None
 
 
 class MarkRow(TypedDict):

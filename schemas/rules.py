@@ -224,7 +224,13 @@ DONE = When(column="outcome", among=(GenerationOutcome.COMPLETED, GenerationOutc
 NOT_DONE = When(column="outcome", among=(GenerationOutcome.OVERTAKEN, GenerationOutcome.OPEN))
 ENDED = When(column="state", among=(ReassignmentState.COMPLETED, ReassignmentState.CANCELLED))
 UNDER_WAY = When(column="state", among=(ReassignmentState.RUNNING, ReassignmentState.STALLED))
-LOST = ("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max")
+LOST = (
+    "lost_resource_seconds_min",
+    "lost_resource_seconds_low",
+    "lost_resource_seconds",
+    "lost_resource_seconds_high",
+    "lost_resource_seconds_max",
+)
 OUT_OF_BOUNDS = "An estimate lies outside its own bounds, so the estimate or a bound is wrong."
 TIMES_CROSSED = "A rebalance, or one of its phases, ends before it begins: its length and its cost are wrong."
 
