@@ -20,12 +20,14 @@ class Spelling(NamedTuple):
 
     `parts` has one text per setting, with `{ms}` or `{seconds}` for its value; the parts are joined by `separator` and
     put into `whole` for `{parts}`. `notes` are lines above the snippet. A setting that the library lacks is absent.
+    `close` is how a program closes its consumer when it is told to stop, so that the member leaves its group.
     """
 
     parts: Mapping[Setting, str]
     whole: str = "{parts}"
     separator: str = "\n"
     notes: Mapping[Setting, str] = {}
+    close: str = ""
 
 
 def _properties(prefix: str, cooperative: str | None) -> dict[Setting, str]:
@@ -68,11 +70,45 @@ SPRING = "spring.kafka.consumer.properties."
 NO_CLIENT_TIMEOUTS = "# and remove partition.assignment.strategy, session.timeout.ms and heartbeat.interval.ms"
 STOP_ALL = "cannot mix with eager members: stop all, change this, start"
 
+CLOSE_JAVA = """\
+Runtime.getRuntime().addShutdownHook(new Thread(() -> { consumer.wakeup(); poller.join(); }));
+try { while (true) handle(consumer.poll(Duration.ofSeconds(1))); }
+catch (WakeupException stop) { }
+finally { consumer.close(); }"""
+CLOSE_SPRING = """\
+# Spring closes its consumers when the application context is closed
+spring.lifecycle.timeout-per-shutdown-phase=30s"""
+CLOSE_DOTNET = """\
+try { while (!stop.IsCancellationRequested) Handle(consumer.Consume(stop)); }
+finally { consumer.Close(); }"""
+CLOSE_AIOKAFKA = """\
+try:
+    async for message in consumer: ...
+finally:  # also on SIGTERM
+    await consumer.stop()"""
+CLOSE_PYTHON = """\
+signal.signal(signal.SIGTERM, lambda *_: stop.set())
+try:
+    while not stop.is_set(): handle(consumer.poll(1.0))
+finally:
+    consumer.close()"""
+
 SPELLINGS: dict[str, tuple[Library, Spelling]] = {
-    "java": (Library.JAVA, Spelling(_properties("", _rolling("")), notes={"consumer_protocol": NO_CLIENT_TIMEOUTS})),
+    "java": (
+        Library.JAVA,
+        Spelling(
+            _properties("", _rolling("")),
+            notes={"consumer_protocol": NO_CLIENT_TIMEOUTS},
+            close=CLOSE_JAVA,
+        ),
+    ),
     "spring": (
         Library.JAVA,
-        Spelling(_properties(SPRING, _rolling(SPRING)), notes={"consumer_protocol": NO_CLIENT_TIMEOUTS}),
+        Spelling(
+            _properties(SPRING, _rolling(SPRING)),
+            notes={"consumer_protocol": NO_CLIENT_TIMEOUTS},
+            close=CLOSE_SPRING,
+        ),
     ),
     "streams": (
         Library.STREAMS,
@@ -92,6 +128,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
         Spelling(
             _properties("", "partition.assignment.strategy=cooperative-sticky"),
             notes={"cooperative": f"# {STOP_ALL}", "consumer_protocol": NO_CLIENT_TIMEOUTS},
+            close="/* on SIGTERM, after the poll loop */\nrd_kafka_consumer_close(rk);",
         ),
     ),
     "confluent-kafka-python": (
@@ -101,6 +138,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             whole="Consumer({{..., {parts}}})",
             separator=", ",
             notes={"cooperative": f"# {STOP_ALL}"},
+            close=CLOSE_PYTHON,
         ),
     ),
     "confluent-kafka-go": (
@@ -110,6 +148,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             whole="&kafka.ConfigMap{{ /* … */ {parts}}}",
             separator=", ",
             notes={"cooperative": f"// {STOP_ALL}"},
+            close="defer consumer.Close() // the poll loop ends on SIGTERM: signal.NotifyContext",
         ),
     ),
     "confluent-kafka-dotnet": (
@@ -126,6 +165,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             whole="new ConsumerConfig {{ /* … */ {parts} }}",
             separator=", ",
             notes={"cooperative": f"// {STOP_ALL}"},
+            close=CLOSE_DOTNET,
         ),
     ),
     "confluent-kafka-javascript": (
@@ -138,6 +178,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
                 "cooperative": f"// {STOP_ALL}",
                 "consumer_protocol": "// and remove sessionTimeout, heartbeatInterval and partitionAssigners",
             },
+            close="process.once('SIGTERM', () => consumer.disconnect())",
         ),
     ),
     "sarama": (
@@ -156,6 +197,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
                 "static": "// cfg.Version must be at least 2.3, otherwise the id is ignored",
                 "cooperative": "// restart every member with this strategy before the present one, then with it alone",
             },
+            close="defer group.Close() // the context of Consume ends on SIGTERM: signal.NotifyContext",
         ),
     ),
     "franz-go": (
@@ -170,6 +212,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             },
             whole="kgo.NewClient(/* … */ {parts})",
             separator=", ",
+            close="defer client.Close() // the poll loop ends on SIGTERM: signal.NotifyContext",
         ),
     ),
     "kafka-go": (
@@ -181,6 +224,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             },
             whole="kafka.ReaderConfig{{ /* … */ {parts} }}",
             separator=", ",
+            close="defer reader.Close() // the read loop ends on SIGTERM: signal.NotifyContext",
         ),
     ),
     "kafkajs": (
@@ -189,6 +233,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             {"session": "sessionTimeout: {ms}", "heartbeat": "heartbeatInterval: {ms}"},
             whole="kafka.consumer({{ groupId, {parts} }})",
             separator=", ",
+            close="process.once('SIGTERM', () => consumer.disconnect())",
         ),
     ),
     "aiokafka": (
@@ -202,6 +247,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             },
             whole="AIOKafkaConsumer(..., {parts})",
             separator=", ",
+            close=CLOSE_AIOKAFKA,
         ),
     ),
     "kafka-python": (
@@ -217,6 +263,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             whole="KafkaConsumer(..., {parts})",
             separator=", ",
             notes={"cooperative": f"# {STOP_ALL}"},
+            close=CLOSE_PYTHON,
         ),
     ),
     "ruby-kafka": (
@@ -225,6 +272,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             {"session": "session_timeout: {seconds}", "heartbeat": "heartbeat_interval: {seconds}"},
             whole="kafka.consumer(group_id: group_id, {parts})",
             separator=", ",
+            close="Signal.trap('TERM') { consumer.stop }",
         ),
     ),
     "brod": (
@@ -237,6 +285,7 @@ SPELLINGS: dict[str, tuple[Library, Spelling]] = {
             },
             whole="GroupConfig = [{parts}]",
             separator=", ",
+            close="brod_group_subscriber_v2:stop(Subscriber).",
         ),
     ),
 }

@@ -26,6 +26,8 @@ GROUP_HEALTH = Table(
         rebalance_ms_p95          | BIGINT    | 95th percentile of these lengths
         rebalance_ms_max          | BIGINT    | Longest of these rebalances
         flapping_members          | INT NOT NULL | Instances that left at least three times in the hour
+        lost_resource_seconds_low | DOUBLE    | Lower end of the 90 % interval of lost_resource_seconds; distances from the estimate of different hours and groups add up as squares; NULL = written by Regroup 0.1
+        lost_resource_seconds_high | DOUBLE   | Upper end of that interval
     """),
 )
 
@@ -40,23 +42,26 @@ ADVICE = Table(
         group_id              | STRING    | Group
         as_of                 | TIMESTAMP | End of the analyzed window, in record time
         action                | STRING    | schemas.states.AdviceAction
-        is_recommended        | BOOLEAN NOT NULL | Whether even the worst predicted case saves at least the minimum worth having
+        is_recommended        | BOOLEAN NOT NULL | Whether even saving_low is worth having, and no condition is known to be missing
         rank                  | INT NOT NULL | 1 = first: recommended actions, then the others, each part by saving; a change already in force is last
-        lost_now              | DOUBLE NOT NULL | Resource-seconds lost in the window, as measured
-        lost_predicted        | DOUBLE    | Resource-seconds that the same churn would cost under the action
-        lost_predicted_low    | DOUBLE    | 95 % of the replays lose at least this
-        lost_predicted_high   | DOUBLE    | 95 % of the replays lose at most this
-        saving                | DOUBLE    | lost_now - lost_predicted
-        saving_ratio          | DOUBLE    | saving / lost_now; NULL if lost_now is 0
-        rebalances_now        | INT NOT NULL | Rebalances in the window
-        rebalances_predicted  | INT       | Rebalances that the same churn would cause under the action
+        lost_now              | DOUBLE NOT NULL | Measured: resource-seconds lost in the window
+        lost_predicted        | DOUBLE    | Modelled: resource-seconds that the same churn would cost under the action; NULL if it was not replayed
+        lost_predicted_low    | DOUBLE    | Modelled: 95 % of the replays under the action lose at least this
+        lost_predicted_high   | DOUBLE    | Modelled: 95 % of the replays under the action lose at most this
+        saving                | DOUBLE    | Modelled: lost_replayed - lost_predicted, replay against replay
+        saving_ratio          | DOUBLE    | Modelled: saving / lost_replayed (or lost_now, if nothing was replayed); NULL if that is 0
+        rebalances_now        | INT NOT NULL | Measured: rebalances in the window
+        rebalances_predicted  | INT       | Modelled: rebalances that the same churn would cause under the action
         settings              | MAP<STRING,STRING> NOT NULL | Configuration to paste, by client library or place
         preconditions         | ARRAY<STRING> NOT NULL | Conditions, each beginning with met, missing or unknown
         explanation           | STRING NOT NULL | Reasons and assumptions, in sentences
         window_start_at       | TIMESTAMP NOT NULL | Start of the analyzed window
         window_end_at         | TIMESTAMP NOT NULL | End of the analyzed window
         status                | STRING NOT NULL | schemas.states.AdviceStatus
-        saving_measured       | DOUBLE    | Resource-seconds saved since the change is in force; NULL before
+        saving_measured       | DOUBLE    | Measured: resource-seconds saved since the change is in force; NULL before
+        lost_replayed         | DOUBLE    | Modelled: resource-seconds that the same churn costs under the present settings; NULL if it was not replayed
+        saving_low            | DOUBLE    | Modelled: 95 % of the pairs of replays, one under the present settings and one under the action, save at least this
+        saving_high           | DOUBLE    | Modelled: 95 % of these pairs save at most this
     """),
 )
 
@@ -179,6 +184,8 @@ STORMS = Table(
         differences               | {DIFFERENCES} NOT NULL | Attributes that affected members share and the others do not, strongest first; empty = no attribute differs clearly
         evidence                  | STRING NOT NULL | observed, bounded or inferred
         explanation               | STRING NOT NULL | What happened and why it counts as a storm, in sentences
+        lost_resource_seconds_low | DOUBLE    | Lower end of the 90 % interval of lost_resource_seconds; NULL = written by Regroup 0.1
+        lost_resource_seconds_high | DOUBLE   | Upper end of that interval
         verdict                   | STRING    | schemas.states.Verdict with most lost resource-seconds, then most rebalances; NULL = none of its rebalances has one, or written by Regroup 0.1
         verdicts                  | {VERDICT_SUMS} | Its completed rebalances and their loss per verdict, greatest loss first; if many groups are affected, only of those with the greatest loss
     """),

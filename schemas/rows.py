@@ -382,6 +382,8 @@ class RebalanceOfGroup(TypedDict):
     base_at: int | None
     base_rebalance_mode: str | None
     base_state: str | None
+    lost_resource_seconds_low: float | None
+    lost_resource_seconds_high: float | None
 
 
 class RebalanceRow(RebalanceOfGroup):
@@ -452,6 +454,8 @@ class GroupHealthOfGroup(TypedDict):
     rebalance_ms_p95: int | None
     rebalance_ms_max: int | None
     flapping_members: int
+    lost_resource_seconds_low: float | None
+    lost_resource_seconds_high: float | None
 
 
 class GroupHealthRow(GroupHealthOfGroup):
@@ -483,6 +487,9 @@ class AdviceOfGroup(TypedDict):
     window_end_at: int
     status: str
     saving_measured: float | None
+    lost_replayed: float | None
+    saving_low: float | None
+    saving_high: float | None
 
 
 class AdviceRow(AdviceOfGroup):
@@ -611,6 +618,8 @@ class StormRow(TypedDict):
     differences: list[DifferenceRow]
     evidence: str
     explanation: str
+    lost_resource_seconds_low: float | None
+    lost_resource_seconds_high: float | None
     verdict: str | None
     verdicts: list[VerdictSumRow] | None
 

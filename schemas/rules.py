@@ -103,6 +103,8 @@ LEAST: dict[str, float | None] = {
     "leader": -1,  # Kafka's value for "no leader"
     "rank": 1,
     "saving": None,
+    "saving_high": None,
+    "saving_low": None,
     "saving_measured": None,
     "saving_ratio": None,
     "last_committed_offset": None,  # clients may commit any number
@@ -233,7 +235,13 @@ DONE = When(column="outcome", among=(GenerationOutcome.COMPLETED, GenerationOutc
 NOT_DONE = When(column="outcome", among=(GenerationOutcome.OVERTAKEN, GenerationOutcome.OPEN))
 ENDED = When(column="state", among=(ReassignmentState.COMPLETED, ReassignmentState.CANCELLED))
 UNDER_WAY = When(column="state", among=(ReassignmentState.RUNNING, ReassignmentState.STALLED))
-LOST = ("lost_resource_seconds_min", "lost_resource_seconds", "lost_resource_seconds_max")
+LOST = (
+    "lost_resource_seconds_min",
+    "lost_resource_seconds_low",
+    "lost_resource_seconds",
+    "lost_resource_seconds_high",
+    "lost_resource_seconds_max",
+)
 OUT_OF_BOUNDS = "An estimate lies outside its own bounds, so the estimate or a bound is wrong."
 TIMES_CROSSED = "A rebalance, or one of its phases, ends before it begins: its length and its cost are wrong."
 
@@ -346,6 +354,7 @@ def _of_gold() -> Iterator[Rule]:
     yield _range(health, "unstable_ms", 0, 3_600_000, "A group was unstable for more than an hour within one hour.")
     predicted = ("lost_predicted_low", "lost_predicted", "lost_predicted_high")
     yield from _order(ADVICE, *predicted, sentence=OUT_OF_BOUNDS)
+    yield from _order(ADVICE, "saving_low", "saving", "saving_high", sentence=OUT_OF_BOUNDS)
     yield from _order(ADVICE, "window_start_at", "window_end_at", sentence="A window ends before it begins.")
     for column in ("is_recommended", "rank", "status"):
         yield _present(ADVICE, column, f"An advice has no {column}, so it cannot be ranked.")

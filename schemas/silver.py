@@ -209,6 +209,8 @@ REBALANCES = Table(
         base_at                   | TIMESTAMP | When the previous generation completed; with base_state, the time of the last record before base_offset
         base_rebalance_mode       | STRING    | rebalance_mode of the previous generation
         base_state                | STRING    | For a group of the consumer protocol: the coordinator's state according to the records before base_offset, as JSON
+        lost_resource_seconds_low | DOUBLE    | Lower end of the 90 % interval of lost_resource_seconds; NULL = written by Regroup 0.1
+        lost_resource_seconds_high | DOUBLE   | Upper end of that interval
     """),
 )
 

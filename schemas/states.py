@@ -255,12 +255,13 @@ class AdviceAction(Vocabulary):
     LOWER_SESSION_TIMEOUT = "lower_session_timeout", "a shorter session timeout, so that failures are noticed sooner"
     LOWER_HEARTBEAT_INTERVAL = "lower_heartbeat_interval", "more frequent heartbeats, so that rebalances are shorter"
     RAISE_MAX_POLL_INTERVAL = "raise_max_poll_interval", "a longer max.poll.interval.ms, if polls take longer"
+    CLOSE_ON_SHUTDOWN = "close_on_shutdown", "close the consumer on shutdown, so that it leaves instead of expiring"
     LOWER_CONNECT_DELAY = "lower_connect_delay", "a shorter scheduled.rebalance.max.delay.ms"
     RAISE_CONNECT_DELAY = (
         "raise_connect_delay",
         "a longer scheduled.rebalance.max.delay.ms, if workers return after it expired",
     )
-    FIX_MEMBER = "fix_member", "one instance causes most failures: investigate it"
+    FIX_MEMBER = "fix_member", "one instance causes most failures: see its last log lines, exit code and host"
     NONE = "none", "no evaluated change is sure to save enough; the explanation gives the reason"
 
 

@@ -27,15 +27,13 @@ scaled in, and scaled out again later."""
 LOOP = 3
 """Departures of one instance within an hour that count as a loop. A deploy causes one, a rolled back deploy two."""
 
-PAUSED_MS = 3_500
-"""A single return within this time counts as the return of the same process, after a pause. Such a process learns at
-its next heartbeat, after 3 s by default, that it was removed, and rejoins at once. A new process has to start first.
-With 5 s, some recorded processes that were killed and started again would count as paused, too.
+PAUSED_MS = 4_000
+"""A member that returns within this time after its removal counts as the same process, back after a pause; of several
+returns in a row, their median counts. Such a process learns at its next heartbeat, after 3 s by default, that it was
+removed, and rejoins at its next poll (librdkafka joins at most once a second). A new process has to start first.
+Recorded members that were back themselves took up to 3.9 s. With 5 s, some recorded processes that were killed and
+started again would count as paused, too.
 """
-
-PAUSED_LOOP_MS = 5_000
-"""The same limit for the median of several returns in a row, which one fast start does not change: 3 s and two
-requests."""
 
 REPLACED_MS = 10 * MINUTE_MS
 """A rolling update that starts the new process first has stopped the old one within this time."""

@@ -8,6 +8,8 @@ PARTS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")
 days on."""
 
 SECONDS_UP_TO_MS, DAYS_FROM_S = 99_950, 172_800
+NOTHING = 0.05
+"""Numbers that one decimal shows as 0 are below this."""
 
 
 def duration(ms: float) -> str:
@@ -39,8 +41,16 @@ def amount(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Return `amount` with a sign, also for positive numbers."""
+    """Return `amount` with a sign, also for positive numbers; 0 for what one decimal shows as 0."""
+    if abs(value) < NOTHING:
+        return amount(0)
     return f"+{amount(value)}" if value > 0 else amount(value)
+
+
+def signed_between(low: float, high: float) -> str:
+    """Return two signed limits, `-3.0 to +7.1`, or one limit if both are written alike."""
+    first, last = signed(low), signed(high)
+    return first if first == last else f"{first} to {last}"
 
 
 def span(first: str, last: str) -> str:

@@ -45,7 +45,8 @@ MASKED = {
     "limits_reached": RowFilter(("limit_name", "cluster", "reached_at", "allowed", "groups")),
     "storms": RowFilter(
         ("cluster", "scope", "started_at", "detected_at", "ended_at", "is_open", "groups", "lost_resource_seconds_min",
-         "lost_resource_seconds", "lost_resource_seconds_max"),
+         "lost_resource_seconds", "lost_resource_seconds_max", "lost_resource_seconds_low",
+         "lost_resource_seconds_high"),
         whole_if=HIT_NOBODY_ELSE,
         instead={
             "storm_id": f"CASE WHEN {HIT_NOBODY_ELSE} THEN storm_id ELSE {STORM_TOKEN} END",

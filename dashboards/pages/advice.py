@@ -23,11 +23,8 @@ WHOLE = 3
 """For up to this many groups, the page has the settings of all proposals. For more groups it would be too long."""
 
 HEAD = (
-    "Action", "Lost, predicted", "Interval", "Saving", "Rebalances", "Recommended", "Status",
+    "Action", "Lost, modelled", "Interval", "Saving, modelled", "Interval", "Rebalances", "Recommended", "Status",
 )  # fmt: skip
-NOTHING = 0.05
-"""Resource-seconds that one decimal shows as 0."""
-
 NAMES = {
     AdviceAction.NONE: "leave it as it is",
     AdviceAction.CONSUMER_PROTOCOL: "consumer protocol (KIP-848)",
@@ -46,8 +43,9 @@ def render(store: Store, state: State, now: int) -> list[Component]:
     causes = _by_group(store.diagnoses(state.q, [group for _, group in groups]).rows)
     known, advised = found.rows[0]["total"], found.rows[0]["advised"]
     text = (
-        f"{count(advised, 'group')} of {known:,} should change something. Each group's own churn is replayed "
-        "with other settings. Resource-seconds are the total time in which partitions or tasks were not processed. "
+        f"{count(advised, 'group')} of {known:,} should change something. The loss of each group is measured. Its own "
+        "churn is then replayed with the present and with other settings; a saving is the difference of two replays, "
+        "so it is modelled. Resource-seconds are the total time in which partitions or tasks were not processed. "
         "Settings of a group, broker or client that were never observed are assumed to be Kafka's defaults, and marked."
     )
     shown = f" Largest saving first: {span(f'{state.skip + 1:,}', f'{state.skip + len(groups):,}')}."
@@ -104,11 +102,15 @@ def name(action: str) -> str:
 def _lost_now(row: Row) -> str:
     if not row["rebalances_now"]:
         return "no rebalance"
-    return f"{amount(row['lost_now'])} resource-seconds lost in {count(row['rebalances_now'], 'rebalance')}"
+    lost = f"{amount(row['lost_now'])} resource-seconds lost in {count(row['rebalances_now'], 'rebalance')}"
+    replayed = row.get("lost_replayed")  # NULL or absent in rows of an earlier Regroup
+    if replayed is None:
+        return lost
+    return f"{lost}, as measured; {amount(replayed)} when replayed with the present settings"
 
 
 def _saving(saved: float, ratio: float | None) -> str:
-    if abs(saved) < NOTHING:
+    if abs(saved) < written.NOTHING:
         return amount(0)
     if ratio is None:
         return written.signed(saved)
@@ -117,16 +119,28 @@ def _saving(saved: float, ratio: float | None) -> str:
 
 
 def _cells(row: Row) -> list[Cell]:
-    saved = row["saving"] if row["saving_measured"] is None else row["saving_measured"]
+    is_replayed = row["lost_predicted"] is not None
+    after = ABSENT if row["rebalances_predicted"] is None else f"{row['rebalances_predicted']:,}"
     return [
         name(row["action"]),
-        amount(row["lost_predicted"]),
-        written.between(row["lost_predicted_low"], row["lost_predicted_high"]),
-        _saving(saved, row["saving_ratio"]),
-        f"{row['rebalances_now']:,} → {row['rebalances_predicted']:,}",
+        amount(row["lost_predicted"]) if is_replayed else ABSENT,
+        written.between(row["lost_predicted_low"], row["lost_predicted_high"]) if is_replayed else ABSENT,
+        *_savings(row),
+        f"{row['rebalances_now']:,} → {after}",
         "yes" if row["is_recommended"] else ABSENT,
         _status(row),
     ]
+
+
+def _savings(row: Row) -> tuple[str, str]:
+    """Return the saving and its interval; a change in force has a measured saving, and none has no saving."""
+    if row["saving_measured"] is not None:
+        return f"{_saving(row['saving_measured'], None)}, measured", ABSENT
+    low, high = row.get("saving_low"), row.get("saving_high")
+    if row["action"] == AdviceAction.NONE or row["saving"] is None or row["lost_predicted"] is None:
+        return ABSENT, ABSENT
+    interval = ABSENT if low is None or high is None else written.signed_between(low, high)
+    return _saving(row["saving"], row["saving_ratio"]), interval
 
 
 def _status(row: Row) -> str:

@@ -13,8 +13,8 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.heatmap import BINS, heatmap
 from dashboards.lake.lake import Row
 from dashboards.queries.fleet_queries import group_address
-from dashboards.queries.store import ORDERS, KnownSpan, Store, Wanted
-from dashboards.text import ABSENT, amount, between, bounded, clock, duration, instant, span, visible
+from dashboards.queries.store import ORDERS, TOTAL, KnownSpan, Store, Wanted
+from dashboards.text import ABSENT, amount, between, clock, duration, instant, span, visible
 from dashboards.urlstate import ALL, LONGEST_ID, State, Window, window
 from dashboards.views.components import (
     empty,
@@ -32,6 +32,7 @@ from dashboards.views.ranges import ranges
 from dashboards.views.theme import LOOKS, look_of
 from dashboards.views.verdicts import fleet_panel
 from dashboards.zone import zone
+from schemas import loss_interval
 from schemas.states import GroupProtocol
 from schemas.written import count
 
@@ -120,7 +121,7 @@ def _totals(store: Store, listed: list[Row], view: Window) -> Row:
     """Return the totals of all groups, not only of the listed ones."""
     if not listed:
         return store.totals(view)
-    return {name: listed[0][f"all_{name}"] for name in ("rebalances", "lost", "lost_min", "lost_max")}
+    return {name: listed[0][f"all_{name}"] for name in TOTAL}
 
 
 def block(store: Store, state: State, request: Any, now: int, rows: int = BLOCK_ROWS) -> dict[str, Any]:
@@ -211,7 +212,7 @@ def _unobserved(state: State, seen: KnownSpan) -> Component:
 
 
 def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
-    limits = span(amount(totals["lost_min"]), amount(totals["lost_max"])) if totals["lost_max"] else "none"
+    limits = loss_interval.limits(totals["lost_low"], totals["lost_high"]) if totals["lost_max"] else "none"
     is_seen = seen.last_at >= view.start
     not_known = f"state of {seen.unknown:,} not observed" if seen.unknown else "every state known"
     return html.Div(
@@ -223,7 +224,7 @@ def _tiles(totals: Row, seen: KnownSpan, view: Window, now: int) -> Component:
                 f"as of {clock(seen.last_at)} {zone()}",
                 loud=seen.rebalancing > 0,
             ),
-            tile("Partition-seconds lost", amount(totals["lost"]), f"bounds {limits}")
+            tile("Partition-seconds lost", amount(totals["lost"]), limits)
             if is_seen
             else tile("Partition-seconds lost", ABSENT, "not observed"),
             tile("Rebalances", f"{totals['rebalances']:,}", f"in {duration(view.width)}")
@@ -325,4 +326,4 @@ def _row(state: State, g: Row, observed_until: int, view: Window) -> Row:
 
 
 def _lost(g: Row) -> str:
-    return bounded(g["lost"], g["lost_min"], g["lost_max"]) if g["lost_max"] else "none"
+    return loss_interval.written(g["lost"], g["lost_low"], g["lost_high"]) if g["lost_max"] else "none"

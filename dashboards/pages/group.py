@@ -13,7 +13,7 @@ from dashboards.figures.lag import lag_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.lag import Behind, lag_sentence
 from dashboards.queries.store import KnownSpan, Store
-from dashboards.text import ABSENT, bounded, duration, host, instant, member_label, resource, span, visible
+from dashboards.text import ABSENT, duration, host, instant, member_label, resource, span, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import diagnoses, log_sources, patterns, sentences
 from dashboards.views.client_libraries import libraries_sentence
@@ -35,6 +35,7 @@ from dashboards.views.timeline import (
 )
 from dashboards.views.verdicts import group_panel
 from dashboards.zone import zone
+from schemas import loss_interval
 from schemas.states import GroupEventKind
 from schemas.written import count
 
@@ -290,7 +291,7 @@ def _event(e: Row) -> tuple[str, ...]:
 def _lost(g: Row) -> str:
     if not sentences.is_costed(g):
         return "not costed"
-    text = bounded(g["lost"], g["lost_min"], g["lost_max"]) if g["lost_max"] else "none"
+    text = loss_interval.written(g["lost"], g["lost_low"], g["lost_high"]) if g["lost_max"] else "none"
     return text if sentences.not_costed(g) is None else f"{text}, some not costed"
 
 

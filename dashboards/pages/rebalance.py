@@ -12,19 +12,7 @@ from dashboards.figures.waterfall import RESOURCES_SHOWN, SCALE, began, stopped,
 from dashboards.lake.lake import Row
 from dashboards.queries.lag import lag_sentence
 from dashboards.queries.store import Rebalance, Store
-from dashboards.text import (
-    ABSENT,
-    amount,
-    between,
-    bounded,
-    duration,
-    host,
-    instant,
-    member_label,
-    resource,
-    span,
-    visible,
-)
+from dashboards.text import ABSENT, amount, between, duration, host, instant, member_label, resource, span, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import log_sources, sentences
 from dashboards.views.client_libraries import library
@@ -35,6 +23,7 @@ from dashboards.views.resume_position import resumed_from
 from dashboards.views.timeline import proof
 from dashboards.views.verdicts import verdict_panel, verdict_sentence
 from dashboards.zone import zone
+from schemas import loss_interval
 from schemas.states import StallCause
 from schemas.written import count
 
@@ -181,7 +170,7 @@ def _cost(found: Rebalance) -> Component:
     pairs: list[tuple[str, Cell]] = [
         (
             f"{word.capitalize()}-seconds lost",
-            bounded(estimate, low, high) if high else "none" if sentences.is_costed(g) else "not known",
+            loss_interval.written(estimate, low, high) if high else "none" if sentences.is_costed(g) else "not known",
         ),
         *(
             (
@@ -211,7 +200,7 @@ def _cost(found: Rebalance) -> Component:
 
 
 def _episode(row: Row, word: str, term: str) -> str:
-    lost = amount(row["lost_resource_seconds"])
+    lost = loss_interval.of_row(row)
     numbers = span(str(row["first_generation_id"]), str(row["last_generation_id"]))
     return f"{count(row['generations'], term)}, {numbers}, {lost} {word}-seconds lost"
 

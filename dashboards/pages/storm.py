@@ -9,7 +9,7 @@ from dashboards.figures.flags import flagged
 from dashboards.figures.storms import GROUPS_SHOWN, key, storm_figure
 from dashboards.lake.lake import Row, Rows
 from dashboards.queries.store import Store
-from dashboards.text import ABSENT, bounded, duration, instant, visible
+from dashboards.text import ABSENT, duration, instant, visible
 from dashboards.urlstate import State, Window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, empty, evidence_mark, facts, legend, marks_table, panel, table
@@ -17,6 +17,7 @@ from dashboards.views.marks import NEAR_MS, time_since_mark
 from dashboards.views.ranges import drawn, part
 from dashboards.views.storm_hits import causes_panel, groups_panel, rebalance_href
 from dashboards.views.verdicts import storm_panel, storm_verdict
+from schemas import loss_interval
 from schemas.states import DiagnosisCause, StormScope
 from schemas.written import count
 
@@ -71,11 +72,10 @@ def is_masked(row: Row) -> bool:
 def storm_sentence(row: Row, until: int) -> str:
     """Describe the storm in a sentence: duration, unexplained rebalances, cost and suspected cause."""
     lasted = duration(max(0, (row["ended_at"] or until) - row["started_at"]))
-    lost = (row["lost_resource_seconds"], row["lost_resource_seconds_min"], row["lost_resource_seconds_max"])
     if is_masked(row):
         return (
             f"{'open for' if row['is_open'] else 'it lasted'} {lasted}; {count(row['groups'], 'group')}; "
-            f"{bounded(*lost)} resource-seconds lost. {HIDDEN}"
+            f"{loss_interval.of_row(row)} resource-seconds lost. {HIDDEN}"
         )
     cause = (
         "no cause stands out"
@@ -85,7 +85,7 @@ def storm_sentence(row: Row, until: int) -> str:
     return (
         f"{'open for' if row['is_open'] else 'it lasted'} {lasted}; {count(row['groups'], 'group')}, "
         f"{count(row['rebalances'], 'rebalance')}, {row['unexplained_rebalances']:,} of them beyond what deploys, "
-        f"scaling and follow-ups explain; {bounded(*lost)} resource-seconds lost; {cause}."
+        f"scaling and follow-ups explain; {loss_interval.of_row(row)} resource-seconds lost; {cause}."
     )
 
 
@@ -125,7 +125,7 @@ def _timeline(state: State, row: Row, made: Rows, marks: list[Row], view: Window
     listed: list[list[Cell]] = [
         [visible(g["group_id"], 80), dcc.Link(str(g["generation_id"]), href=hrefs[key(g)]), instant(g["joined_at"]),
          g["trigger"].replace("_", " "), sentences.rebalance_length(g),
-         bounded(g["lost"], g["lost_min"], g["lost_max"]), evidence_mark(g["evidence"])]
+         loss_interval.written(g["lost"], g["lost_low"], g["lost_high"]), evidence_mark(g["evidence"])]
         for g in made.rows[:TABLE_ROWS]
     ]  # fmt: skip
     head = ("Group", "Generation", "Joined (UTC)", "Trigger", "Took", "Lost", "Evidence")
@@ -156,12 +156,11 @@ def _voices(row: Row) -> str:
 
 
 def _cost(row: Row, until: int) -> Component:
-    low, high = row["lost_resource_seconds_min"], row["lost_resource_seconds_max"]
     ended = f"still open at {instant(until)[:19]}" if row["ended_at"] is None else instant(row["ended_at"])
     pairs: list[tuple[str, Cell]] = [
         (
             "Resource-seconds lost",
-            bounded(row["lost_resource_seconds"], low, high) if high else "none",
+            loss_interval.of_row(row) if row["lost_resource_seconds_max"] else "none",
         ),
         (
             "Rebalances",

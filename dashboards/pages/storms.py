@@ -10,12 +10,13 @@ from dashboards.figures.storms import STORMS_SHOWN, storms_figure
 from dashboards.lake.lake import Row
 from dashboards.pages import storm
 from dashboards.queries.store import KnownSpan, Store
-from dashboards.text import ABSENT, amount, bounded, duration, instant, visible
+from dashboards.text import ABSENT, amount, duration, instant, visible
 from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views import sentences
 from dashboards.views.components import Cell, empty, evidence_mark, marks_table, panel, table, tile
 from dashboards.views.ranges import ranges
 from dashboards.zone import zone
+from schemas import loss_interval
 from schemas.written import count
 
 HEAD = (
@@ -65,9 +66,7 @@ def _tiles(rows: list[Row]) -> Component:
     running = sum(row["is_open"] for row in rows)
     hit = {(row["cluster"], group) for row in rows for group in row["group_ids"] or ()}
     worst = max(rows, key=lambda row: row["lost_resource_seconds"] or 0)
-    limits = bounded(
-        worst["lost_resource_seconds"], worst["lost_resource_seconds_min"], worst["lost_resource_seconds_max"]
-    )
+    limits = loss_interval.of_row(worst)
     return html.Div(
         [
             tile("Open, as last seen", f"{running:,}", f"of {count(len(rows), 'storm')}", loud=running > 0),
@@ -110,7 +109,6 @@ def _link(state: State, row: Row) -> str:
 
 
 def _cells(state: State, row: Row) -> list[Cell]:
-    lost = (row["lost_resource_seconds"], row["lost_resource_seconds_min"], row["lost_resource_seconds_max"])
     lasted = duration(max(0, (row["ended_at"] or row["until"]) - row["started_at"]))
     return [
         dcc.Link(storm.title(row), href=_link(state, row)),
@@ -119,7 +117,7 @@ def _cells(state: State, row: Row) -> list[Cell]:
         f"open for {lasted}" if row["is_open"] else lasted,
         row["groups"],
         ABSENT if storm.is_masked(row) else row["rebalances"],
-        bounded(*lost),
+        loss_interval.of_row(row),
         sentences.cause(row["suspected_cause"]),
         ABSENT if storm.is_masked(row) else f"{row['score'] or 0:.2f}",
         evidence_mark(row["evidence"]),

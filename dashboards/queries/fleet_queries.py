@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schemas.loss_interval import OF_STOPS, OF_SUM, OF_SUMS, ONE_STOP
+
 SHORT_ID = 128
 """Characters of a group id that queries on many groups read."""
 
@@ -25,13 +27,17 @@ WITH ended AS (
            quantile_cont(coalesce(rebalance_ms, rebalance_ms_min), 0.95) AS p95_min,
            quantile_cont(coalesce(rebalance_ms, rebalance_ms_max), 0.95) AS p95_max
     FROM generations WHERE joined_at >= $start AND joined_at < $end GROUP BY cluster, id
-), cost AS (
-    SELECT cluster, {SHORT} AS id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
-           sum(stopped_ms_max) / 1000 AS lost_max
+), stopped AS (
+    SELECT cluster, {SHORT} AS id, {OF_STOPS}
     FROM stalls
     WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
       AND stopped_at_latest >= $start AND stopped_at_latest < $end
-    GROUP BY cluster, id
+    GROUP BY cluster, id, {ONE_STOP}
+), cost AS (
+    SELECT cluster, id, {OF_SUM}
+    FROM stopped GROUP BY cluster, id
+), of_all AS (
+    SELECT {OF_SUMS} FROM cost
 ), known AS (
     SELECT *, {SHORT} AS id FROM groups
     WHERE contains(lower(group_id), lower($q)) AND contains(lower(group_id), lower($named)) AND first_seen_at < $end
@@ -40,7 +46,8 @@ WITH ended AS (
            g.evidence, g.open_rebalance_since_at, g.first_seen_at, g.last_record_at, g.is_deleted,
            coalesce(ended.rebalances, 0) AS rebalances, ended.p95_min, ended.p95_max, ended.last_rebalance_at,
            coalesce(cost.lost, 0) AS lost, coalesce(cost.lost_min, 0) AS lost_min,
-           coalesce(cost.lost_max, 0) AS lost_max
+           coalesce(cost.lost_max, 0) AS lost_max, coalesce(cost.lost_low, 0) AS lost_low,
+           coalesce(cost.lost_high, 0) AS lost_high
     FROM known g LEFT JOIN ended USING (cluster, id) LEFT JOIN cost USING (cluster, id)
 ), sorted AS (
     SELECT *, count(*) OVER () AS total,
@@ -50,9 +57,11 @@ WITH ended AS (
     FROM listed WHERE rebalances >= $least_rebalances AND lost >= $least_lost
 )
 SELECT *, (SELECT CAST(coalesce(sum(rebalances), 0) AS BIGINT) FROM ended) AS all_rebalances,
-       (SELECT coalesce(sum(lost_min), 0) FROM cost) AS all_lost_min,
-       (SELECT coalesce(sum(lost), 0) FROM cost) AS all_lost,
-       (SELECT coalesce(sum(lost_max), 0) FROM cost) AS all_lost_max
+       (SELECT coalesce(lost_min, 0) FROM of_all) AS all_lost_min,
+       (SELECT coalesce(lost, 0) FROM of_all) AS all_lost,
+       (SELECT coalesce(lost_max, 0) FROM of_all) AS all_lost_max,
+       (SELECT coalesce(lost_low, 0) FROM of_all) AS all_lost_low,
+       (SELECT coalesce(lost_high, 0) FROM of_all) AS all_lost_high
 FROM sorted
 ORDER BY CASE WHEN $order = '' AND open_rebalance_since_at IS NOT NULL THEN 0 ELSE 1 END,
          number * $sign NULLS LAST, CASE WHEN $sign > 0 THEN word END, CASE WHEN $sign < 0 THEN word END DESC,

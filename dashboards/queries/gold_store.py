@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dashboards.lake.lake import Lake, Parameter, Row, Rows, moment
 from dashboards.queries.verdict_queries import OF_EPISODE, OF_FLEET, OF_GROUP, OF_REBALANCE, SUM_ROWS
 from dashboards.urlstate import Window
+from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP
 
 ADVICE_ROWS = 600
 ADVICE_GROUPS = 15
@@ -43,25 +44,28 @@ LIMIT $cap
 
 STORM = "SELECT * FROM storms WHERE storm_id = $storm ORDER BY cluster LIMIT $cap"
 
-DISTURBED = """
+DISTURBED = f"""
 WITH made AS (
     SELECT * FROM generations
     WHERE cluster = $cluster AND list_contains(CAST($groups AS VARCHAR[]), group_id)
       AND joined_at >= $start AND joined_at < $end
-), cost AS (
-    SELECT group_id, incarnation, generation_id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
-           sum(stopped_ms_max) / 1000 AS lost_max
+), stopped AS (
+    SELECT group_id, {ONE_STOP}, {OF_STOPS}
     FROM stalls JOIN made USING (cluster, group_id, incarnation, generation_id)
     WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
       AND (cause <> 'static_restart' OR stopped_by_offset = made.source_offset)
-    GROUP BY group_id, incarnation, generation_id
+    GROUP BY group_id, {ONE_STOP}
+), cost AS (
+    SELECT group_id, incarnation, generation_id, {OF_SUM}
+    FROM stopped GROUP BY group_id, incarnation, generation_id
 )
 SELECT made.*, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost, 0) AS lost,
-       coalesce(cost.lost_max, 0) AS lost_max
+       coalesce(cost.lost_max, 0) AS lost_max, coalesce(cost.lost_low, 0) AS lost_low,
+       coalesce(cost.lost_high, 0) AS lost_high
 FROM made LEFT JOIN cost USING (group_id, incarnation, generation_id)
 ORDER BY made.joined_at DESC, made.group_id, made.generation_id
 LIMIT $cap
-"""
+"""  # noqa: S608 - our own names
 
 MARKS = """
 WITH announced AS (

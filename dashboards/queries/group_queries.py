@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP
+
 GROUP = "SELECT * FROM groups WHERE cluster = $cluster AND group_id = $group LIMIT $cap"
 
 BY_HASH = """
@@ -19,27 +21,30 @@ SELECT min(joined_at) AS at FROM generations
 WHERE cluster = $cluster AND group_id = $group AND joined_at >= $end LIMIT $cap
 """
 
-GENERATIONS = """
+GENERATIONS = f"""
 WITH made AS (
     SELECT * FROM generations
     WHERE cluster = $cluster AND group_id = $group AND joined_at >= $since AND joined_at < $until
-), cost AS (
+), stopped AS (
     -- No rebalance stopped a static member that rejoined during the generation.
-    SELECT incarnation, generation_id, sum(stopped_ms_min) / 1000 AS lost_min, sum(stopped_ms) / 1000 AS lost,
-           sum(stopped_ms_max) / 1000 AS lost_max, count(*) AS stopped_resources
+    SELECT {ONE_STOP}, {OF_STOPS}, count(*) AS resources
     FROM stalls JOIN made USING (cluster, group_id, incarnation, generation_id)
     WHERE stalls.cluster = $cluster AND stalls.group_id = $group
       AND cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
       AND (cause <> 'static_restart' OR stopped_by_offset = made.source_offset)
-    GROUP BY incarnation, generation_id
+    GROUP BY {ONE_STOP}
+), cost AS (
+    SELECT incarnation, generation_id, {OF_SUM}, CAST(sum(resources) AS BIGINT) AS stopped_resources
+    FROM stopped GROUP BY incarnation, generation_id
 )
 SELECT g.*, coalesce(cost.lost_min, 0) AS lost_min, coalesce(cost.lost, 0) AS lost,
-       coalesce(cost.lost_max, 0) AS lost_max, coalesce(cost.stopped_resources, 0) AS stopped_resources
+       coalesce(cost.lost_max, 0) AS lost_max, coalesce(cost.lost_low, 0) AS lost_low,
+       coalesce(cost.lost_high, 0) AS lost_high, coalesce(cost.stopped_resources, 0) AS stopped_resources
 FROM made g LEFT JOIN cost USING (incarnation, generation_id)
 WHERE least(g.joined_at, g.prepared_at_earliest) < $end
 ORDER BY g.joined_at DESC, g.incarnation DESC, g.generation_id DESC
 LIMIT $cap
-"""
+"""  # noqa: S608 - our own names
 
 MEMBERS = """
 SELECT incarnation, generation_id, member_id, valid_from_at, valid_to_at, group_instance_id, client_id, client_host,

@@ -43,6 +43,7 @@ from dashboards.queries.lag_store import LagStore
 from dashboards.queries.move_queries import MET, MOVE_ROWS, MOVE_SAMPLES, MOVES, PROGRESS
 from dashboards.queries.pattern_queries import LASTING, LASTING_ROWS, OF_GROUP, PATTERN_ROWS
 from dashboards.urlstate import Window
+from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP
 from schemas.states import StallCause
 
 DAY_MS = 24 * 3_600_000
@@ -68,16 +69,22 @@ COVERED = """
 SELECT cluster, max(to_at) AS last_at FROM coverage WHERE NOT is_gap AND source <> 'poll' GROUP BY cluster LIMIT $cap
 """
 
-TOTALS = """
+TOTALS = f"""
+WITH stopped AS (
+    SELECT {OF_STOPS}
+    FROM stalls
+    WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
+      AND stopped_at_latest >= $start AND stopped_at_latest < $end
+    GROUP BY cluster, group_id, {ONE_STOP}
+), cost AS (
+    SELECT {OF_SUM} FROM stopped
+)
 SELECT (SELECT count(*) FROM generations WHERE joined_at >= $start AND joined_at < $end) AS rebalances,
-       coalesce(sum(stopped_ms_min), 0) / 1000 AS lost_min,
-       coalesce(sum(stopped_ms), 0) / 1000 AS lost,
-       coalesce(sum(stopped_ms_max), 0) / 1000 AS lost_max
-FROM stalls
-WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
-  AND stopped_at_latest >= $start AND stopped_at_latest < $end
-LIMIT $cap
-"""
+       coalesce(lost_min, 0) AS lost_min, coalesce(lost, 0) AS lost, coalesce(lost_max, 0) AS lost_max,
+       coalesce(lost_low, 0) AS lost_low, coalesce(lost_high, 0) AS lost_high
+FROM cost LIMIT $cap
+"""  # noqa: S608 - our own names
+TOTAL = ("rebalances", "lost", "lost_min", "lost_max", "lost_low", "lost_high")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,15 +178,17 @@ class Store(LagStore):
         )
 
     def totals(self, window: Window) -> Row:
-        """Return `rebalances`, `lost`, `lost_min` and `lost_max` (resource-seconds) of all groups."""
+        """Return `rebalances` of all groups and their `lost` (resource-seconds): the estimate, hard bounds (`_min`,
+        `_max`) and a 90 % interval (`_low`, `_high`).
+        """
         rows = self._ask(TOTALS, ("generations", "stalls"), 1, **window_parameters(window))
-        return rows[0] if rows else {"rebalances": 0, "lost": 0, "lost_min": 0, "lost_max": 0}
+        return rows[0] if rows else dict.fromkeys(TOTAL, 0)
 
     def fleet(self, window: Window, q: str = "", wanted: Wanted | None = None) -> Rows:
         """Return groups whose id contains `q`, filtered and ordered by `wanted`.
 
         By default, groups that are rebalancing come first, then the groups that lost most. In each row, `total` is the
-        number of groups, and `all_rebalances`, `all_lost`, `all_lost_min` and `all_lost_max` are `totals`.
+        number of groups, and the columns `all_…` are `totals`.
         """
         wanted = wanted or Wanted(rows=FLEET_ROWS)
         parameters: dict[str, Parameter] = {"q": q, **wanted.parameters(), **window_parameters(window)}

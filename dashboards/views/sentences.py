@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from dashboards.lake.lake import Row
 from dashboards.queries.store import Rebalance
-from dashboards.text import ABSENT, between, bounded, clock, duration, member_label, visible
+from dashboards.text import ABSENT, between, clock, duration, member_label, visible
 from dashboards.views.theme import LOOKS, look_of
 from dashboards.views.timeline import Segment
 from dashboards.zone import zone
+from schemas import loss_interval
 from schemas.states import DiagnosisCause, Evidence, GroupProtocol, GroupType, NotCosted, StallCause, Trigger
 from schemas.written import count
 
@@ -131,14 +132,19 @@ def rebalance_length(generation: Row) -> str:
     return between(generation["rebalance_ms_min"], generation["rebalance_ms_max"])
 
 
-def lost(stalls: Sequence[Row]) -> tuple[float, float, float]:
-    """Return resource-seconds: estimate, lower and upper bound. Stops without members or an end do not count."""
+def lost(stalls: Sequence[Row]) -> loss_interval.Loss:
+    """Return resource-seconds: the estimate and its 90 % interval. Stops without members or an end do not count."""
     ended = [s for s in stalls if s["cause"] != StallCause.NO_MEMBER and s["stopped_ms"] is not None]
-    return (
-        sum(s["stopped_ms"] for s in ended) / 1000,
-        sum(s["stopped_ms_min"] for s in ended) / 1000,
-        sum(s["stopped_ms_max"] for s in ended) / 1000,
+    estimate, low, high = loss_interval.loss(
+        (
+            (s["incarnation"], s["generation_id"], s["from_member_id"]),
+            s["stopped_ms_min"],
+            s["stopped_ms"],
+            s["stopped_ms_max"],
+        )
+        for s in ended
     )
+    return estimate / 1000, low / 1000, high / 1000
 
 
 def rebalance(found: Rebalance) -> str:
@@ -197,7 +203,7 @@ def cost(stalls: Sequence[Row], word: str) -> str:
     estimate, low, high = lost(stalls)
     if not high:
         return f"no {word}-seconds lost"
-    return f"{bounded(estimate, low, high)} {word}-seconds lost"
+    return f"{loss_interval.written(estimate, low, high)} {word}-seconds lost"
 
 
 def group(generations: Sequence[Row], state: Row | None) -> str:
@@ -209,13 +215,12 @@ def group(generations: Sequence[Row], state: Row | None) -> str:
         return f"{now}: whether it rebalanced is not known."
     if not generations:
         return f"{now}. No rebalance in this range."
-    estimate = sum(g["lost"] for g in generations)
-    low, high = sum(g["lost_min"] for g in generations), sum(g["lost_max"] for g in generations)
+    estimate, low, high = loss_interval.summed((g["lost"], g["lost_low"], g["lost_high"]) for g in generations)
     word = unit(generations[0]["group_type"])
     longest = max(generations, key=lambda g: g["rebalance_ms"] or g["rebalance_ms_max"] or 0)
     when = f"{clock(longest['joined_at'])} {zone()} ({longest['trigger'].replace('_', ' ')})"
     left_out = sum(not_costed(g) is not None for g in generations)
-    lost = f"{bounded(estimate, low, high)} {word}-seconds lost"
+    lost = f"{loss_interval.written(estimate, low, high)} {word}-seconds lost"
     if generations[0]["group_protocol"] == GroupProtocol.SHARE:
         lost = "what they cost is not observed"
     if left_out:

@@ -195,9 +195,11 @@ class FactReader:
 
 def _stopped(row: Row, resources: float) -> Stopped:
     return Stopped(
-        lost_ms=row["lost"],
-        lost_ms_min=row["lost_min"],
-        lost_ms_max=row["lost_max"],
+        lost_ms=row["lost"] * 1000,
+        lost_ms_min=row["lost_min"] * 1000,
+        lost_ms_max=row["lost_max"] * 1000,
         first_ms=row["first_ms"],
         resources=resources,
+        lost_ms_low=row["lost_low"] * 1000,
+        lost_ms_high=row["lost_high"] * 1000,
     )

@@ -1,5 +1,7 @@
 """The SQL of alerts. Ids and timestamps are always bound parameters."""
 
+from schemas.loss_interval import OF_SUM, ONE_STOP
+
 BUILT_CLUSTERS = "SELECT DISTINCT cluster FROM groups LIMIT $cap"
 
 BUILT = "SELECT max(last_record_at) AS until_at FROM groups WHERE cluster = $cluster LIMIT $cap"
@@ -41,9 +43,9 @@ CAUSES = """
 SELECT * FROM diagnoses WHERE cluster = $cluster AND as_of >= $start AND group_id IN (SELECT unnest($groups))
 QUALIFY row_number() OVER (PARTITION BY group_id ORDER BY as_of DESC, is_normal, rank) = 1 LIMIT $cap
 """
-LOST = """
+LOST = f"""
 WITH ended AS (
-    SELECT group_id, epoch_ms(resumed_at_earliest) AS ended, stopped_ms, stopped_ms_min,
+    SELECT group_id, {ONE_STOP}, epoch_ms(resumed_at_earliest) AS ended, stopped_ms, stopped_ms_min,
            epoch_ms(resumed_at_latest) AS ended_max, stopped_ms_max
     FROM stalls
     WHERE cluster = $cluster AND cause <> 'no_member' AND resumed_at_earliest IS NOT NULL AND stopped_ms IS NOT NULL
@@ -51,18 +53,21 @@ WITH ended AS (
 ), burning AS (
     SELECT group_id FROM ended GROUP BY group_id HAVING sum(stopped_ms) >= $least_ms
 ), within AS (
-    SELECT group_id, width, greatest(ended - stopped_ms, $until_ms - width) AS began,
+    SELECT group_id, {ONE_STOP}, width, greatest(ended - stopped_ms, $until_ms - width) AS began,
            greatest(0, least(ended, $until_ms) - began) AS lost,
            greatest(0, least(ended, $until_ms) - greatest(ended - stopped_ms_min, $until_ms - width)) AS least_lost,
            greatest(0, least(ended_max, $until_ms) - greatest(ended_max - stopped_ms_max, $until_ms - width))
                AS most_lost
     FROM ended, (SELECT unnest(string_split($widths, ',')::BIGINT[]) AS width) AS windows
     WHERE ended > $until_ms - width AND group_id IN (FROM burning)
+), stopped AS (
+    SELECT group_id, width, sum(lost)::DOUBLE AS estimate_ms, sum(least(lost, least_lost))::DOUBLE AS least_ms,
+           sum(greatest(lost, most_lost))::DOUBLE AS most_ms, min(began) AS began
+    FROM within GROUP BY group_id, width, {ONE_STOP}
 )
-SELECT group_id, width, sum(lost)::DOUBLE AS lost, sum(least_lost)::DOUBLE AS lost_min,
-       sum(most_lost)::DOUBLE AS lost_max, min(began) AS first_ms
-FROM within GROUP BY group_id, width HAVING sum(lost) > 0 LIMIT $cap
-"""
+SELECT group_id, width, {OF_SUM}, min(began) AS first_ms
+FROM stopped GROUP BY group_id, width HAVING sum(estimate_ms) > 0 LIMIT $cap
+"""  # noqa: S608 - our own names
 OWNED = """
 WITH handed AS (
     SELECT group_id, CASE WHEN is_empty THEN 0 ELSE resources_assigned END AS resources,

@@ -52,8 +52,17 @@ def _cost(warehouse: Path, storm: Storm) -> Cost:
         found = engine.sql(COST, params=asked).fetchall()
     return Cost(
         groups=[
-            GroupCost(group_id=g, rebalances=n, lost_min=low, lost=lost, lost_max=high, under_way=under_way)
-            for g, n, low, lost, high, under_way in found
+            GroupCost(
+                group_id=g,
+                rebalances=rebalances,
+                lost_min=least,
+                lost=lost,
+                lost_max=most,
+                lost_low=low,
+                lost_high=high,
+                under_way=under_way,
+            )
+            for g, rebalances, least, lost, most, low, high, under_way in found
         ],
         length_ms=end - begin,
     )

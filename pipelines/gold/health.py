@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
 
 from pipelines.gold.churn import Resource, is_lost
 from pipelines.gold.memberships import CAME, GONE, Silver, number, tracked
+from schemas.loss_interval import Loss, loss
 from schemas.rows import GenerationRow, GroupHealthOfGroup, StallRow
 from schemas.states import StallCause
 from schemas.thresholds import HOUR_MS, LOOP
@@ -33,12 +34,14 @@ def health_rows(silver: Silver, until_ms: int) -> list[GroupHealthOfGroup]:
     least = _by_hour(filter(None, map(_least, lost)))
     estimate = _by_hour(filter(None, map(_estimate, lost)))
     most = _by_hour(filter(None, map(_most, lost)))
+    intervals = _intervals(lost)
     nobody_there = _by_hour(filter(None, map(_estimate, idle)))
     out: list[GroupHealthOfGroup] = []
     for hour in hours:
         completed = [g for g in generations if (g["completed_at"] or -1) // HOUR_MS == hour]
         lengths = sorted(g["rebalance_ms"] for g in completed if g["rebalance_ms"] is not None)
         seconds = owned[hour] / 1000
+        _, low, high = intervals[hour]
         out.append(
             {
                 "hour_at": hour * HOUR_MS,
@@ -53,10 +56,24 @@ def health_rows(silver: Silver, until_ms: int) -> list[GroupHealthOfGroup]:
                 "rebalance_ms_p50": _quantile(lengths, 0.5),
                 "rebalance_ms_p95": _quantile(lengths, 0.95),
                 "rebalance_ms_max": lengths[-1] if lengths else None,
+                "lost_resource_seconds_low": low / 1000,
+                "lost_resource_seconds_high": high / 1000,
                 "flapping_members": _flapping([who for who, at, gone in changes if gone and at // HOUR_MS == hour]),
             }
         )
     return out
+
+
+def _intervals(lost: Sequence[StallRow]) -> Mapping[int, Loss]:
+    """Return the loss in milliseconds by hour, with its 90 % interval."""
+    parts: dict[int, list[tuple[Hashable, float, float, float]]] = defaultdict(list)
+    for stall in lost:
+        key = (stall["incarnation"], stall["generation_id"], stall["from_member_id"])
+        spans = [span for span in (_least(stall), _estimate(stall), _most(stall)) if span is not None]
+        for hour in sorted({at // HOUR_MS for span in spans for at in span}):
+            least, estimate, most = (_within(span, hour) for span in spans)
+            parts[hour].append((key, min(least, estimate), estimate, max(most, estimate)))
+    return defaultdict(lambda: (0.0, 0.0, 0.0), {hour: loss(stops) for hour, stops in parts.items()})
 
 
 def _quantile(values: Sequence[int], share: float) -> int | None:

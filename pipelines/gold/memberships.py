@@ -79,6 +79,7 @@ class _GenerationReader:
 
     members: Mapping[Number, Sequence[GenerationMemberRow]]
     events: Mapping[tuple[str, int, int | None], Sequence[GroupEventRow]]
+    stops: Mapping[tuple[str, Number], int]
     present: dict[str, _Open] = field(default_factory=dict)
     static: dict[str, dict[str, None]] = field(default_factory=lambda: defaultdict(dict))
     ended: list[Membership] = field(default_factory=list)
@@ -118,9 +119,18 @@ class _GenerationReader:
         reason: str | None,
     ) -> None:
         opened = self.present.pop(member_id)
+        stop = self.stops.get((member_id, left_in)) if left_in and departure_kind == GroupEventKind.LEFT else None
         self.static.get(opened.row["group_instance_id"] or "", {}).pop(member_id, None)
         self.ended.append(
-            _membership(opened, at, left_in=left_in, departure_kind=departure_kind, evidence=evidence, reason=reason)
+            _membership(
+                opened,
+                at,
+                stop,
+                left_in=left_in,
+                departure_kind=departure_kind,
+                evidence=evidence,
+                reason=reason,
+            )
         )
 
     def _departure(
@@ -142,8 +152,12 @@ class _GenerationReader:
         return self.events.get((member_id, *number(g)), ())
 
 
-def tracked(silver: Silver) -> list[Instance]:
-    """Return every instance of a group, from generations, generation_members and group_events in any order."""
+def tracked(silver: Silver, stops: Mapping[tuple[str, Number], int] | None = None) -> list[Instance]:
+    """Return every instance of a group, from generations, generation_members and group_events in any order.
+
+    `stops` has the milliseconds at which members that left had stopped working, by member id and the generation without
+    them, as far as known. The next process of an instance may ask to join while the previous one still closes.
+    """
     generations = sorted(silver["generations"], key=number)
     members: dict[Number, list[GenerationMemberRow]] = defaultdict(list)
     for row in sorted(silver["generation_members"], key=lambda r: (r["valid_from_at"], r["member_id"])):
@@ -151,7 +165,7 @@ def tracked(silver: Silver) -> list[Instance]:
     events: dict[tuple[str, int, int | None], list[GroupEventRow]] = defaultdict(list)
     for event in sorted(silver["group_events"], key=lambda e: (e["event_at"], e["kind"])):
         events[event["member_id"], event["incarnation"], event["generation_id"]].append(event)
-    reader = _GenerationReader(members, events)
+    reader = _GenerationReader(members, events, stops or {})
     for at, g in enumerate(generations):
         reader.step(g, is_first=at == 0)
     return instances(reader.memberships())
@@ -160,6 +174,7 @@ def tracked(silver: Silver) -> list[Instance]:
 def _membership(
     opened: _Open,
     gone_at: int | None,
+    stop: int | None = None,
     *,
     left_in: Number | None = None,
     departure_kind: GroupEventKind | None = None,
@@ -167,6 +182,7 @@ def _membership(
     reason: str | None = None,
 ) -> Membership:
     row = opened.row
+    known = None if gone_at is None else stopped_at(gone_at, departure_kind, row["session_timeout_ms"])
     return Membership(
         member_id=row["member_id"],
         group_instance_id=row["group_instance_id"],
@@ -177,7 +193,7 @@ def _membership(
         rebalance_timeout_ms=row["rebalance_timeout_ms"] or 0,
         arrived_at=opened.arrived_at,
         settled_at=opened.settled_at,
-        stopped_at=None if gone_at is None else stopped_at(gone_at, departure_kind, row["session_timeout_ms"]),
+        stopped_at=known if stop is None or known is None else min(stop, known),
         gone_at=gone_at,
         departure_kind=departure_kind,
         joined_in=opened.joined_in,

@@ -1,10 +1,11 @@
-"""The diagnosed cause of each rebalance of a group. Storms use it, because they do not determine causes themselves."""
+"""The diagnosed cause of each rebalance and departure of a group, for storms and advice, which judge no causes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from pipelines.gold.diagnosis.causes import context
 from pipelines.gold.diagnosis.verdicts import Judged, judgment
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
@@ -41,3 +42,10 @@ def rebalance_causes(silver: Silver) -> RebalanceCauses:
         of_return={d.at: d.cause for d in judged.known.returns},
         rebalances=judged.rebalances,
     )
+
+
+def deploy_departures(silver: Silver) -> frozenset[tuple[str, int]]:
+    """Return the member id and time (milliseconds) of each departure that diagnoses ascribe to a deploy."""
+    known = context(silver)
+    gone = [*(d for mine in known.departures.values() for d in mine), *known.returns]
+    return frozenset((d.membership.member_id, d.at) for d in gone if d.cause == DiagnosisCause.DEPLOY)

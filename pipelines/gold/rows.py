@@ -15,6 +15,7 @@ from pipelines.gold.diagnosis.verdicts import judgment
 from pipelines.gold.health import health_rows
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.patterns.group_patterns import pattern_rows
+from pipelines.gold.rebalance_causes import deploy_departures
 from pipelines.gold.window import window
 from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, PATTERNS, VERDICTS
 from schemas.rows import AdviceOfGroup, DiagnosisOfGroup, GroupHealthOfGroup, MarkRow, PatternOfGroup, VerdictOfGroup
@@ -70,7 +71,8 @@ def gold_rows(
         start = max(end - config.window_ms, _manageable(silver, end))
         analyzed = window(silver, start, end)
         if ADVICE in tables:
-            advice += advice_rows(analyzed, broker, config.worth, config.quiet_ms)
+            deployed = deploy_departures(analyzed)
+            advice += advice_rows(analyzed, broker, config.worth, config.quiet_ms, deployed)
         if VERDICTS in tables:
             verdicts += _verdicts(silver, day, config, marks)
         found = diagnosis_rows(analyzed, start, marks) if DIAGNOSES in tables else []

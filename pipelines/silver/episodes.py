@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Position, Record
 from pipelines.silver.stalls import Stall
+from schemas.loss_interval import loss
 from schemas.rows import GenerationOfGroup, RebalanceOfGroup
 from schemas.states import Evidence, RebalanceMode, StallCause
 
@@ -66,7 +67,9 @@ def _row(
     first, last = rows[0], rows[-1]
     base = bases.get((first["log_epoch"], first["source_offset"]))
     windows = [w for row in rows for w in by_generation[row["incarnation"], row["generation_id"]]]
-    lost = [ms for w in windows if w.is_lost and (ms := w.milliseconds)]
+    ended = [(w, ms) for w in windows if w.is_lost and (ms := w.milliseconds)]
+    lost = [ms for _, ms in ended]
+    _, low, high = loss(((w.incarnation, w.generation, w.owner), *ms) for w, ms in ended)
     idle = [ms[1] for w in windows if w.cause == StallCause.NO_MEMBER and (ms := w.milliseconds)]
     grades = {row["evidence"] for row in rows} | {w.stop.evidence for w in windows}
     worst = next(e for e in (Evidence.INFERRED, Evidence.BOUNDED, Evidence.OBSERVED) if e in grades)
@@ -92,6 +95,8 @@ def _row(
         "base_at": base.at if base else None,
         "base_rebalance_mode": base.mode if base else None,
         "base_state": base.state() if base and base.state else None,
+        "lost_resource_seconds_low": low / 1000,
+        "lost_resource_seconds_high": high / 1000,
     }
 
 

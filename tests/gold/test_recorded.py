@@ -84,6 +84,12 @@ def test_what_the_twins_lost_lies_within_the_printed_intervals(predicted, lost) 
         assert row["lost_predicted_low"] <= lost[twin] <= row["lost_predicted_high"], action
 
 
+def test_what_the_twins_saved_lies_within_the_intervals_of_the_savings(predicted, lost) -> None:
+    for action, twin in TWINS.items():
+        row = predicted[action]
+        assert row["saving_low"] <= lost[SOURCE] - lost[twin] <= row["saving_high"], action
+
+
 def test_nothing_is_recommended_that_would_lose_more(predicted) -> None:
     assert [action for action, row in predicted.items() if row["is_recommended"]] == ["none"]
 

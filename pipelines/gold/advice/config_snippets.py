@@ -23,6 +23,10 @@ env:
       fieldRef:
         fieldPath: metadata.name"""
 
+SHUTDOWN = """\
+# The process must get SIGTERM (in a shell script: exec), and time to close before SIGKILL.
+terminationGracePeriodSeconds: 60"""
+
 BROKER = """\
 # brokers 4.0 or newer; they set heartbeats and sessions
 group.consumer.heartbeat.interval.ms={heartbeat}
@@ -53,7 +57,7 @@ def settings(action: AdviceAction, latencies: Latencies, session_timeout_ms: int
             wanted = {"heartbeat": min(3_000, session_timeout_ms // 3)}
     if session_timeout_ms is not None:
         wanted = {**wanted, "session": session_timeout_ms}
-    found = _snippets(wanted, latencies.libraries)
+    found = _snippets(wanted, latencies.libraries) if wanted else {}
     if not found:
         return {}
     pods = {"kubernetes": POD_NAME} if "static" in wanted else {}
@@ -72,6 +76,16 @@ def longer_polls(max_poll_interval_ms: int, libraries: frozenset[ClientLibrary])
         place: text + "\n# or fewer records per poll:\nmax.poll.records=100" if place == "java" else text
         for place, text in found.items()
     }
+
+
+def closing(libraries: frozenset[ClientLibrary]) -> dict[str, str]:
+    """Return how a program closes its consumer on shutdown, by place, for the group's libraries; for all if unknown."""
+    found = {
+        place: spelling.close
+        for place, (library, spelling) in SPELLINGS.items()
+        if spelling.close and (not libraries or library in libraries)
+    }
+    return found | {"kubernetes": SHUTDOWN} if found else {}
 
 
 def connect_delay(delay_ms: int) -> dict[str, str]:
@@ -114,6 +128,10 @@ NEEDS: dict[AdviceAction, tuple[str, Callable[[LibraryFacts], str | None]]] = {
     AdviceAction.COOPERATIVE_ASSIGNOR: ("cooperative assignment", lambda facts: facts.cooperative),
     AdviceAction.CONSUMER_PROTOCOL: ("the consumer protocol", lambda facts: facts.consumer_protocol),
     AdviceAction.CONSUMER_PROTOCOL_STATIC: ("the consumer protocol", lambda facts: facts.consumer_protocol),
+    AdviceAction.CLOSE_ON_SHUTDOWN: (
+        "a leave when it is closed",
+        lambda facts: "any" if facts.leaves_on_close else None,
+    ),
     AdviceAction.RAISE_MAX_POLL_INTERVAL: (
         "a poll timeout",
         lambda facts: "any" if facts.watchdog == "leave" else None,
@@ -136,6 +154,9 @@ def preconditions(action: AdviceAction, churn: Churn, latencies: Latencies) -> l
             if stops
             else "every member can be restarted twice, one by one"
         )
+        out.append(Condition(state="unknown", text=text))
+    if action == AdviceAction.CLOSE_ON_SHUTDOWN:
+        text = "the processes were stopped in deploys, not killed (records show only that their sessions expired)"
         out.append(Condition(state="unknown", text=text))
     if action == AdviceAction.LOWER_HEARTBEAT_INTERVAL:
         text = "heartbeat.interval.ms has the observed value (inferred: no record contains it)"

@@ -13,7 +13,7 @@ from statistics import median
 
 from pipelines.gold.advice.config_snippets import connect_delay
 from pipelines.gold.advice.options import Option
-from pipelines.gold.advice.prediction import MODEL_ERROR, Prediction
+from pipelines.gold.advice.prediction import MODEL_ERROR, Prediction, Saving
 from pipelines.gold.churn import Churn, is_lost, lost_ms
 from pipelines.gold.memberships import Silver, number
 from schemas.states import AdviceAction, StallCause, Trigger
@@ -87,7 +87,8 @@ def _cost(lost_ms: int, waits: list[_Wait], delay: int, other: int, move: int) -
 
 
 def _option(action: AdviceAction, best: int, cost: int, waits: list[_Wait], delay: int, found: Churn) -> Option:
-    lost, changed = cost / 1000, abs(found.lost_ms - cost) / 1000
+    lost, saved = cost / 1000, (found.lost_ms - cost) / 1000
+    error = MODEL_ERROR * abs(saved)
     stops = sum(len(w.stopped_ms) for w in waits)
     returned = sum(w.away_ms is not None and w.away_ms <= best for w in waits)
     why = (
@@ -99,10 +100,11 @@ def _option(action: AdviceAction, best: int, cost: int, waits: list[_Wait], dela
         action=action,
         prediction=Prediction(
             lost=lost,
-            low=max(0.0, lost - MODEL_ERROR * changed),
-            high=lost + MODEL_ERROR * changed,
+            low=max(0.0, lost - error),
+            high=lost + error,
             rebalances=found.rebalances,
         ),
+        saving=Saving(estimate=saved, low=saved - error, high=saved + error),
         settings=connect_delay(best),
         preconditions=(),
         why=why,

@@ -13,9 +13,10 @@ from random import Random
 from statistics import median
 from typing import Any
 
-from pipelines.gold.churn import Churn, Outage, stopped_at
+from pipelines.gold.churn import Churn, Outage
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
+from pipelines.gold.stall_times import stopped_at
 from schemas.rows import GenerationMemberRow, GenerationRow
 from schemas.states import ClientLibrary, GroupEventKind, GroupProtocol, RebalanceMode, Trigger
 

@@ -1,15 +1,15 @@
-"""The changes that a group's churn gives reason to evaluate, and the predicted cost of each."""
+"""The changes of client settings that a group's churn gives reason to evaluate, and the predicted cost of each."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from pipelines.gold.advice.config_snippets import Condition, faster_heartbeats, longer_polls, preconditions, settings
+from pipelines.gold.advice.blocked_callbacks import BlockedCallback
+from pipelines.gold.advice.config_snippets import Condition, faster_heartbeats, preconditions, settings
 from pipelines.gold.advice.latencies import Latencies
-from pipelines.gold.advice.prediction import Prediction, predict, rough
+from pipelines.gold.advice.prediction import Prediction, Saving, predict, rough, saving
 from pipelines.gold.advice.replay import Policy
 from pipelines.gold.churn import Churn, Outage
 from schemas.states import AdviceAction, GroupEventKind
@@ -32,21 +32,17 @@ REFUSED = (
     "(UNRELEASED_INSTANCE_ID) until its old session has expired."
 )
 
-BROKEN = (GroupEventKind.SESSION_EXPIRED, GroupEventKind.POLL_TIMEOUT)
-GUILTY = 0.6
-"""Share of all failures from which one instance is suspected."""
-
-GUILTY_TIMES = 3
 PAUSE_MS = 45_000
 """An instance that returns within Kafka's default session timeout may only have paused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """One action with its predicted cost, settings and preconditions. `why` is a complete sentence."""
+    """One action with its predicted cost, its saving, settings and preconditions. `why` is a complete sentence."""
 
     action: AdviceAction
     prediction: Prediction
+    saving: Saving
     settings: Mapping[str, str]
     preconditions: tuple[Condition, ...]
     why: str
@@ -54,17 +50,36 @@ class Option:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """The input of the options. `now` is the policy in force. Kafka Streams (`is_streams`) uses its own assignor."""
+    """The input of the options. `now` is the policy in force, and `as_is` the replay of the group's churn under it.
+    Kafka Streams (`is_streams`) uses its own assignor. `blocked` is a member whose callback waits for nearly its poll
+    interval. `deployed` has the member id and time of each departure that a deploy caused.
+    """
 
     churn: Churn
     latencies: Latencies
     now: Policy
+    as_is: Prediction
     seed: str
     is_streams: bool = False
+    blocked: BlockedCallback | None = None
+    deployed: frozenset[tuple[str, int]] = frozenset()
 
-    def predict(self, policy: Policy, churn: Churn | None = None) -> Prediction:
-        """Return the predicted cost of the churn (default: the group's) under a policy."""
-        return predict(churn or self.churn, self.latencies, policy, self.seed)
+    def predict(
+        self,
+        policy: Policy,
+        churn: Churn | None = None,
+        *,
+        latencies: Latencies | None = None,
+        added: float = 0.0,
+    ) -> Prediction:
+        """Return the predicted cost under a policy, with as many replays as `as_is` has.
+
+        The churn and the latencies are the group's, unless others are given. Every replay loses `added`
+        resource-seconds more.
+        """
+        runs = len(self.as_is.exact)
+        measured = latencies or self.latencies
+        return predict(churn or self.churn, measured, policy, self.seed, runs=runs, added=added)
 
     @property
     def session_ms(self) -> int:
@@ -73,14 +88,22 @@ class Group:
 
 
 def options(group: Group) -> list[Option]:
-    """Return every action that the churn gives reason to evaluate."""
-    found = (_static, _protocols, _sessions, _heartbeats, _polls, _guilty)
+    """Return every change of client settings that the churn gives reason to evaluate."""
+    found = (_static, _protocols, _sessions, _heartbeats)
     return list(chain.from_iterable(each(group) for each in found))
 
 
-def _option(group: Group, action: AdviceAction, prediction: Prediction, paste: Mapping[str, str], why: str) -> Option:
+def option(group: Group, action: AdviceAction, prediction: Prediction, paste: Mapping[str, str], why: str) -> Option:
+    """Return the option of an action, with its saving and its preconditions."""
     conditions = preconditions(action, group.churn, group.latencies)
-    return Option(action=action, prediction=prediction, settings=paste, preconditions=tuple(conditions), why=why)
+    return Option(
+        action=action,
+        prediction=prediction,
+        saving=saving(group.as_is, prediction),
+        settings=paste,
+        preconditions=tuple(conditions),
+        why=why,
+    )
 
 
 def _static(group: Group) -> Iterator[Option]:
@@ -99,7 +122,7 @@ def _static(group: Group) -> Iterator[Option]:
         "members notice. During an absence, only the resources of the absent instance stop."
     )
     action = AdviceAction.STATIC_MEMBERSHIP
-    yield _option(group, action, group.predict(policies[best]), settings(action, group.latencies, best), why)
+    yield option(group, action, group.predict(policies[best]), settings(action, group.latencies, best), why)
 
 
 def _candidates(group: Group) -> list[int]:
@@ -113,20 +136,20 @@ def _protocols(group: Group) -> Iterator[Option]:
         if not group.now.is_static:
             policy, action = replace(group.now, is_static=True), AdviceAction.CONSUMER_PROTOCOL_STATIC
             why = f"{_why_consumer(group)} {REFUSED}"
-            yield _option(group, action, group.predict(policy), settings(action, group.latencies), why)
+            yield option(group, action, group.predict(policy), settings(action, group.latencies), why)
         return
     if not group.now.is_cooperative:
         action = AdviceAction.COOPERATIVE_ASSIGNOR
         policy = replace(group.now, is_cooperative=True)
         why = "Partitions that do not move continue, but partitions that move wait for a second rebalance."
-        yield _option(group, action, group.predict(policy), settings(action, group.latencies), why)
+        yield option(group, action, group.predict(policy), settings(action, group.latencies), why)
     for action, is_static in (
         (AdviceAction.CONSUMER_PROTOCOL, False),
         (AdviceAction.CONSUMER_PROTOCOL_STATIC, True),
     ):
         policy = Policy(is_consumer_protocol=True, is_static=is_static)
         why = _why_consumer(group) + (f" {REFUSED}" if is_static else "")
-        yield _option(group, action, group.predict(policy), settings(action, group.latencies), why)
+        yield option(group, action, group.predict(policy), settings(action, group.latencies), why)
 
 
 def _why_consumer(group: Group) -> str:
@@ -155,7 +178,7 @@ def _sessions(group: Group) -> Iterator[Option]:
             f"{len(expired)} failures were noticed after {group.session_ms:,} ms; {best:,} ms would notice them sooner."
         )
         action = AdviceAction.LOWER_SESSION_TIMEOUT
-        yield _option(group, action, predictions[best], settings(action, group.latencies, best), why)
+        yield option(group, action, predictions[best], settings(action, group.latencies, best), why)
     paused = [o for o in expired if o.back_at is not None and o.back_at - o.stopped_at < PAUSE_MS]
     if len(paused) > 1 and group.session_ms < PAUSE_MS:
         action = AdviceAction.RAISE_SESSION_TIMEOUT
@@ -163,7 +186,7 @@ def _sessions(group: Group) -> Iterator[Option]:
             f"{len(paused)} times an instance was removed and was back within {PAUSE_MS:,} ms. If it only paused, a "
             "longer session timeout avoids both rebalances."
         )
-        yield _option(group, action, _spared(group, paused), settings(action, group.latencies, PAUSE_MS), why)
+        yield option(group, action, spared(group, paused), settings(action, group.latencies, PAUSE_MS), why)
 
 
 def _heartbeats(group: Group) -> Iterator[Option]:
@@ -176,38 +199,11 @@ def _heartbeats(group: Group) -> Iterator[Option]:
         f"{HEARTBEAT_MS:,} ms, the other members wait less, and the coordinator gets {usual / HEARTBEAT_MS:.0f} times "
         "as many heartbeats."
     )
-    yield _option(group, action, group.predict(policy), faster_heartbeats(HEARTBEAT_MS, group.latencies.libraries), why)
+    yield option(group, action, group.predict(policy), faster_heartbeats(HEARTBEAT_MS, group.latencies.libraries), why)
 
 
-def _polls(group: Group) -> Iterator[Option]:
-    slow = [o for o in group.churn.outages if o.departure_kind == GroupEventKind.POLL_TIMEOUT and o.back_at is not None]
-    if not slow:
-        return
-    longest = max(o.back_at - o.stopped_at for o in slow if o.back_at is not None)
-    wanted = -(-longest * 3 // 2 // 60_000) * 60_000
-    why = (
-        f"{len(slow)} times an instance did not poll within max.poll.interval.ms and was removed; the longest absence "
-        f"was {longest:,} ms. With a longer interval, only its own partitions wait until it polls again."
-    )
-    action = AdviceAction.RAISE_MAX_POLL_INTERVAL
-    yield _option(group, action, _spared(group, slow), longer_polls(wanted, group.latencies.libraries), why)
-
-
-def _guilty(group: Group) -> Iterator[Option]:
-    failed = [o for o in group.churn.outages if o.departure_kind in BROKEN]
-    counts = Counter(o.instance for o in failed)
-    for instance, count in counts.most_common(1):
-        if count >= GUILTY_TIMES and count >= GUILTY * len(failed) and len(group.churn.instances) > 1:
-            others = tuple(o for o in group.churn.outages if o.instance != instance or o.departure_kind not in BROKEN)
-            name = group.churn.instances[instance].name
-            why = f"{name} caused {count} of {len(failed)} failures. The prediction is the loss without them."
-            prediction = group.predict(group.now, replace(group.churn, outages=others))
-            yield _option(group, AdviceAction.FIX_MEMBER, prediction, {}, why)
-
-
-def _spared(group: Group, spared: list[Outage]) -> Prediction:
+def spared(group: Group, outages: list[Outage]) -> Prediction:
     """Return the prediction if these outages stop only the instance's own resources: no removal and no rebalance."""
-    rest = replace(group.churn, outages=tuple(o for o in group.churn.outages if o not in spared))
-    found = group.predict(group.now, rest)
-    spared_s = sum((o.back_at - o.stopped_at) * o.owned for o in spared if o.back_at is not None) / 1000
-    return replace(found, lost=found.lost + spared_s, low=found.low + spared_s, high=found.high + spared_s)
+    rest = replace(group.churn, outages=tuple(o for o in group.churn.outages if o not in outages))
+    own = sum((o.back_at - o.stopped_at) * o.owned for o in outages if o.back_at is not None) / 1000
+    return group.predict(group.now, rest, added=own)

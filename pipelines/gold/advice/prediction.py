@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from statistics import fmean
@@ -36,37 +37,87 @@ MODEL_ERROR = 0.15
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """A predicted loss in resource-seconds, with its interval. In each set of replays, at most one in twenty lies below
-    `low`, and at most one in twenty above `high`.
+    """A predicted loss in resource-seconds, with its interval.
+
+    In each set of replays, at most one in twenty lies below `low`, and at most one in twenty above `high`. `exact` and
+    `drawn` hold the loss of every replay of the two sets, in the order of the seeds.
     """
 
     lost: float
     low: float
     high: float
     rebalances: int
+    exact: tuple[float, ...] = ()
+    drawn: tuple[float, ...] = ()
 
 
-def predict(churn: Churn, latencies: Latencies, policy: Policy, seed: str) -> Prediction:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saving:
+    """What a change saves in resource-seconds, with its interval. A negative saving is a cost."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+def predict(
+    churn: Churn, latencies: Latencies, policy: Policy, seed: str, *, runs: int | None = None, added: float = 0.0
+) -> Prediction:
     """Return the predicted cost of the churn under a policy, from two sets of replays. The result is deterministic.
 
     The first set, for the estimate, uses every absence as it was. The second set, for the interval, varies them,
     because absences will not repeat exactly: each length is drawn from the group's absences of the same kind, and each
     start from within its bounds.
+
+    Args:
+        churn: the churn to replay.
+        latencies: the group's latencies.
+        policy: the policy under which it is replayed.
+        seed: two predictions with the same seed draw the same random numbers, as far as they replay the same.
+        runs: replays per set; None for as many as the size of the churn allows.
+        added: resource-seconds that every replay loses in addition.
     """
-    runs = _runs(churn)
-    exact = [_replay(churn, latencies, policy, _random(seed, run)) for run in range(runs)]
+    runs = runs or runs_of(churn)
+    replays = [_replay(churn, latencies, policy, _random(seed, run)) for run in range(runs)]
+    exact = tuple(o.lost_ms / 1000 + added for o in replays)
     drawn = []
-    for run in range(runs):
-        random = _random(seed, runs + run)
-        drawn.append(_replay(_redrawn(churn, random), latencies, policy, random).lost_ms / 1000)
-    lost = fmean(o.lost_ms for o in exact) / 1000
-    sets = [sorted(o.lost_ms / 1000 for o in exact), sorted(drawn)]
-    cut = int(runs * TAIL)
+    for run in range(runs, 2 * runs):
+        varied = _redrawn(churn, f"{seed}/{run}")
+        drawn.append(_replay(varied, latencies, policy, _random(seed, run)).lost_ms / 1000 + added)
+    lost = fmean(exact)
+    low, high = _range(exact, drawn)
     return Prediction(
         lost=lost,
-        low=min(*(each[cut] for each in sets), lost * (1 - MODEL_ERROR)),
-        high=max(*(each[-1 - cut] for each in sets), lost * (1 + MODEL_ERROR)),
-        rebalances=round(fmean(o.rebalances for o in exact)),
+        low=min(low, lost * (1 - MODEL_ERROR)),
+        high=max(high, lost * (1 + MODEL_ERROR)),
+        rebalances=round(fmean(o.rebalances for o in replays)),
+        exact=exact,
+        drawn=tuple(drawn),
+    )
+
+
+def saving(now: Prediction, changed: Prediction) -> Saving:
+    """Return what a change saves: the replays under the present settings minus those with the change, seed by seed.
+
+    Both replays of a pair have the same absences, so what varies for both cancels. The replay of the present settings
+    is compared with what happened, the other one cannot be; so the interval has at least the latter's model error.
+    """
+    exact, drawn = (
+        [a - b for a, b in zip(first, second, strict=True)]
+        for first, second in ((now.exact, changed.exact), (now.drawn, changed.drawn))
+    )
+    estimate, error = now.lost - changed.lost, MODEL_ERROR * changed.lost
+    low, high = _range(exact, drawn)
+    return Saving(estimate=estimate, low=min(low, estimate - error), high=max(high, estimate + error))
+
+
+def _range(*sets: Sequence[float]) -> tuple[float, float]:
+    """Return limits below and above which at most one in twenty values of each set lies."""
+    ordered = [sorted(each) for each in sets]
+    cuts = [int(len(each) * TAIL) for each in ordered]
+    return (
+        min(each[cut] for each, cut in zip(ordered, cuts, strict=True)),
+        max(each[-1 - cut] for each, cut in zip(ordered, cuts, strict=True)),
     )
 
 
@@ -81,7 +132,8 @@ def is_replayable(churn: Churn) -> bool:
     return _work(churn) <= LARGEST_WORK
 
 
-def _runs(churn: Churn) -> int:
+def runs_of(churn: Churn) -> int:
+    """Return the number of replays of this churn per set, fewer for a large churn."""
     return max(FEWEST_RUNS, min(RUNS, WORK // _work(churn)))
 
 
@@ -105,7 +157,10 @@ def _overlaps(outage: Outage) -> bool:
     )
 
 
-def _redrawn(churn: Churn, random: Random) -> Churn:
+def _redrawn(churn: Churn, seed: str) -> Churn:
+    """Return the churn with other absences. What is drawn for an absence does not depend on the other absences, so a
+    churn with fewer of them gets the same ones.
+    """
     lengths: dict[GroupEventKind, list[int]] = defaultdict(list)
     following: dict[Outage, int] = {}
     last: dict[int, Outage] = {}
@@ -119,6 +174,7 @@ def _redrawn(churn: Churn, random: Random) -> Churn:
     overlaps = any(_overlaps(o) for o in churn.outages)
 
     def again(outage: Outage) -> Outage:
+        random = Random(f"{seed}/{outage.instance}/{outage.stopped_at}")  # noqa: S311 - a replay
         stopped = outage.stopped_at + round(random.triangular(-outage.early_ms, outage.late_ms, 0))
         if outage.back_at is None:
             return replace(outage, stopped_at=stopped)

@@ -32,8 +32,8 @@ KEEPS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """The loss in one window: resource-milliseconds with bounds, the time of the first stop, and the number of
-    resources that the group had while it had any.
+    """The loss in one window: resource-milliseconds with hard bounds and a 90 % interval, the time of the first stop,
+    and the number of resources that the group had while it had any.
     """
 
     lost_ms: float
@@ -41,6 +41,18 @@ class Stopped:
     lost_ms_max: float
     first_ms: int
     resources: float
+    lost_ms_low: float | None = None
+    lost_ms_high: float | None = None
+
+    @property
+    def low_ms(self) -> float:
+        """Return the lower end of the 90 % interval, or else the lower bound."""
+        return self.lost_ms_min if self.lost_ms_low is None else self.lost_ms_low
+
+    @property
+    def high_ms(self) -> float:
+        """Return the upper end of the 90 % interval, or else the upper bound."""
+        return self.lost_ms_max if self.lost_ms_high is None else self.lost_ms_high
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

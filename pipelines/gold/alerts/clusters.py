@@ -6,8 +6,9 @@ from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.escaping import escaped, without_links
 from pipelines.gold.alerts.words import instant
 from pipelines.gold.storms.storms import CALM_MS
+from schemas import loss_interval
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, Pattern, StormScope
-from schemas.written import amount, bounded, count, duration
+from schemas.written import amount, count, duration
 
 SOURCE = "__consumer_offsets"
 DOWN_MS = 60_000
@@ -57,7 +58,7 @@ def _of_group(facts: Facts, row: Row) -> Alert:
 
 
 def _storm(facts: Facts, row: Row, *, subject: str, summary: str, hit: str) -> Alert:
-    lost = bounded(*(row[f"lost_resource_seconds{end}"] or 0.0 for end in ("", "_min", "_max")))
+    lost = loss_interval.of_row(row)
     cause = row["suspected_cause"]
     why = "not known" if cause in (None, DiagnosisCause.UNKNOWN) else f"{cause} (score {row['score'] or 0:.2f})"
     return Alert(

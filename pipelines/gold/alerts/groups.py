@@ -8,8 +8,9 @@ from pipelines.gold.alerts.alert import Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.burn import burning
 from pipelines.gold.alerts.escaping import escaped, without_links
 from pipelines.gold.alerts.words import instant, suspected, worst
+from schemas import loss_interval
 from schemas.states import AlertName, AlertSeverity, Evidence, Pattern
-from schemas.written import amount, bounded, count, duration
+from schemas.written import amount, count, duration
 
 NAMED = 3
 """Most instances named in a text."""
@@ -119,7 +120,7 @@ def burn(facts: Facts, limits: AlertLimits) -> list[Alert]:
             continue
         stopped, group = loss.windows[pair.long_ms], loss.group_id
         rates = [amount(loss.burn(window, limits.availability)) for window in (pair.long_ms, pair.short_ms)]
-        lost = bounded(*(ms / 1000 for ms in (stopped.lost_ms, stopped.lost_ms_min, stopped.lost_ms_max)))
+        lost = loss_interval.written(*(ms / 1000 for ms in (stopped.lost_ms, stopped.low_ms, stopped.high_ms)))
         found.append(
             Alert(
                 name=AlertName.AVAILABILITY_BURN,

@@ -13,7 +13,7 @@ from statistics import median, median_low
 
 from pipelines.gold.instance_tracker import Instance, Membership, is_same_process
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind
-from schemas.thresholds import LOOP, PAUSED_LOOP_MS, POLL_SLACK_MS, REPLACED_MS, RESTART_MS, SHORT_LIFE_MS, TOGETHER_MS
+from schemas.thresholds import LOOP, PAUSED_MS, POLL_SLACK_MS, REPLACED_MS, RESTART_MS, SHORT_LIFE_MS, TOGETHER_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +170,7 @@ def _of_loop(loop: Sequence[Departure], planned: frozenset[int]) -> Iterator[tup
     expired = [d for d in known if d.membership.departure_kind == GroupEventKind.SESSION_EXPIRED]
     # A paused process returns right after its removal. A dead process is replaced before that, or has to start first.
     paused = [d for d in expired if d.away_ms is not None and d.away_ms >= 0]
-    is_paused = 2 * len(paused) > len(known) and median(away) <= PAUSED_LOOP_MS
+    is_paused = 2 * len(paused) > len(known) and median(away) <= PAUSED_MS
     if not is_paused:
         yield from ((id(d), DiagnosisCause.CRASH_LOOP) for d in known)
 

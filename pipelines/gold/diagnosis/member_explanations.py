@@ -11,7 +11,7 @@ from pipelines.gold.diagnosis.causes import never_leaves
 from pipelines.gold.diagnosis.departures import Departure, lasts_a_poll, lost_together
 from pipelines.gold.wording import median_duration, period, times, upper, with_counts
 from schemas.states import Evidence, GroupEventKind, Trigger
-from schemas.thresholds import PAUSED_LOOP_MS, SHORT_SESSION_MS, TOGETHER_MS
+from schemas.thresholds import PAUSED_MS, SHORT_SESSION_MS, TOGETHER_MS
 from schemas.written import count, duration, span
 
 
@@ -104,7 +104,7 @@ def _one_by_one(gone: Sequence[Departure]) -> str:
     if early:
         often = upper(of(early, len(gone)))
         parts.append(f"{often} the next process joined before the session expired: the old one had died.")
-    if late and median(late) <= PAUSED_LOOP_MS:
+    if late and median(late) <= PAUSED_MS:
         parts.append(
             f"It was back {median_duration(late)} after its removal (median). It is either a process that paused "
             "(garbage collection, CPU, a frozen host) or a new one that starts that fast."

@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.churn import stopped_at
 from pipelines.gold.diagnosis.causes import Context
 from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.instance_tracker import Number
+from pipelines.gold.stall_times import stopped_at
 from schemas.rows import StallRow
 from schemas.states import DiagnosisCause, Evidence
 from schemas.thresholds import DEFAULT_SESSION_MS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP, Loss, summed
 from schemas.rows import GroupLossRow
 from schemas.states import StallCause
 from schemas.thresholds import HOUR_MS
@@ -34,34 +35,41 @@ WITH hit AS (
             OR (group_id, incarnation, generation_id) IN (SELECT (group_id, incarnation, generation_id) FROM mine))
 ), counted AS (
     SELECT group_id, count(*) AS rebalances FROM mine GROUP BY group_id
+), stopped AS (
+    SELECT group_id, {OF_STOPS}
+    FROM lost GROUP BY group_id, {ONE_STOP}
 ), summed AS (
-    SELECT group_id, sum(stopped_ms_min)::BIGINT AS lost_min, sum(stopped_ms)::BIGINT AS lost,
-           sum(stopped_ms_max)::BIGINT AS lost_max
-    FROM lost GROUP BY group_id
+    SELECT group_id, {OF_SUM}
+    FROM stopped GROUP BY group_id
 ), under_way AS (
     SELECT group_id, sum(greatest(0, end_ms - greatest(start_ms, coalesce(until_ms, start_ms))))::BIGINT AS under_way
     FROM joined GROUP BY group_id
 )
 SELECT group_id, coalesce(rebalances, 0) AS rebalances, coalesce(lost_min, 0) AS lost_min, coalesce(lost, 0) AS lost,
-       coalesce(lost_max, 0) AS lost_max, coalesce(under_way, 0) AS under_way
+       coalesce(lost_max, 0) AS lost_max, coalesce(lost_low, 0) AS lost_low, coalesce(lost_high, 0) AS lost_high,
+       coalesce(under_way, 0) AS under_way
 FROM hit LEFT JOIN counted USING (group_id) LEFT JOIN summed USING (group_id) LEFT JOIN under_way USING (group_id)
 ORDER BY lost DESC, rebalances DESC, group_id
 """  # noqa: S608 - our own names
 """Query over rows of `generations` and `stalls` around the time of a storm. It returns one row for each of the storm's
-groups, greatest loss first: the number of rebalances that began between `begin` and `end`, resource-milliseconds lost
-in these rebalances or in that time, and milliseconds during which a rebalance was in progress.
+groups, greatest loss first: the number of rebalances that began between `begin` and `end`, resource-seconds lost in
+these rebalances or in that time, and milliseconds during which a rebalance was in progress.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupCost:
-    """The cost of a storm for one group, in milliseconds and resource-milliseconds."""
+    """The cost of a storm for one group. Losses are in resource-seconds: `lost_min` and `lost_max` are hard bounds,
+    `lost_low` and `lost_high` a 90 % interval. `under_way` is in milliseconds.
+    """
 
     group_id: str
     rebalances: int
-    lost_min: int
-    lost: int
-    lost_max: int
+    lost_min: float
+    lost: float
+    lost_max: float
+    lost_low: float
+    lost_high: float
     under_way: int
 
     def row(self) -> GroupLossRow:
@@ -69,9 +77,9 @@ class GroupCost:
         return {
             "group_id": self.group_id,
             "rebalances": self.rebalances,
-            "lost_resource_seconds_min": self.lost_min / 1000,
-            "lost_resource_seconds": self.lost / 1000,
-            "lost_resource_seconds_max": self.lost_max / 1000,
+            "lost_resource_seconds_min": self.lost_min,
+            "lost_resource_seconds": self.lost,
+            "lost_resource_seconds_max": self.lost_max,
         }
 
 
@@ -89,17 +97,22 @@ class Cost:
     @property
     def lost_min(self) -> float:
         """Lower bound of the loss, in resource-seconds."""
-        return sum(group.lost_min for group in self.groups) / 1000
+        return sum(group.lost_min for group in self.groups)
 
     @property
     def lost(self) -> float:
         """Best estimate of the loss, in resource-seconds."""
-        return sum(group.lost for group in self.groups) / 1000
+        return sum(group.lost for group in self.groups)
 
     @property
     def lost_max(self) -> float:
         """Upper bound of the loss, in resource-seconds."""
-        return sum(group.lost_max for group in self.groups) / 1000
+        return sum(group.lost_max for group in self.groups)
+
+    @property
+    def interval(self) -> Loss:
+        """Return the loss in resource-seconds with its 90 % interval; groups are independent."""
+        return summed((group.lost, group.lost_low, group.lost_high) for group in self.groups)
 
     @property
     def unstable(self) -> float:

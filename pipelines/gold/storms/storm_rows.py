@@ -38,6 +38,7 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
     is_open = storm.is_open(until_ms)
     cause, score = suspected(storm, facts.voices)
     cost = facts.cost
+    _, low, high = cost.interval
     return {
         "cluster": storm.cluster,
         "storm_id": storm.storm_id,
@@ -53,6 +54,8 @@ def storm_row(storm: Storm, until_ms: int, facts: StormFacts, marks: Sequence[Ma
         "lost_resource_seconds_min": cost.lost_min,
         "lost_resource_seconds": cost.lost,
         "lost_resource_seconds_max": cost.lost_max,
+        "lost_resource_seconds_low": low,
+        "lost_resource_seconds_high": high,
         "suspected_cause": cause,
         "score": score,
         "causes": [CauseRow(cause=s.cause, rebalances=s.rebalances, groups=s.groups) for s in spread(facts.voices)],

@@ -42,10 +42,11 @@ def test_a_member_that_is_back_as_soon_as_it_was_dropped_paused() -> None:
 def test_a_static_member_whose_session_ends_as_long_after_a_poll_as_both_timeouts_take_polls_late() -> None:
     group = Group(session_ms=45_000)
     group.dies(1, 100_000)
-    group.returns(1, 150_000)
+    # Each return is PAUSED_MS after the removal.
+    group.returns(1, 149_000)
     for at in range(3):
-        group.dies(1, 450_000 + at * 350_000)
-        group.returns(1, 500_000 + at * 350_000)
+        group.dies(1, 449_000 + at * 349_000)
+        group.returns(1, 498_000 + at * 349_000)
     silver = group.silver()
     assert set(later(silver)) == {"session_expiry"}
     for row in silver["generation_members"]:

@@ -127,6 +127,19 @@ def test_a_saving_that_rounds_to_nothing_has_no_sign_and_no_share() -> None:
     ]
 
 
+def test_savings_are_shown_with_their_interval_and_none_without(store) -> None:
+    text = words(render(store, parse("/advice", "?q=slow"), 0))
+    assert "Saving, modelled" in text
+    assert ", as measured; " in text
+    assert " when replayed with the present settings" in text
+    shown = {"action": "static_membership", "saving_measured": None, "lost_predicted": 5.0, "saving_ratio": 0.5}
+    both = {"saving": 5.0, "saving_low": -1.0, "saving_high": 7.5}
+    assert ("+5.0 (+50%)", "\N{MINUS SIGN}1.0 to +7.5") == advice._savings(shown | both)
+    assert (advice.ABSENT, advice.ABSENT) == advice._savings(shown | both | {"action": "none"})
+    assert ("+5.0 (+50%)", advice.ABSENT) == advice._savings(shown | {"saving": 5.0})  # by an earlier Regroup
+    assert ("+3.0, measured", advice.ABSENT) == advice._savings(shown | both | {"saving_measured": 3.0})
+
+
 def test_only_what_is_recommended_is_suggested() -> None:
     row = {"status": "suggested", "explanation": "because"}
     assert ["suggested", advice.ABSENT] == [advice._status(row | {"is_recommended": each}) for each in (True, False)]
