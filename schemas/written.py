@@ -53,6 +53,15 @@ def signed_between(low: float, high: float) -> str:
     return first if first == last else f"{first} to {last}"
 
 
+def percent(ratio: float, decimals: int = 0) -> str:
+    """Return a share of 1 in percent; a negative one gets a real minus.
+
+    >>> [percent(0.25), percent(0.999, 1)]
+    ['25 %', '99.9 %']
+    """
+    return f"{ratio * 100:.{decimals}f} %".replace("-", MINUS)
+
+
 def span(first: str, last: str) -> str:
     """Return two limits with an en dash and no spaces between them, or one limit if both are written alike."""
     return first if first == last else f"{first}{EN_DASH}{last}"

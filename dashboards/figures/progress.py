@@ -14,6 +14,7 @@ from dashboards.text import figure_text, instant, visible
 from dashboards.urlstate import Window
 from dashboards.views.theme import hues, layout
 from dashboards.zone import zone
+from schemas.written import percent
 
 LINES_SHOWN, HEIGHT_PX = 16, 260
 
@@ -61,4 +62,6 @@ def _move(row: Row) -> tuple[Any, ...]:
 
 
 def _tip(name: str, row: Row) -> str:
-    return f"<b>{figure_text(name)}</b> {row['progress']:.0%}<br>{instant(row['observed_at'])} {zone()}<br>observed"
+    return (
+        f"<b>{figure_text(name)}</b> {percent(row['progress'])}<br>{instant(row['observed_at'])} {zone()}<br>observed"
+    )

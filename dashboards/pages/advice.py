@@ -114,8 +114,8 @@ def _saving(saved: float, ratio: float | None) -> str:
         return amount(0)
     if ratio is None:
         return written.signed(saved)
-    share = f"{ratio:+.0%}".replace("-", written.MINUS)
-    return f"{written.signed(saved)} ({share})"
+    sign = "+" if ratio >= 0 else ""
+    return f"{written.signed(saved)} ({sign}{written.percent(ratio)})"
 
 
 def _cells(row: Row) -> list[Cell]:

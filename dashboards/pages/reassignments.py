@@ -16,7 +16,7 @@ from dashboards.urlstate import ALL, State, Window, window
 from dashboards.views.components import Cell, empty, evidence_mark, marks_table, paging_links, panel, table, tile
 from dashboards.views.ranges import ranges
 from schemas.states import ReassignmentPhase, ReassignmentState
-from schemas.written import count, size
+from schemas.written import count, percent, size
 
 STEPS = {
     ReassignmentPhase.INITIAL: "initial",
@@ -74,7 +74,7 @@ def _curve(samples: Rows, marks: list[Row], view: Window) -> list[Component]:
     if moves > LINES_SHOWN:
         text += f" The last {LINES_SHOWN} of {moves:,} to begin are drawn."
     rows = [
-        (f"{visible(r['topic'], 60)}-{r['partition']}", instant(r["observed_at"]), f"{r['progress']:.0%}", _bytes(r))
+        (f"{visible(r['topic'], 60)}-{r['partition']}", instant(r["observed_at"]), percent(r["progress"]), _bytes(r))
         for r in samples.rows[:100]
     ]
     listed = table(("Partition", "At (UTC)", "Progress", "Bytes"), rows)
@@ -136,7 +136,7 @@ def _state(row: Row) -> str:
 def _bytes(row: Row) -> str:
     if row["bytes_done"] is None or row["bytes_total"] is None:
         return "not known"
-    return f"{size(row['bytes_done'])} of {size(row['bytes_total'])} ({row['progress']:.0%})"
+    return f"{size(row['bytes_done'])} of {size(row['bytes_total'])} ({percent(row['progress'])})"
 
 
 def _bounded_start(row: Row) -> str:

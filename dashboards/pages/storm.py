@@ -19,7 +19,7 @@ from dashboards.views.storm_hits import causes_panel, groups_panel, rebalance_hr
 from dashboards.views.verdicts import storm_panel, storm_verdict
 from schemas import loss_interval
 from schemas.states import DiagnosisCause, StormScope
-from schemas.written import count
+from schemas.written import count, percent
 
 TABLE_ROWS = 200
 
@@ -183,8 +183,8 @@ def _differences(row: Row) -> Component:
         (
             visible(d["attribute"], 60).replace("_", " "),
             visible(d["value"], 120),
-            f"{d['share']:.0%}",
-            f"{d['baseline']:.0%}",
+            percent(d["share"]),
+            percent(d["baseline"]),
             "nowhere else" if not d["baseline"] else f"{d['lift']:,.1f} times",
         )
         for d in found

@@ -14,7 +14,7 @@ from dashboards.views import sentences
 from dashboards.views.components import Cell, evidence_mark, table
 from dashboards.zone import zone
 from schemas.states import DiagnosisCause
-from schemas.written import count
+from schemas.written import count, percent
 
 HEAD = ("Cause", "Rebalances", "Share", "Lost resource-seconds", "Who", "First and last (UTC)", "Evidence")
 NAMED_CAUSES = 3
@@ -77,7 +77,7 @@ def _cells(row: Row) -> list[Cell]:
     return [
         sentences.cause(row["cause"]) + (" (normal)" if row["is_normal"] else ""),
         int(row["rebalances"]),
-        f"{row['share']:.0%}",
+        percent(row["share"]),
         amount(row["lost_resource_seconds"]),
         _names(row["instances"] or ()) or "nobody in particular",
         spread,

@@ -13,7 +13,7 @@ from dashboards.text import amount, bounded, visible
 from dashboards.views import sentences
 from dashboards.views.components import Cell, evidence_mark, facts, table
 from schemas.states import DiagnosisCause, Evidence, Verdict
-from schemas.written import count
+from schemas.written import count, percent
 
 BLAMED = {
     Verdict.BROKER: "the broker",
@@ -144,7 +144,9 @@ def _sums(title: str, rows: Sequence[Row], body: Component, word: str) -> Compon
     most = max(by_verdict, key=lambda name: by_verdict[name])
     text = f"{count(sum(row['rebalances'] for row in rows), 'rebalance')}"
     if whole > 0:
-        text += f", {amount(whole)} {word}-seconds lost; {by_verdict[most] / whole:.0%} of the loss: {blamed(most)}"
+        text += (
+            f", {amount(whole)} {word}-seconds lost; {percent(by_verdict[most] / whole)} of the loss: {blamed(most)}"
+        )
     return html.Section([html.H2(title), html.P(f"{text}.", className="summary"), body], className="panel")
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from jobs.config.errors import UserError
+from schemas.written import percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +46,7 @@ class QuarantineLimit:
             known, bad = self._read.get(partition, (0.0, 0.0))
             known, bad = known + records, bad + quarantined
             if known >= LEAST and bad > SHARE * known:
-                raise limit_reached(self.cluster, self.topic, partition, f"{bad / known:.0%} of the records")
+                raise limit_reached(self.cluster, self.topic, partition, f"{percent(bad / known)} of the records")
             aged = min(1.0, REMEMBERED / max(known, 1.0))
             self._read[partition] = known * aged, bad * aged
 

@@ -27,7 +27,7 @@ def test_a_foreign_topic_ends_the_stream_with_nothing_written(spark, tables, top
 
 def test_one_in_ten_ends_the_stream_once_a_thousand_were_read(spark, tables, topic, stream):  # noqa: F811
     topic.write([UNREADABLE if n % 10 == 0 else commit(n) for n in range(1_500)])
-    with pytest.raises(UserError, match=r"10% of the records in .*-0 on c cannot be decoded"):
+    with pytest.raises(UserError, match=r"10 % of the records in .*-0 on c cannot be decoded"):
         ingest(spark, tables, replace(stream, max_offsets_per_trigger=600))
     assert 60 == len(rows(tables, QUARANTINE, "reason")), "of the batch before"
 

@@ -19,7 +19,7 @@ from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
 from schemas.rows import AdviceOfGroup, GenerationRow
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
-from schemas.written import NOTHING, amount, bounded, signed, signed_between
+from schemas.written import NOTHING, amount, bounded, percent, signed, signed_between
 
 REPRODUCED = 0.3
 """Largest relative error of the replay with the current settings. If it is larger, other replays are not used."""
@@ -233,7 +233,7 @@ def _nothing(rows: Sequence[AdviceOfGroup], cost: str, worth: SavingThreshold) -
     return (
         f"{cost} The best change, {best['action'].replace('_', ' ')}, would save about {amount(saving)} "
         f"resource-seconds, replay against replay. It is not certain to save {worth.seconds:,.0f} resource-seconds and "
-        f"{worth.ratio:.0%}, or it cannot be made yet, so leave it as it is."
+        f"{percent(worth.ratio)}, or it cannot be made yet, so leave it as it is."
     )
 
 

@@ -8,7 +8,7 @@ from pipelines.gold.alerts.words import instant
 from pipelines.gold.storms.storms import CALM_MS
 from schemas import loss_interval
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, Pattern, StormScope
-from schemas.written import amount, count, duration
+from schemas.written import amount, count, duration, percent
 
 SOURCE = "__consumer_offsets"
 DOWN_MS = 60_000
@@ -98,7 +98,7 @@ def _stalled(facts: Facts, row: Row) -> Alert:
     subject = f"{row['topic']}-{row['partition']}"
     since = row["stalled_since_at"] if row["stalled_since_at"] is not None else row["started_at"]
     adding = ", ".join(map(str, row["adding"] or ())) or "not known"
-    done = "an unknown share" if row["progress"] is None else f"{row['progress']:.0%}"
+    done = "an unknown share" if row["progress"] is None else percent(row["progress"])
     return Alert(
         name=AlertName.REASSIGNMENT_STALLED,
         cluster=facts.cluster,

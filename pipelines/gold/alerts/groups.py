@@ -10,7 +10,7 @@ from pipelines.gold.alerts.escaping import escaped, without_links
 from pipelines.gold.alerts.words import instant, suspected, worst
 from schemas import loss_interval
 from schemas.states import AlertName, AlertSeverity, Evidence, Pattern
-from schemas.written import amount, count, duration
+from schemas.written import amount, count, duration, percent
 
 NAMED = 3
 """Most instances named in a text."""
@@ -130,8 +130,8 @@ def burn(facts: Facts, limits: AlertLimits) -> list[Alert]:
                 started_ms=loss.windows[pair.short_ms].first_ms,
                 summary=f"Group {escaped(group)} lost {lost} resource-seconds in {duration(pair.long_ms)}",
                 description=(
-                    f"That is {rates[0]} times the loss that an availability of {limits.availability:.3%} allows "
-                    f"(in the last {duration(pair.short_ms)}: {rates[1]} times). The group has "
+                    f"That is {rates[0]} times the loss that an availability of {percent(limits.availability, 3)} "
+                    f"allows (in the last {duration(pair.short_ms)}: {rates[1]} times). The group has "
                     f"{amount(stopped.resources)} resources. "
                     f"{suspected(facts.causes.get(group))} Evidence: {Evidence.BOUNDED}."
                 ),

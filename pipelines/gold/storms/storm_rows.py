@@ -14,7 +14,7 @@ from pipelines.gold.storms.storms import Storm
 from schemas.rows import CauseRow, DifferenceRow, MarkRow, StormRow, VerdictSumRow
 from schemas.states import Evidence, StormScope
 from schemas.thresholds import MINUTE_MS
-from schemas.written import amount, count
+from schemas.written import amount, count, percent
 
 SHOWN = 3
 NORMAL = "; normal"
@@ -101,14 +101,14 @@ def _sentences(storm: Storm, facts: StormFacts, marks: Sequence[MarkRow]) -> lis
     out = [_happened(storm), *_causes(storm, facts)]
     if cost.unstable >= 0.005:
         whose = "The group was" if storm.scope == StormScope.GROUP else "On average, its groups were"
-        out.append(f"{whose} rebalancing {cost.unstable:.0%} of the time.")
+        out.append(f"{whose} rebalancing {percent(cost.unstable)} of the time.")
     out += [
         f"It began {_minutes(m['marked_at'], storm.started_at):.0f} min after the mark {m['text']!r} ({m['kind']})."
         for m in suspects(storm, marks)[:SHOWN]
     ]
     if found:
         out += [
-            f"{d.attribute} {d.value}: {d.share:.0%} of the affected, {d.baseline:.0%} of the others."
+            f"{d.attribute} {d.value}: {percent(d.share)} of the affected, {percent(d.baseline)} of the others."
             for d in found[:SHOWN]
         ]
     else:
@@ -144,7 +144,7 @@ def _causes(storm: Storm, facts: StormFacts) -> list[str]:
         for each in spread(facts.voices)[:SHOWN]
     ]
     voices = "groups" if storm.scope == StormScope.FLEET else "rebalances"
-    suspicion = f"{cause.says.removesuffix(NORMAL)} ({score:.0%} of these {voices}{_most_often(storm)})"
+    suspicion = f"{cause.says.removesuffix(NORMAL)} ({percent(score)} of these {voices}{_most_often(storm)})"
     out = [f"Suspected cause, from the diagnoses of {count(len(facts.voices), 'rebalance')}{of}: {suspicion}."]
     return out if len(parts) == 1 else [*out, f"Causes: {'; '.join(parts)}."]
 

@@ -122,7 +122,7 @@ def test_every_group_is_on_one_of_the_pages_and_the_sum_counts_all(store, monkey
 
 
 def test_a_saving_that_rounds_to_nothing_has_no_sign_and_no_share() -> None:
-    assert ["0", "0", "+0.1 (+1%)", "\N{MINUS SIGN}7.0 (\N{MINUS SIGN}20%)"] == [
+    assert ["0", "0", "+0.1 (+1 %)", "\N{MINUS SIGN}7.0 (\N{MINUS SIGN}20 %)"] == [
         advice._saving(*each) for each in ((-0.02, -0.0001), (0.04, 0.0), (0.06, 0.01), (-7.0, -0.2))
     ]
 
@@ -134,9 +134,9 @@ def test_savings_are_shown_with_their_interval_and_none_without(store) -> None:
     assert " when replayed with the present settings" in text
     shown = {"action": "static_membership", "saving_measured": None, "lost_predicted": 5.0, "saving_ratio": 0.5}
     both = {"saving": 5.0, "saving_low": -1.0, "saving_high": 7.5}
-    assert ("+5.0 (+50%)", "\N{MINUS SIGN}1.0 to +7.5") == advice._savings(shown | both)
+    assert ("+5.0 (+50 %)", "\N{MINUS SIGN}1.0 to +7.5") == advice._savings(shown | both)
     assert (advice.ABSENT, advice.ABSENT) == advice._savings(shown | both | {"action": "none"})
-    assert ("+5.0 (+50%)", advice.ABSENT) == advice._savings(shown | {"saving": 5.0})  # by an earlier Regroup
+    assert ("+5.0 (+50 %)", advice.ABSENT) == advice._savings(shown | {"saving": 5.0})  # by an earlier Regroup
     assert ("+3.0, measured", advice.ABSENT) == advice._savings(shown | both | {"saving_measured": 3.0})
 
 

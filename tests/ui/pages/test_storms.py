@@ -57,7 +57,7 @@ def test_a_storm_says_whom_it_hit_what_differs_and_what_it_followed(store, now) 
     text = words(page)
     for said in (
         "It began 3 s after the deploy “v2.31”", "≈ 835 (700\N{EN DASH}901)", "4, 3 of them unexplained",
-        "45 s later", "client host | /10.0.4.13 | 100% | 12% | 8.0 times", "range | 100% | 0% | nowhere else",
+        "45 s later", "client host | /10.0.4.13 | 100 % | 12 % | 8.0 times", "range | 100 % | 0 % | nowhere else",
         "score 0.75", "broker 3 gets new disks",
     ):  # fmt: skip
         assert said in text, said
