@@ -14,7 +14,7 @@ from pipelines.gold.alerts.alert import AlertLimits
 from pipelines.gold.alerts.burn import WINDOWS
 from pipelines.gold.alerts.freshness import Asked
 from schemas.bronze import COVERAGE, OFFSET_COMMITS
-from schemas.gold import DIAGNOSES, GROUP_HEALTH, PATTERNS
+from schemas.gold import CLUSTER_PATTERNS, DIAGNOSES, GROUP_HEALTH, PATTERNS
 from schemas.silver import GENERATIONS, GROUP_EVENTS, GROUPS, STALLS
 from testing.alerts.rows import (
     CLUSTER,
@@ -25,6 +25,7 @@ from testing.alerts.rows import (
     departure,
     generation,
     health,
+    pattern,
     rebalancing,
     row,
     stall,
@@ -190,3 +191,14 @@ def test_a_warehouse_without_a_table_gives_no_facts_and_no_error(warehouse):
         found.freshness.known_until_ms,
         found.freshness.is_fresh,
     )
+
+
+def test_only_patterns_that_last_are_facts_with_their_times_in_ms(warehouse):
+    write(warehouse, COVERAGE, [coverage()])
+    assert [] == facts(warehouse).patterns, "a warehouse of an earlier version has no such table"
+    over = pattern("offsets_partition_down", "__consumer_offsets-8", ["b"], ended_at=NOW)
+    write(warehouse, CLUSTER_PATTERNS, [pattern("offsets_partition_down", "__consumer_offsets-7", ["a"]), over])
+    (found,) = facts(warehouse).patterns
+    assert ("__consumer_offsets-7", NOW - 20 * MINUTE, NOW, ["a"]) == (
+        found["subject"], found["started_at"], found["last_at"], found["group_ids"],
+    )  # fmt: skip
