@@ -46,8 +46,8 @@ ADVICE = Table(
         rank                  | INT NOT NULL | 1 = first: recommended actions, then the others, each part by saving; a change already in force is last
         lost_now              | DOUBLE NOT NULL | Measured: resource-seconds lost in the window
         lost_predicted        | DOUBLE    | Modelled: resource-seconds that the same churn would cost under the action; NULL if it was not replayed
-        lost_predicted_low    | DOUBLE    | Modelled: 95 % of the replays under the action lose at least this
-        lost_predicted_high   | DOUBLE    | Modelled: 95 % of the replays under the action lose at most this
+        lost_predicted_low    | DOUBLE    | Modelled: 97.5 % of the replays under the action lose at least this
+        lost_predicted_high   | DOUBLE    | Modelled: 97.5 % of the replays under the action lose at most this
         saving                | DOUBLE    | Modelled: lost_replayed - lost_predicted, replay against replay
         saving_ratio          | DOUBLE    | Modelled: saving / lost_replayed (or lost_now, if nothing was replayed); NULL if that is 0
         rebalances_now        | INT NOT NULL | Measured: rebalances in the window
@@ -60,8 +60,8 @@ ADVICE = Table(
         status                | STRING NOT NULL | schemas.states.AdviceStatus
         saving_measured       | DOUBLE    | Measured: resource-seconds saved since the change is in force; NULL before
         lost_replayed         | DOUBLE    | Modelled: resource-seconds that the same churn costs under the present settings; NULL if it was not replayed
-        saving_low            | DOUBLE    | Modelled: 95 % of the pairs of replays, one under the present settings and one under the action, save at least this
-        saving_high           | DOUBLE    | Modelled: 95 % of these pairs save at most this
+        saving_low            | DOUBLE    | Modelled: 97.5 % of the pairs of replays, one under the present settings and one under the action, save at least this
+        saving_high           | DOUBLE    | Modelled: 97.5 % of these pairs save at most this
     """),
 )
 

@@ -87,11 +87,10 @@ def limits(low: float, high: float) -> str:
 def of_row(row: Mapping[str, Any]) -> str:
     """Return the loss of a row with columns `lost_resource_seconds*`.
 
-    Rows of an earlier Regroup have no interval; their hard bounds are shown, with a word that says so.
+    Rows of an earlier Regroup have no interval; their hard bounds are shown, without "90 %".
     """
     estimate = row["lost_resource_seconds"] or 0.0
     low, high = row.get("lost_resource_seconds_low"), row.get("lost_resource_seconds_high")
     if low is not None and high is not None:
         return written(estimate, low, high)
-    text = bounded(estimate, row["lost_resource_seconds_min"] or 0.0, row["lost_resource_seconds_max"] or 0.0)
-    return text.replace("(", "(bounds: ")
+    return bounded(estimate, row["lost_resource_seconds_min"] or 0.0, row["lost_resource_seconds_max"] or 0.0)

@@ -69,6 +69,22 @@ ORDER BY CASE WHEN $order = '' AND open_rebalance_since_at IS NOT NULL THEN 0 EL
 LIMIT $cap OFFSET $skip
 """
 
+TOTALS = f"""
+WITH stopped AS (
+    SELECT {OF_STOPS}
+    FROM stalls
+    WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
+      AND stopped_at_latest >= $start AND stopped_at_latest < $end
+    GROUP BY cluster, group_id, {ONE_STOP}
+), cost AS (
+    SELECT {OF_SUM} FROM stopped
+)
+SELECT (SELECT count(*) FROM generations WHERE joined_at >= $start AND joined_at < $end) AS rebalances,
+       coalesce(lost_min, 0) AS lost_min, coalesce(lost, 0) AS lost, coalesce(lost_max, 0) AS lost_max,
+       coalesce(lost_low, 0) AS lost_low, coalesce(lost_high, 0) AS lost_high
+FROM cost LIMIT $cap
+"""
+
 CELLS = f"""
 SELECT cluster, {SHORT} AS group_id, CAST(floor((epoch_ms(joined_at) - $start_ms) / $bin_ms) AS INTEGER) AS bin,
        count(*) AS rebalances

@@ -15,7 +15,7 @@ from typing import Any
 
 from dashboards.lake.lake import LakeError, Parameter, Row, Rows, moment
 from dashboards.queries.diagnosis_queries import DIAGNOSIS_ROWS, NEWEST, OF_WINDOW
-from dashboards.queries.fleet_queries import CELLS, FLEET
+from dashboards.queries.fleet_queries import CELLS, FLEET, TOTALS
 from dashboards.queries.gold_store import window_parameters
 from dashboards.queries.group_queries import (
     ADJACENT,
@@ -43,7 +43,6 @@ from dashboards.queries.lag_store import LagStore
 from dashboards.queries.move_queries import MET, MOVE_ROWS, MOVE_SAMPLES, MOVES, PROGRESS
 from dashboards.queries.pattern_queries import LASTING, LASTING_ROWS, OF_GROUP, PATTERN_ROWS
 from dashboards.urlstate import Window
-from schemas.loss_interval import OF_STOPS, OF_SUM, ONE_STOP
 from schemas.states import StallCause
 
 DAY_MS = 24 * 3_600_000
@@ -69,21 +68,6 @@ COVERED = """
 SELECT cluster, max(to_at) AS last_at FROM coverage WHERE NOT is_gap AND source <> 'poll' GROUP BY cluster LIMIT $cap
 """
 
-TOTALS = f"""
-WITH stopped AS (
-    SELECT {OF_STOPS}
-    FROM stalls
-    WHERE cause <> 'no_member' AND resumed_at_earliest IS NOT NULL
-      AND stopped_at_latest >= $start AND stopped_at_latest < $end
-    GROUP BY cluster, group_id, {ONE_STOP}
-), cost AS (
-    SELECT {OF_SUM} FROM stopped
-)
-SELECT (SELECT count(*) FROM generations WHERE joined_at >= $start AND joined_at < $end) AS rebalances,
-       coalesce(lost_min, 0) AS lost_min, coalesce(lost, 0) AS lost, coalesce(lost_max, 0) AS lost_max,
-       coalesce(lost_low, 0) AS lost_low, coalesce(lost_high, 0) AS lost_high
-FROM cost LIMIT $cap
-"""  # noqa: S608 - our own names
 TOTAL = ("rebalances", "lost", "lost_min", "lost_max", "lost_low", "lost_high")
 
 

@@ -46,6 +46,12 @@ def test_every_alert_has_a_rule():
     assert set(RULES) == set(AlertName)
 
 
+def test_a_storm_with_an_interval_says_that_it_is_one():
+    limits = {"lost_resource_seconds_low": 59.5, "lost_resource_seconds_high": 63.0}
+    (alert,) = verdict(storms=[storm() | limits]).alerts
+    assert "\N{ALMOST EQUAL TO} 61.0 (90 %: 59.5\N{EN DASH}63.0) resource-seconds were lost" in alert.description
+
+
 def test_a_storm_of_one_group_pages():
     assert [("KafkaRebalanceStorm", "orders", "page")] == found(storms=[storm()])
     (alert,) = verdict(storms=[storm()]).alerts

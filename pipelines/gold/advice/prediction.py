@@ -27,9 +27,12 @@ to this product, which clients can make large with few records. Some thousand me
 
 FEWEST_RUNS = 12
 ROUGH_RUNS = 3
-TAIL = 0.05
+TAIL = 0.025
 RACE_MS = 1_000
 """If two processes of an instance overlap by less than this, either may reach the coordinator first in a repetition."""
+
+STARTING = 0.1
+"""Share by which the same process takes longer or shorter to start again."""
 
 MODEL_ERROR = 0.15
 """Least width of an interval to either side, as a share, for effects that are not modeled (threads, networks)."""
@@ -39,7 +42,7 @@ MODEL_ERROR = 0.15
 class Prediction:
     """A predicted loss in resource-seconds, with its interval.
 
-    In each set of replays, at most one in twenty lies below `low`, and at most one in twenty above `high`. `exact` and
+    In each set of replays, at most one in forty lies below `low`, and at most one in forty above `high`. `exact` and
     `drawn` hold the loss of every replay of the two sets, in the order of the seeds.
     """
 
@@ -66,8 +69,9 @@ def predict(
     """Return the predicted cost of the churn under a policy, from two sets of replays. The result is deterministic.
 
     The first set, for the estimate, uses every absence as it was. The second set, for the interval, varies them,
-    because absences will not repeat exactly: each length is drawn from the group's absences of the same kind, and each
-    start from within its bounds.
+    because absences will not repeat exactly: each length is drawn from the group's absences of the same kind, a process
+    takes a little longer or shorter to start, and each absence begins anywhere within its bounds and at any time within
+    a heartbeat interval, which decides how soon the others notice.
 
     Args:
         churn: the churn to replay.
@@ -82,7 +86,7 @@ def predict(
     exact = tuple(o.lost_ms / 1000 + added for o in replays)
     drawn = []
     for run in range(runs, 2 * runs):
-        varied = _redrawn(churn, f"{seed}/{run}")
+        varied = _redrawn(churn, f"{seed}/{run}", latencies.usual_heartbeat_ms)
         drawn.append(_replay(varied, latencies, policy, _random(seed, run)).lost_ms / 1000 + added)
     lost = fmean(exact)
     low, high = _range(exact, drawn)
@@ -112,7 +116,7 @@ def saving(now: Prediction, changed: Prediction) -> Saving:
 
 
 def _range(*sets: Sequence[float]) -> tuple[float, float]:
-    """Return limits below and above which at most one in twenty values of each set lies."""
+    """Return limits below and above which at most one in forty values of each set lies."""
     ordered = [sorted(each) for each in sets]
     cuts = [int(len(each) * TAIL) for each in ordered]
     return (
@@ -157,7 +161,7 @@ def _overlaps(outage: Outage) -> bool:
     )
 
 
-def _redrawn(churn: Churn, seed: str) -> Churn:
+def _redrawn(churn: Churn, seed: str, heartbeat_ms: int) -> Churn:
     """Return the churn with other absences. What is drawn for an absence does not depend on the other absences, so a
     churn with fewer of them gets the same ones.
     """
@@ -175,10 +179,17 @@ def _redrawn(churn: Churn, seed: str) -> Churn:
 
     def again(outage: Outage) -> Outage:
         random = Random(f"{seed}/{outage.instance}/{outage.stopped_at}")  # noqa: S311 - a replay
-        stopped = outage.stopped_at + round(random.triangular(-outage.early_ms, outage.late_ms, 0))
+        phase = round(random.uniform(-0.5, 0.5) * heartbeat_ms)
+        # A member that was dropped cannot have stopped after that.
+        stopped = min(
+            outage.stopped_at + phase + round(random.triangular(-outage.early_ms, outage.late_ms, 0)),
+            outage.gone_at + phase,
+        )
+        stopped = max(stopped, churn.start_ms + 1)
         if outage.back_at is None:
-            return replace(outage, stopped_at=stopped)
-        back = outage.stopped_at + random.choice(lengths[outage.departure_kind])
+            return replace(outage, stopped_at=stopped, gone_at=max(stopped, outage.gone_at + phase))
+        length = random.choice(lengths[outage.departure_kind]) * random.uniform(1 - STARTING, 1 + STARTING)
+        back = outage.stopped_at + phase + round(length)
         back = max(stopped + 1, min(back, following.get(outage, back + 1) - 1))
         gone = outage.gone_at + stopped - outage.stopped_at
         if overlaps and abs(gone - back) < RACE_MS:
