@@ -116,9 +116,9 @@ STALLS = Table(
         resumed_at_earliest    | TIMESTAMP | Lower bound of the time at which a member had the resource again; NULL while no member has it
         resumed_at_latest      | TIMESTAMP | Upper bound of that time; NULL while no member has the resource
         generation_id          | INT NOT NULL | Generation of the record in which the owner no longer has the resource
-        resumed_generation_id  | INT       | Generation that assigned the resource again; NULL while no member has it
+        resumed_generation_id  | INT       | Generation that assigned the resource to the member that resumed it; NULL while none did
         from_member_id         | STRING NOT NULL | Owner before the window
-        to_member_id           | STRING    | Owner after the window; NULL while no member has the resource
+        to_member_id           | STRING    | Owner after the window: not one that was gone again before it committed although records waited; NULL while there is none
         stopped_ms_min         | BIGINT    | Lower bound of the window's length
         stopped_ms             | BIGINT    | Best estimate of the window's length
         stopped_ms_max         | BIGINT    | Upper bound of the window's length

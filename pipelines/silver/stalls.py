@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from pipelines.silver.generations import Generation, Replacement
-from pipelines.silver.history import CommitHistory, Point, Position, Resource
-from pipelines.silver.stops.member_stops import APPEND_MS, END, GenerationContext, GenerationStops, Stop
+from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Point, Position, Resource
+from pipelines.silver.stops.commit_activity import LATE_COMMIT_MS
+from pipelines.silver.stops.member_stops import APPEND_MS, END, HEARTBEAT_MS, GenerationContext, GenerationStops, Stop
+from pipelines.silver.stops.newcomers import Newcomers
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 FIRST_COMMIT_MS = 600_000
@@ -24,7 +26,9 @@ class Stall:
     `resumed_*` are None while the resource has no owner. `resumed` is the estimate if it differs from the earliest
     time. `config_offset` is the offset up to which Connect's configuration was read when the resource still ran.
     `is_void` means that the stall does not count, because the resource was deleted in the meantime or its owner is not
-    known any more; `resumed_by` is the record that shows it.
+    known any more; `resumed_by` is the record that shows it. `rate` is how many records per millisecond the owner had
+    committed, or None if it was silent. `joined_to` is the later stall that contains this one, because the owner in
+    between did not resume the resource.
     """
 
     incarnation: int
@@ -44,6 +48,25 @@ class Stall:
     first_commit: Point | None = None
     config_offset: int | None = None
     is_void: bool = False
+    rate: float | None = None
+    joined_to: Stall | None = None
+
+    @property
+    def root(self) -> Stall:
+        """The stall that contains this one, or itself."""
+        stall = self
+        while stall.joined_to is not None:
+            stall = stall.joined_to
+        return stall
+
+    def join(self, earlier: Stall) -> None:
+        """Continue an earlier stall, because the owner in between did not resume the resource."""
+        self.incarnation, self.generation, self.stopped_by = earlier.incarnation, earlier.generation, earlier.stopped_by
+        self.owner, self.last_commit, self.config_offset = earlier.owner, earlier.last_commit, earlier.config_offset
+        self.stop, self.rate = earlier.stop._replace(evidence=Evidence.INFERRED), earlier.rate
+        if earlier.cause != StallCause.NO_MEMBER:
+            self.cause = earlier.cause
+        earlier.is_void, earlier.joined_to = True, self
 
     @property
     def is_lost(self) -> bool:
@@ -73,7 +96,11 @@ class CurrentOwner:
 
 
 class Ownership:
-    """The owners of resources and the stalls so far. It continues across protocol changes."""
+    """The owners of resources and the stalls so far. It continues across protocol changes.
+
+    `undecided` has the positions of records whose stalls depend on what was before the previous generation: it was open
+    whether a newcomer had resumed its resources, or their rate is that over an earlier stall.
+    """
 
     def __init__(self, commits: CommitHistory) -> None:
         self.commits = commits
@@ -83,6 +110,8 @@ class Ownership:
         self.closed: dict[Resource, Stall] = {}
         self.stalls: list[Stall] = []
         self.resumed: list[Stall] = []
+        self.newcomers = Newcomers(commits)
+        self.undecided: set[Position] = set()
 
     def begin(self, incarnation: int) -> None:
         """Begin an incarnation. A new one knows nothing of the previous one."""
@@ -93,6 +122,7 @@ class Ownership:
     def forget(self) -> None:
         """Forget the owners of all resources and the open stalls."""
         self.current, self.open, self.closed = {}, {}, {}
+        self.newcomers.tenures.clear()
 
     def mark_unknown(self, position: Position) -> None:
         """Mark all owners as unknown from `position` on. Open stalls become void, because their end cannot be known."""
@@ -114,6 +144,7 @@ class Ownership:
         number: int,
         *,
         until: Position | None = None,
+        since: Position | None = None,
     ) -> Stall:
         """Begin a stall.
 
@@ -125,9 +156,11 @@ class Ownership:
             incarnation: the group's incarnation.
             number: the generation or epoch.
             until: commits before this position are the owner's; None means `by`.
+            since: commits after this position show the owner's rate; None means since it got the resource.
         """
         current = self.current.pop(resource)
         segment = self.commits.segment(resource, current.position, until or by)
+        recent = segment if since is None else self.commits.segment(resource, max(current.position, since), until or by)
         stall = Stall(
             incarnation=incarnation,
             stopped_by=by,
@@ -138,6 +171,13 @@ class Ownership:
             cause=cause,
             last_commit=segment.last if segment else None,
         )
+        if recent is not None:
+            ended = self.closed.get(resource)
+            earlier = ended.last_commit if ended is not None and has_one_round(recent) else None
+            stall.rate = _rate(earlier or recent.first, recent, stop.estimate)
+            self.undecided |= {by} if earlier is not None and stall.rate is not None else set()
+        if current.owner in self.newcomers.tenures:
+            self.newcomers.stop(stall, until or by)
         self.open[resource] = stall
         self.stalls.append(stall)
         return stall
@@ -151,6 +191,7 @@ class Ownership:
         limit: int,
         number: int,
         started: Mapping[str, int] | None = None,
+        new: Collection[str] = (),
     ) -> list[Stall]:
         """Assign resources at a record and return the stalls that end.
 
@@ -162,6 +203,7 @@ class Ownership:
             limit: time by which a member must have had its resources.
             number: the generation or epoch.
             started: time by which a member had started its resources, according to its own log.
+            new: the owners that have only just joined.
         """
         proof: dict[str, int] = dict(started or {})
         for resource, point in firsts.items():
@@ -174,6 +216,8 @@ class Ownership:
                 continue
             self.closed[resource] = stall
             closed.append(stall)
+            if stall.rate and (owner in new or owner in self.newcomers.tenures):
+                self.newcomers.begin(owner, resource, position, stall)
             stall.resumed_generation, stall.new_owner, stall.first_commit = number, owner, firsts.get(resource)
             stall.resumed_by, stall.resumed_earliest = position, at
             stall.resumed_latest = max(at, min(proof.get(owner, limit), limit))
@@ -195,6 +239,19 @@ class Ownership:
             self.open[resource] = stall
 
 
+def has_one_round(segment: CommitSegment) -> bool:
+    """Return whether the commits are so close together that they show no rate."""
+    return segment.last.at - segment.first.at < LATE_COMMIT_MS
+
+
+def _rate(begin: Point, recent: CommitSegment, stopped_at: int) -> float | None:
+    """Return the records per millisecond since a commit, or None if the owner was silent before it stopped."""
+    progress, ms = recent.last.committed - begin.committed, recent.last.at - begin.at
+    interval = recent.last.at - recent.before_last.at if recent.before_last is not None else 0
+    is_quiet = stopped_at - recent.last.at > max(2 * interval, HEARTBEAT_MS)
+    return None if is_quiet or progress <= 0 or ms <= ROUND_MS else progress / ms
+
+
 def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
     """Add every stall of these generations, in the order of the stops."""
     for context, after in zip_longest(contexts, contexts[1:]):
@@ -202,6 +259,9 @@ def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
         ownership.begin(g.incarnation)
         if g.is_closed:
             ownership.mark_unknown(g.position)
+        if ownership.newcomers.tenures:
+            ownership.newcomers.prove(g.position, [m for m, done in context.done.items() if done.last is not None])
+            ownership.undecided |= {g.position} if ownership.newcomers.tenures else set()
         _take(ownership, g, context.stops, is_failover=context.log.failover is not None)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
         _give(ownership, g, ends[0], following, context.started)
@@ -228,8 +288,10 @@ def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: b
             cause = StallCause.NO_MEMBER
         if is_failover and cause in (StallCause.MOVED, StallCause.EAGER_BARRIER):
             cause = StallCause.FAILOVER
-        stall = o.stop(resource, stop, cause, position, g.incarnation, g.number)
+        stall = o.stop(resource, stop, cause, position, g.incarnation, g.number, since=previous.position)
         stall.config_offset = config_offset
+    for owner in o.newcomers.tenures.keys() - g.members.keys():
+        o.newcomers.leave(owner, g.joined_at)
 
 
 def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource) -> bool:
@@ -272,10 +334,15 @@ def _give(
     if following is not None and following.incarnation == g.incarnation:
         limit = min(limit, max(g.synced_at, following.synced_at))
     back = {r: stall for r in fresh if (stall := o.open.get(r)) and r in _brought(g, fresh[r])}
-    o.give(fresh, g.synced_at, g.position, o.firsts(fresh, g.position, until), limit, g.number, started)
+    firsts, new = o.firsts(fresh, g.position, until), g.members.keys() - _known(g)
+    o.give(fresh, g.synced_at, g.position, firsts, limit, g.number, started, new)
     if g.mode == RebalanceMode.INCREMENTAL:
         for stall in back.values():
             _ran_on(stall, g)
+
+
+def _known(g: Generation) -> Collection[str]:
+    return g.previous.final_members.keys() if g.previous is not None else g.members.keys()
 
 
 def _ran_on(stall: Stall, g: Generation) -> None:
@@ -312,8 +379,13 @@ def _forget_deleted(o: Ownership, g: Generation) -> None:
 def _replace(o: Ownership, g: Generation, change: Replacement, stop: Stop, until: Position) -> None:
     """Add the stalls of a static replacement (W3), from the old process's last work until the new process joined."""
     at = change.record.at if change.record.at is not None else g.synced_at
+    position, new = change.record.position, change.member.member_id
     mine = [r for r, h in o.current.items() if h.owner == change.old]
+    if change.old in o.newcomers.tenures:
+        o.newcomers.prove(position)
     for resource in mine:
-        o.stop(resource, stop, StallCause.STATIC_RESTART, change.record.position, g.incarnation, g.number)
-    firsts = o.firsts(mine, change.record.position, until)
-    o.give(dict.fromkeys(mine, change.member.member_id), at, change.record.position, firsts, at + APPEND_MS, g.number)
+        o.stop(resource, stop, StallCause.STATIC_RESTART, position, g.incarnation, g.number, since=g.position)
+    if change.old in o.newcomers.tenures:
+        o.newcomers.leave(change.old, at)
+    firsts = o.firsts(mine, position, until)
+    o.give(dict.fromkeys(mine, new), at, position, firsts, at + APPEND_MS, g.number, new={new})

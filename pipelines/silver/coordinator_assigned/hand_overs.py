@@ -11,7 +11,7 @@ from pipelines.silver.coordinator_assigned.epochs import Assigned, Begun, Emptie
 from pipelines.silver.coordinator_assigned.exits import Exit, MemberLines, exit_of
 from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint
 from pipelines.silver.history import Point, Position, Resource
-from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, Stall
+from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, Stall, has_one_round
 from pipelines.silver.stops.commit_activity import CommitActivity, work_of
 from pipelines.silver.stops.member_stops import APPEND_MS, Stop
 from schemas.states import Evidence, StallCause, Trigger
@@ -54,10 +54,23 @@ def hand_overs(
 
 
 def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
-    """Store the owners in a quiescent point, unless a stall is open or may still get its first commit."""
+    """Store the owners in a quiescent point, unless a stall is open, may still get its first commit, or may still turn
+    out to be open.
+    """
+    ownership.newcomers.prove(point.position)
     ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, point)]
-    if not ownership.open and not ownership.resumed:
+    if ownership.open or ownership.resumed or ownership.newcomers.tenures:
+        return
+    if not any(_has_one_commit(ownership, resource, point) for resource in ownership.current):
         point.current = dict(ownership.current)
+
+
+def _has_one_commit(o: Ownership, resource: Resource, point: QuiescentPoint) -> bool:
+    """Return whether the rate of a resource depends on what was before its last stall (`Ownership.stop`)."""
+    if resource not in o.closed:
+        return False
+    segment = o.commits.segment(resource, o.current[resource].position, point.position)
+    return segment is not None and has_one_round(segment)
 
 
 def _may_await(stall: Stall, point: QuiescentPoint) -> bool:
@@ -88,6 +101,8 @@ def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:
     o.begin(move.incarnation)
     gained: dict[Resource, str] = {}
     firsts: dict[Resource, Point] = {}
+    is_busy = any(r in o.open and o.open[r].rate for r in move.resources)
+    is_new = is_busy and all(current.owner != move.member_id for current in o.current.values())
     for resource in sorted(move.resources):
         current = o.current.get(resource)
         if current is not None and current.owner == move.member_id:
@@ -100,7 +115,8 @@ def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:
         first = o.commits.first(resource, move.record.position, ends[resource])
         if first is not None and first.at <= at + FIRST_COMMIT_MS:
             firsts[resource] = first
-    o.resumed += o.give(gained, at, move.record.position, firsts, at + APPEND_MS, move.number)
+    new = [move.member_id] if is_new else []
+    o.resumed += o.give(gained, at, move.record.position, firsts, at + APPEND_MS, move.number, new=new)
 
 
 def _take(o: Ownership, move: Revoked, lines: MemberLines) -> Exit | None:
@@ -115,8 +131,11 @@ def _take(o: Ownership, move: Revoked, lines: MemberLines) -> Exit | None:
         if move.member.group_instance_id is not None:
             _relabel(o, owner, gone)
     stop, cause = _stop(move, done, gone)
+    o.newcomers.prove(before, [owner] if done.last is not None else [])
     for resource in mine:
         o.stop(resource, stop, cause, move.record.position, move.incarnation, move.number, until=before)
+    if move.kind in (LossKind.GONE, LossKind.REPLACED, LossKind.PAUSED):
+        o.newcomers.leave(owner, at)
     return gone
 
 
