@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 from pipelines.silver.generations import Generation, Replacement
 from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Point, Position, Resource
+from pipelines.silver.stops.arrivals import Arrivals, Key, Tenure
 from pipelines.silver.stops.commit_activity import LATE_COMMIT_MS
 from pipelines.silver.stops.member_stops import APPEND_MS, END, HEARTBEAT_MS, GenerationContext, GenerationStops, Stop
-from pipelines.silver.stops.newcomers import Newcomers
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 FIRST_COMMIT_MS = 600_000
 """Time limit in milliseconds for the first commit after a stall, in groups whose coordinator assigns. A consumer polls
 and commits within its max.poll.interval.ms, 5 minutes by default.
+"""
+
+RESTORING = 0.8
+"""Share of the time from an assignment until a commit interval before the first commit in which a task was restored.
+After it, the task waits for its first record (measured in the lab).
 """
 
 
@@ -68,6 +72,17 @@ class Stall:
             self.cause = earlier.cause
         earlier.is_void, earlier.joined_to = True, self
 
+    def restore(self, interval: int) -> None:
+        """Take the end from the first commit of a Streams task, which commits every `interval` milliseconds.
+
+        A task processes nothing before its state is restored (`StreamTask.completeRestoration`), and commits within an
+        interval after its first record.
+        """
+        at, first = self.resumed_earliest, self.first_commit
+        if at is not None and first is not None:
+            self.resumed_latest = max(at, first.at)
+            self.resumed = at + round(RESTORING * max(0, first.at - (interval or first.at - at) - at))
+
     @property
     def is_lost(self) -> bool:
         """Whether the stall counts as lost. Otherwise it counts as idle, or not at all while it lasts."""
@@ -99,7 +114,8 @@ class Ownership:
     """The owners of resources and the stalls so far. It continues across protocol changes.
 
     `undecided` has the positions of records whose stalls depend on what was before the previous generation: it was open
-    whether a newcomer had resumed its resources, or their rate is that over an earlier stall.
+    whether a new member had resumed its resources, or their rate is that over an earlier stall. `is_streams`: the
+    resources are tasks, which work only when their state is restored.
     """
 
     def __init__(self, commits: CommitHistory) -> None:
@@ -110,8 +126,9 @@ class Ownership:
         self.closed: dict[Resource, Stall] = {}
         self.stalls: list[Stall] = []
         self.resumed: list[Stall] = []
-        self.newcomers = Newcomers(commits)
+        self.arrivals = Arrivals()
         self.undecided: set[Position] = set()
+        self.is_streams = False
 
     def begin(self, incarnation: int) -> None:
         """Begin an incarnation. A new one knows nothing of the previous one."""
@@ -122,7 +139,7 @@ class Ownership:
     def forget(self) -> None:
         """Forget the owners of all resources and the open stalls."""
         self.current, self.open, self.closed = {}, {}, {}
-        self.newcomers.tenures.clear()
+        self.arrivals.tenures.clear()
 
     def mark_unknown(self, position: Position) -> None:
         """Mark all owners as unknown from `position` on. Open stalls become void, because their end cannot be known."""
@@ -172,12 +189,14 @@ class Ownership:
             last_commit=segment.last if segment else None,
         )
         if recent is not None:
-            ended = self.closed.get(resource)
-            earlier = ended.last_commit if ended is not None and has_one_round(recent) else None
+            ended = self.closed.get(resource) if has_one_round(recent) else None
+            earlier = ended.last_commit if ended is not None else None
             stall.rate = _rate(earlier or recent.first, recent, stop.estimate)
             self.undecided |= {by} if earlier is not None and stall.rate is not None else set()
-        if current.owner in self.newcomers.tenures:
-            self.newcomers.stop(stall, until or by)
+        if (key := self._key(current.owner, resource)) in self.arrivals.tenures:
+            self.arrivals.stop(key, stall, until or by)
+            if self.is_streams:
+                self.arrivals.leave(key, stop.estimate)
         self.open[resource] = stall
         self.stalls.append(stall)
         return stall
@@ -216,14 +235,19 @@ class Ownership:
                 continue
             self.closed[resource] = stall
             closed.append(stall)
-            if stall.rate and (owner in new or owner in self.newcomers.tenures):
-                self.newcomers.begin(owner, resource, position, stall)
+            key = self._key(owner, resource)
+            if stall.rate and (self.is_streams or owner in new or key in self.arrivals.tenures):
+                tenure = Tenure(resource=resource, position=position, ended=stall)
+                self.arrivals.tenures.setdefault(key, []).append(tenure)
             stall.resumed_generation, stall.new_owner, stall.first_commit = number, owner, firsts.get(resource)
             stall.resumed_by, stall.resumed_earliest = position, at
             stall.resumed_latest = max(at, min(proof.get(owner, limit), limit))
             if started and owner in started:
                 stall.resumed = stall.resumed_latest
         return closed
+
+    def _key(self, owner: str, resource: Resource) -> Key:
+        return (owner, resource) if self.is_streams else owner
 
     def firsts(self, resources: Iterable[Resource], after: Position, before: Position) -> dict[Resource, Point]:
         """Return the first commits between two positions, by resource."""
@@ -254,23 +278,31 @@ def _rate(begin: Point, recent: CommitSegment, stopped_at: int) -> float | None:
 
 def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
     """Add every stall of these generations, in the order of the stops."""
-    for context, after in zip_longest(contexts, contexts[1:]):
-        g, following = context.generation, after.generation if after is not None else None
+    generations = [context.generation for context in contexts]
+    for number, context in enumerate(contexts, 1):
+        g, following = context.generation, generations[number] if number < len(generations) else None
         ownership.begin(g.incarnation)
+        ownership.is_streams = any(member.tasks is not None for member in g.members.values())
         if g.is_closed:
             ownership.mark_unknown(g.position)
-        if ownership.newcomers.tenures:
-            ownership.newcomers.prove(g.position, [m for m, done in context.done.items() if done.last is not None])
-            ownership.undecided |= {g.position} if ownership.newcomers.tenures else set()
-        _take(ownership, g, context.stops, is_failover=context.log.failover is not None)
+        if ownership.arrivals.tenures:
+            committed = [m for m, done in context.done.items() if done.last is not None]
+            ownership.arrivals.prove(ownership.commits, g.position, committed)
+            ownership.undecided |= {g.position} if ownership.arrivals.tenures else set()
+        _take(ownership, g, context.stops, following, is_failover=context.log.failover is not None)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
-        _give(ownership, g, ends[0], following, context.started)
+        if ownership.is_streams:
+            _give_tasks(ownership, context, generations[number:])
+        else:
+            _give(ownership, g, ends[0], following, context.started)
         for change, stop, end in zip(g.replacements, context.stops.replaced, ends[1:], strict=True):
             _replace(ownership, g, change, stop, end)
         _forget_deleted(ownership, g)
 
 
-def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: bool) -> None:
+def _take(
+    o: Ownership, g: Generation, stops: GenerationStops, following: Generation | None, *, is_failover: bool
+) -> None:
     """Begin the stalls of resources that their owners gave up for this generation."""
     previous = g.previous
     if previous is None:
@@ -288,10 +320,22 @@ def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: b
             cause = StallCause.NO_MEMBER
         if is_failover and cause in (StallCause.MOVED, StallCause.EAGER_BARRIER):
             cause = StallCause.FAILOVER
-        stall = o.stop(resource, stop, cause, position, g.incarnation, g.number, since=previous.position)
+        until = None
+        if o.is_streams and is_back and g.is_piecemeal and following is not None:
+            stop, until = _suspended(o, resource, stop, g, following), following.position
+        stall = o.stop(resource, stop, cause, position, g.incarnation, g.number, since=previous.position, until=until)
         stall.config_offset = config_offset
-    for owner in o.newcomers.tenures.keys() - g.members.keys():
-        o.newcomers.leave(owner, g.joined_at)
+    for owner in previous.final_members.keys() - g.members.keys():
+        if owner in o.arrivals.tenures:
+            o.arrivals.leave(owner, g.joined_at)
+
+
+def _suspended(o: Ownership, resource: Resource, stop: Stop, g: Generation, following: Generation) -> Stop:
+    """Return the stop of a task that its member must revoke: it commits once more when it is suspended."""
+    made = o.commits.segment(resource, g.position, following.position)
+    if made is None or not stop.earliest <= made.last.at <= following.joined_at:
+        return stop
+    return Stop.within(stop.earliest, max(stop.latest, made.last.at), made.last.at, stop.evidence)
 
 
 def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource) -> bool:
@@ -329,16 +373,43 @@ def _cause(g: Generation, resource: Resource) -> StallCause:
 def _give(
     o: Ownership, g: Generation, until: Position, following: Generation | None, started: Mapping[str, int]
 ) -> None:
-    fresh = {r: owner for r, owner in g.owners.items() if r not in o.current or o.current[r].owner != owner}
-    limit = g.synced_at + APPEND_MS
-    if following is not None and following.incarnation == g.incarnation:
-        limit = min(limit, max(g.synced_at, following.synced_at))
+    fresh, limit = _fresh(o, g), _limit(g, following)
     back = {r: stall for r in fresh if (stall := o.open.get(r)) and r in _brought(g, fresh[r])}
     firsts, new = o.firsts(fresh, g.position, until), g.members.keys() - _known(g)
     o.give(fresh, g.synced_at, g.position, firsts, limit, g.number, started, new)
     if g.mode == RebalanceMode.INCREMENTAL:
         for stall in back.values():
             _ran_on(stall, g)
+
+
+def _give_tasks(o: Ownership, context: GenerationContext, later: Sequence[Generation]) -> None:
+    """Assign the tasks of a Streams group: each resumes with its own first commit, however many generations later."""
+    g = context.generation
+    fresh, limit = _fresh(o, g), _limit(g, later[0] if later else None)
+    firsts, ends = {}, {}
+    for resource, owner in fresh.items():
+        ends[resource] = next((each.position for each in later if each.owners.get(resource) != owner), END)
+        first = o.commits.first(resource, g.position, ends[resource])
+        if first is not None and first.at <= g.synced_at + FIRST_COMMIT_MS:
+            firsts[resource] = first
+    interval = max((done.interval for done in context.done.values()), default=0)
+    for stall in o.give(fresh, g.synced_at, g.position, firsts, limit, g.number):
+        stall.restore(interval)
+        decided = stall.first_commit.position if stall.first_commit is not None else ends[stall.resource]
+        awaiting = (each for each in later if each.joined_at <= g.synced_at + FIRST_COMMIT_MS)
+        o.undecided |= {each.position for each in awaiting if each.position < decided}
+
+
+def _fresh(o: Ownership, g: Generation) -> dict[Resource, str]:
+    return {r: owner for r, owner in g.owners.items() if r not in o.current or o.current[r].owner != owner}
+
+
+def _limit(g: Generation, following: Generation | None) -> int:
+    """Return the time by which the members must have their resources."""
+    limit = g.synced_at + APPEND_MS
+    if following is not None and following.incarnation == g.incarnation:
+        limit = min(limit, max(g.synced_at, following.synced_at))
+    return limit
 
 
 def _known(g: Generation) -> Collection[str]:
@@ -381,11 +452,11 @@ def _replace(o: Ownership, g: Generation, change: Replacement, stop: Stop, until
     at = change.record.at if change.record.at is not None else g.synced_at
     position, new = change.record.position, change.member.member_id
     mine = [r for r, h in o.current.items() if h.owner == change.old]
-    if change.old in o.newcomers.tenures:
-        o.newcomers.prove(position)
+    if change.old in o.arrivals.tenures:
+        o.arrivals.prove(o.commits, position)
     for resource in mine:
         o.stop(resource, stop, StallCause.STATIC_RESTART, position, g.incarnation, g.number, since=g.position)
-    if change.old in o.newcomers.tenures:
-        o.newcomers.leave(change.old, at)
+    if change.old in o.arrivals.tenures:
+        o.arrivals.leave(change.old, at)
     firsts = o.firsts(mine, position, until)
     o.give(dict.fromkeys(mine, new), at, position, firsts, at + APPEND_MS, g.number, new={new})

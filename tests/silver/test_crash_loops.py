@@ -89,7 +89,7 @@ def test_an_owner_that_had_nothing_to_commit_resumed(before: list[Commit]) -> No
     assert [(2, 2, "b", "c"), (3, 3, "c", "d")] == of_partition(found)
 
 
-def test_an_owner_that_committed_in_an_earlier_generation_is_no_newcomer() -> None:
+def test_an_owner_that_committed_in_an_earlier_generation_is_not_new() -> None:
     records = [
         generation(1, 0, [consumer("a", [0]), consumer("b", [1])]),
         generation(2, 20_000, [consumer("a", [1]), consumer("c", [0])]),
@@ -99,7 +99,7 @@ def test_an_owner_that_committed_in_an_earlier_generation_is_no_newcomer() -> No
     assert [(2, 2, "b", "a"), (3, 3, "a", "c")] == of_partition(found)
 
 
-def test_a_rebalance_while_the_newcomer_lives_does_not_make_it_an_owner_that_resumed() -> None:
+def test_a_rebalance_while_the_new_member_lives_does_not_make_it_an_owner_that_resumed() -> None:
     records = [
         *loop("c"),
         generation(3, 24_000, [consumer("a", []), consumer("c", [1]), consumer("e", [0])]),

@@ -57,9 +57,9 @@ def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
     """Store the owners in a quiescent point, unless a stall is open, may still get its first commit, or may still turn
     out to be open.
     """
-    ownership.newcomers.prove(point.position)
+    ownership.arrivals.prove(ownership.commits, point.position)
     ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, point)]
-    if ownership.open or ownership.resumed or ownership.newcomers.tenures:
+    if ownership.open or ownership.resumed or ownership.arrivals.tenures:
         return
     if not any(_has_one_commit(ownership, resource, point) for resource in ownership.current):
         point.current = dict(ownership.current)
@@ -116,7 +116,19 @@ def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:
         if first is not None and first.at <= at + FIRST_COMMIT_MS:
             firsts[resource] = first
     new = [move.member_id] if is_new else []
-    o.resumed += o.give(gained, at, move.record.position, firsts, at + APPEND_MS, move.number, new=new)
+    interval = _interval(o, move) if o.is_streams else 0
+    closed = o.give(gained, at, move.record.position, firsts, at + APPEND_MS, move.number, new=new)
+    for stall in closed if o.is_streams else ():
+        stall.restore(interval)
+    o.resumed += closed
+
+
+def _interval(o: Ownership, move: Assigned) -> int:
+    """Return the interval in milliseconds in which members of a Streams group commit, or 0."""
+    mine: dict[str, list[Resource]] = {}
+    for resource, current in o.current.items():
+        mine.setdefault(current.owner, []).append(resource)
+    return max((_work(o, owned, move.record.position, 0).interval for owned in mine.values()), default=0)
 
 
 def _take(o: Ownership, move: Revoked, lines: MemberLines) -> Exit | None:
@@ -131,11 +143,11 @@ def _take(o: Ownership, move: Revoked, lines: MemberLines) -> Exit | None:
         if move.member.group_instance_id is not None:
             _relabel(o, owner, gone)
     stop, cause = _stop(move, done, gone)
-    o.newcomers.prove(before, [owner] if done.last is not None else [])
+    o.arrivals.prove(o.commits, before, [owner] if done.last is not None else [])
     for resource in mine:
         o.stop(resource, stop, cause, move.record.position, move.incarnation, move.number, until=before)
     if move.kind in (LossKind.GONE, LossKind.REPLACED, LossKind.PAUSED):
-        o.newcomers.leave(owner, at)
+        o.arrivals.leave(owner, at)
     return gone
 
 
