@@ -193,10 +193,11 @@ class Ownership:
             earlier = ended.last_commit if ended is not None else None
             stall.rate = _rate(earlier or recent.first, recent, stop.estimate)
             self.undecided |= {by} if earlier is not None and stall.rate is not None else set()
-        if (key := self._key(current.owner, resource)) in self.arrivals.tenures:
-            self.arrivals.stop(key, stall, until or by)
-            if self.is_streams:
-                self.arrivals.leave(key, stop.estimate)
+        for key in (current.owner, (current.owner, resource)):
+            if key in self.arrivals.tenures:
+                self.arrivals.stop(key, stall, until or by)
+        if (current.owner, resource) in self.arrivals.tenures:
+            self.arrivals.leave((current.owner, resource), stop.estimate)
         self.open[resource] = stall
         self.stalls.append(stall)
         return stall
@@ -211,6 +212,7 @@ class Ownership:
         number: int,
         started: Mapping[str, int] | None = None,
         new: Collection[str] = (),
+        blocked: Collection[str] = (),
     ) -> list[Stall]:
         """Assign resources at a record and return the stalls that end.
 
@@ -223,6 +225,7 @@ class Ownership:
             number: the generation or epoch.
             started: time by which a member had started its resources, according to its own log.
             new: the owners that have only just joined.
+            blocked: the owners that have been silent for long.
         """
         proof: dict[str, int] = dict(started or {})
         for resource, point in firsts.items():
@@ -235,8 +238,8 @@ class Ownership:
                 continue
             self.closed[resource] = stall
             closed.append(stall)
-            key = self._key(owner, resource)
-            if stall.rate and (self.is_streams or owner in new or key in self.arrivals.tenures):
+            key: Key = (owner, resource) if self.is_streams or owner in blocked else owner
+            if stall.rate and (key != owner or owner in new or key in self.arrivals.tenures):
                 tenure = Tenure(resource=resource, position=position, ended=stall)
                 self.arrivals.tenures.setdefault(key, []).append(tenure)
             stall.resumed_generation, stall.new_owner, stall.first_commit = number, owner, firsts.get(resource)
@@ -245,9 +248,6 @@ class Ownership:
             if started and owner in started:
                 stall.resumed = stall.resumed_latest
         return closed
-
-    def _key(self, owner: str, resource: Resource) -> Key:
-        return (owner, resource) if self.is_streams else owner
 
     def firsts(self, resources: Iterable[Resource], after: Position, before: Position) -> dict[Resource, Point]:
         """Return the first commits between two positions, by resource."""

@@ -3,7 +3,8 @@
 An owner that is gone again without a commit, although records waited, did no work: a member that crashes in a loop is
 assigned its resources again and again, and resumes none of them. Its stalls are then one stall. An owner with nothing
 to read does not commit either, so only stalls of resources whose last owner committed progress until it stopped count.
-In Kafka Streams, this holds for each task: a member works on one while it restores the state of another.
+In Kafka Streams, this holds for each task: a member works on one while it restores the state of another. It also holds
+for what the coordinator assigns to a member whose poll loop is blocked: its heartbeats acknowledge the assignment.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from pipelines.silver.stalls import Stall
 
 Key = str | tuple[str, Resource]
-"""A member, or a member of a Streams group and one of its tasks."""
+"""A member, or a member and one of its resources: a task of a Streams group, or what a blocked member was assigned."""
 
 RECORDS = 3
 """Records that would have arrived at the earlier rate if they waited for certain: at an even rate, 3 are expected and
