@@ -114,11 +114,11 @@ STALLS = Table(
         stopped_at_earliest    | TIMESTAMP NOT NULL | Lower bound of the time at which processing stopped
         stopped_at_latest      | TIMESTAMP NOT NULL | Upper bound of the time at which processing stopped
         resumed_at_earliest    | TIMESTAMP | Lower bound of the time at which a member had the resource again; NULL while no member has it
-        resumed_at_latest      | TIMESTAMP | Upper bound of that time; NULL while no member has the resource
+        resumed_at_latest      | TIMESTAMP | Upper bound of that time: at most 5 s later, for a Streams task its own first commit; NULL while no member has the resource
         generation_id          | INT NOT NULL | Generation of the record in which the owner no longer has the resource
-        resumed_generation_id  | INT       | Generation that assigned the resource again; NULL while no member has it
+        resumed_generation_id  | INT       | Generation that assigned the resource to the member that resumed it; NULL while none did
         from_member_id         | STRING NOT NULL | Owner before the window
-        to_member_id           | STRING    | Owner after the window; NULL while no member has the resource
+        to_member_id           | STRING    | Owner after the window: not one that was gone again before it committed although records waited; NULL while there is none
         stopped_ms_min         | BIGINT    | Lower bound of the window's length
         stopped_ms             | BIGINT    | Best estimate of the window's length
         stopped_ms_max         | BIGINT    | Upper bound of the window's length

@@ -38,7 +38,8 @@ def add_classic(timeline: Timeline, phase: Phase) -> None:
     if converted is not None:
         timeline.ownership.keep(found.generations[0].members)
     stalls(contexts, timeline.ownership)
-    timeline.bases = resume_points(found.generations, timeline.ownership.stalls, phase.history.records)
+    owned = timeline.ownership
+    timeline.bases = resume_points(found.generations, owned.stalls, owned.undecided, phase.history.records)
     timeline.out["group_events"] += _lifecycle(phase, found, lines)
     for each, following in zip_longest(contexts, found.generations[1:]):
         g = each.generation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -101,13 +101,14 @@ def _row(
 
 
 def resume_points(
-    generations: list[Generation], windows: list[Stall], records: Sequence[Record]
+    generations: list[Generation], windows: list[Stall], undecided: Collection[Position], records: Sequence[Record]
 ) -> dict[Position, ResumePoint]:
     """Return the resume points by the position of each generation that began with every resource owned.
 
     The point is the previous generation of the same incarnation. From there on, the rows depend only on the records
-    after it, because no earlier stall is open. A point is valid only if the timestamps ascend across it: no later
-    record is older than an earlier one. A later record can be older if a new coordinator's clock is behind the old
+    after it, because no earlier stall is open, neither at the point nor when the generation began, and none may still
+    turn out to have been open (`undecided`). A point is valid only if the timestamps ascend across it: no later record
+    is older than an earlier one. A later record can be older if a new coordinator's clock is behind the old
     coordinator's.
     """
     is_in_time = in_time_order(records)
@@ -119,11 +120,16 @@ def resume_points(
             resumed[w.incarnation].append(w.resumed_by)
     for positions in (*stopped.values(), *resumed.values()):
         positions.sort()
+    unsure = sorted(undecided)
     out = {}
     for g in generations:
-        ends = (bisect_left(side[g.incarnation], g.position) for side in (stopped, resumed))
-        if g.previous is not None and next(ends) == next(ends) and is_in_time(g.previous.position):
-            before = g.previous
+        before, begun, over = g.previous, stopped[g.incarnation], resumed[g.incarnation]
+        if before is None or not is_in_time(before.position):
+            continue
+        is_unsure = bisect_right(unsure, before.position) != bisect_right(unsure, g.position)
+        is_open = bisect_left(begun, g.position) != bisect_left(over, g.position)
+        was_open = bisect_right(begun, before.position) != bisect_right(over, before.position)
+        if not (is_unsure or is_open or was_open):
             out[g.position] = ResumePoint(before.position, before.completed_at, before.mode)
     return out
 

@@ -8,7 +8,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the name every PySpark re
 from pipelines.silver.stalls import FIRST_COMMIT_MS
 from schemas.bronze import COORDINATOR_EVENTS, OFFSET_COMMITS
 from schemas.silver import GROUPS
-from schemas.states import GroupProtocol
+from schemas.states import GroupProtocol, GroupType
 from schemas.tables import Table
 
 GROUP = ("cluster", "group_id")
@@ -72,7 +72,7 @@ WITH quiet AS (
     LEFT JOIN committed ON stalls.cluster = committed.cluster AND stalls.group_id = committed.group_id
         AND stalls.name = committed.name AND stalls.index = committed.index
     WHERE stalls.resumed_at_latest IS NOT NULL AND stalls.first_commit_at IS NULL
-        AND CASE WHEN is_classic
+        AND CASE WHEN is_classic AND coalesce(quiet.group_type, '') <> '{GroupType.STREAMS}'
             THEN stalls.incarnation = quiet.incarnation AND stalls.resumed_generation_id = quiet.generation_id
             ELSE stalls.resumed_at_latest + INTERVAL '{FIRST_COMMIT_MS // 1000}' SECOND >= since_at END
         AND (stalls.resumed_at_latest >= since_at OR committed.cluster IS NOT NULL)

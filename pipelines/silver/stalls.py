@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 from pipelines.silver.generations import Generation, Replacement
-from pipelines.silver.history import CommitHistory, Point, Position, Resource
-from pipelines.silver.stops.member_stops import APPEND_MS, END, GenerationContext, GenerationStops, Stop
+from pipelines.silver.history import ROUND_MS, CommitHistory, CommitSegment, Point, Position, Resource
+from pipelines.silver.stops.arrivals import Arrivals, Key, Tenure
+from pipelines.silver.stops.commit_activity import LATE_COMMIT_MS
+from pipelines.silver.stops.member_stops import APPEND_MS, END, HEARTBEAT_MS, GenerationContext, GenerationStops, Stop
 from schemas.states import Evidence, RebalanceMode, StallCause
 
 FIRST_COMMIT_MS = 600_000
 """Time limit in milliseconds for the first commit after a stall, in groups whose coordinator assigns. A consumer polls
 and commits within its max.poll.interval.ms, 5 minutes by default.
+"""
+
+RESTORING = 0.8
+"""Share of the time from an assignment until a commit interval before the first commit in which a task was restored.
+After it, the task waits for its first record (measured in the lab).
 """
 
 
@@ -24,7 +30,9 @@ class Stall:
     `resumed_*` are None while the resource has no owner. `resumed` is the estimate if it differs from the earliest
     time. `config_offset` is the offset up to which Connect's configuration was read when the resource still ran.
     `is_void` means that the stall does not count, because the resource was deleted in the meantime or its owner is not
-    known any more; `resumed_by` is the record that shows it.
+    known any more; `resumed_by` is the record that shows it. `rate` is how many records per millisecond the owner had
+    committed, or None if it was silent. `joined_to` is the later stall that contains this one, because the owner in
+    between did not resume the resource.
     """
 
     incarnation: int
@@ -44,6 +52,36 @@ class Stall:
     first_commit: Point | None = None
     config_offset: int | None = None
     is_void: bool = False
+    rate: float | None = None
+    joined_to: Stall | None = None
+
+    @property
+    def root(self) -> Stall:
+        """The stall that contains this one, or itself."""
+        stall = self
+        while stall.joined_to is not None:
+            stall = stall.joined_to
+        return stall
+
+    def join(self, earlier: Stall) -> None:
+        """Continue an earlier stall, because the owner in between did not resume the resource."""
+        self.incarnation, self.generation, self.stopped_by = earlier.incarnation, earlier.generation, earlier.stopped_by
+        self.owner, self.last_commit, self.config_offset = earlier.owner, earlier.last_commit, earlier.config_offset
+        self.stop, self.rate = earlier.stop._replace(evidence=Evidence.INFERRED), earlier.rate
+        if earlier.cause != StallCause.NO_MEMBER:
+            self.cause = earlier.cause
+        earlier.is_void, earlier.joined_to = True, self
+
+    def restore(self, interval: int) -> None:
+        """Take the end from the first commit of a Streams task, which commits every `interval` milliseconds.
+
+        A task processes nothing before its state is restored (`StreamTask.completeRestoration`), and commits within an
+        interval after its first record.
+        """
+        at, first = self.resumed_earliest, self.first_commit
+        if at is not None and first is not None:
+            self.resumed_latest = max(at, first.at)
+            self.resumed = at + round(RESTORING * max(0, first.at - (interval or first.at - at) - at))
 
     @property
     def is_lost(self) -> bool:
@@ -73,7 +111,12 @@ class CurrentOwner:
 
 
 class Ownership:
-    """The owners of resources and the stalls so far. It continues across protocol changes."""
+    """The owners of resources and the stalls so far. It continues across protocol changes.
+
+    `undecided` has the positions of records whose stalls depend on what was before the previous generation: it was open
+    whether a new member had resumed its resources, or their rate is that over an earlier stall. `is_streams`: the
+    resources are tasks, which work only when their state is restored.
+    """
 
     def __init__(self, commits: CommitHistory) -> None:
         self.commits = commits
@@ -83,6 +126,9 @@ class Ownership:
         self.closed: dict[Resource, Stall] = {}
         self.stalls: list[Stall] = []
         self.resumed: list[Stall] = []
+        self.arrivals = Arrivals()
+        self.undecided: set[Position] = set()
+        self.is_streams = False
 
     def begin(self, incarnation: int) -> None:
         """Begin an incarnation. A new one knows nothing of the previous one."""
@@ -93,6 +139,7 @@ class Ownership:
     def forget(self) -> None:
         """Forget the owners of all resources and the open stalls."""
         self.current, self.open, self.closed = {}, {}, {}
+        self.arrivals.tenures.clear()
 
     def mark_unknown(self, position: Position) -> None:
         """Mark all owners as unknown from `position` on. Open stalls become void, because their end cannot be known."""
@@ -114,6 +161,7 @@ class Ownership:
         number: int,
         *,
         until: Position | None = None,
+        since: Position | None = None,
     ) -> Stall:
         """Begin a stall.
 
@@ -125,9 +173,11 @@ class Ownership:
             incarnation: the group's incarnation.
             number: the generation or epoch.
             until: commits before this position are the owner's; None means `by`.
+            since: commits after this position show the owner's rate; None means since it got the resource.
         """
         current = self.current.pop(resource)
         segment = self.commits.segment(resource, current.position, until or by)
+        recent = segment if since is None else self.commits.segment(resource, max(current.position, since), until or by)
         stall = Stall(
             incarnation=incarnation,
             stopped_by=by,
@@ -138,6 +188,16 @@ class Ownership:
             cause=cause,
             last_commit=segment.last if segment else None,
         )
+        if recent is not None:
+            ended = self.closed.get(resource) if has_one_round(recent) else None
+            earlier = ended.last_commit if ended is not None else None
+            stall.rate = _rate(earlier or recent.first, recent, stop.estimate)
+            self.undecided |= {by} if earlier is not None and stall.rate is not None else set()
+        for key in (current.owner, (current.owner, resource)):
+            if key in self.arrivals.tenures:
+                self.arrivals.stop(key, stall, until or by)
+        if (current.owner, resource) in self.arrivals.tenures:
+            self.arrivals.leave((current.owner, resource), stop.estimate)
         self.open[resource] = stall
         self.stalls.append(stall)
         return stall
@@ -151,6 +211,8 @@ class Ownership:
         limit: int,
         number: int,
         started: Mapping[str, int] | None = None,
+        new: Collection[str] = (),
+        blocked: Collection[str] = (),
     ) -> list[Stall]:
         """Assign resources at a record and return the stalls that end.
 
@@ -162,6 +224,8 @@ class Ownership:
             limit: time by which a member must have had its resources.
             number: the generation or epoch.
             started: time by which a member had started its resources, according to its own log.
+            new: the owners that have only just joined.
+            blocked: the owners that have been silent for long.
         """
         proof: dict[str, int] = dict(started or {})
         for resource, point in firsts.items():
@@ -174,6 +238,10 @@ class Ownership:
                 continue
             self.closed[resource] = stall
             closed.append(stall)
+            key: Key = (owner, resource) if self.is_streams or owner in blocked else owner
+            if stall.rate and (key != owner or owner in new or key in self.arrivals.tenures):
+                tenure = Tenure(resource=resource, position=position, ended=stall)
+                self.arrivals.tenures.setdefault(key, []).append(tenure)
             stall.resumed_generation, stall.new_owner, stall.first_commit = number, owner, firsts.get(resource)
             stall.resumed_by, stall.resumed_earliest = position, at
             stall.resumed_latest = max(at, min(proof.get(owner, limit), limit))
@@ -195,22 +263,46 @@ class Ownership:
             self.open[resource] = stall
 
 
+def has_one_round(segment: CommitSegment) -> bool:
+    """Return whether the commits are so close together that they show no rate."""
+    return segment.last.at - segment.first.at < LATE_COMMIT_MS
+
+
+def _rate(begin: Point, recent: CommitSegment, stopped_at: int) -> float | None:
+    """Return the records per millisecond since a commit, or None if the owner was silent before it stopped."""
+    progress, ms = recent.last.committed - begin.committed, recent.last.at - begin.at
+    interval = recent.last.at - recent.before_last.at if recent.before_last is not None else 0
+    is_quiet = stopped_at - recent.last.at > max(2 * interval, HEARTBEAT_MS)
+    return None if is_quiet or progress <= 0 or ms <= ROUND_MS else progress / ms
+
+
 def stalls(contexts: Sequence[GenerationContext], ownership: Ownership) -> None:
     """Add every stall of these generations, in the order of the stops."""
-    for context, after in zip_longest(contexts, contexts[1:]):
-        g, following = context.generation, after.generation if after is not None else None
+    generations = [context.generation for context in contexts]
+    for number, context in enumerate(contexts, 1):
+        g, following = context.generation, generations[number] if number < len(generations) else None
         ownership.begin(g.incarnation)
+        ownership.is_streams = any(member.tasks is not None for member in g.members.values())
         if g.is_closed:
             ownership.mark_unknown(g.position)
-        _take(ownership, g, context.stops, is_failover=context.log.failover is not None)
+        if ownership.arrivals.tenures:
+            committed = [m for m, done in context.done.items() if done.last is not None]
+            ownership.arrivals.prove(ownership.commits, g.position, committed)
+            ownership.undecided |= {g.position} if ownership.arrivals.tenures else set()
+        _take(ownership, g, context.stops, following, is_failover=context.log.failover is not None)
         ends = [r.record.position for r in g.replacements] + [following.position if following else END]
-        _give(ownership, g, ends[0], following, context.started)
+        if ownership.is_streams:
+            _give_tasks(ownership, context, generations[number:])
+        else:
+            _give(ownership, g, ends[0], following, context.started)
         for change, stop, end in zip(g.replacements, context.stops.replaced, ends[1:], strict=True):
             _replace(ownership, g, change, stop, end)
         _forget_deleted(ownership, g)
 
 
-def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: bool) -> None:
+def _take(
+    o: Ownership, g: Generation, stops: GenerationStops, following: Generation | None, *, is_failover: bool
+) -> None:
     """Begin the stalls of resources that their owners gave up for this generation."""
     previous = g.previous
     if previous is None:
@@ -228,8 +320,22 @@ def _take(o: Ownership, g: Generation, stops: GenerationStops, *, is_failover: b
             cause = StallCause.NO_MEMBER
         if is_failover and cause in (StallCause.MOVED, StallCause.EAGER_BARRIER):
             cause = StallCause.FAILOVER
-        stall = o.stop(resource, stop, cause, position, g.incarnation, g.number)
+        until = None
+        if o.is_streams and is_back and g.is_piecemeal and following is not None:
+            stop, until = _suspended(o, resource, stop, g, following), following.position
+        stall = o.stop(resource, stop, cause, position, g.incarnation, g.number, since=previous.position, until=until)
         stall.config_offset = config_offset
+    for owner in previous.final_members.keys() - g.members.keys():
+        if owner in o.arrivals.tenures:
+            o.arrivals.leave(owner, g.joined_at)
+
+
+def _suspended(o: Ownership, resource: Resource, stop: Stop, g: Generation, following: Generation) -> Stop:
+    """Return the stop of a task that its member must revoke: it commits once more when it is suspended."""
+    made = o.commits.segment(resource, g.position, following.position)
+    if made is None or not stop.earliest <= made.last.at <= following.joined_at:
+        return stop
+    return Stop.within(stop.earliest, max(stop.latest, made.last.at), made.last.at, stop.evidence)
 
 
 def _goes_on(o: Ownership, g: Generation, previous: Generation, resource: Resource) -> bool:
@@ -267,15 +373,47 @@ def _cause(g: Generation, resource: Resource) -> StallCause:
 def _give(
     o: Ownership, g: Generation, until: Position, following: Generation | None, started: Mapping[str, int]
 ) -> None:
-    fresh = {r: owner for r, owner in g.owners.items() if r not in o.current or o.current[r].owner != owner}
-    limit = g.synced_at + APPEND_MS
-    if following is not None and following.incarnation == g.incarnation:
-        limit = min(limit, max(g.synced_at, following.synced_at))
+    fresh, limit = _fresh(o, g), _limit(g, following)
     back = {r: stall for r in fresh if (stall := o.open.get(r)) and r in _brought(g, fresh[r])}
-    o.give(fresh, g.synced_at, g.position, o.firsts(fresh, g.position, until), limit, g.number, started)
+    firsts, new = o.firsts(fresh, g.position, until), g.members.keys() - _known(g)
+    o.give(fresh, g.synced_at, g.position, firsts, limit, g.number, started, new)
     if g.mode == RebalanceMode.INCREMENTAL:
         for stall in back.values():
             _ran_on(stall, g)
+
+
+def _give_tasks(o: Ownership, context: GenerationContext, later: Sequence[Generation]) -> None:
+    """Assign the tasks of a Streams group: each resumes with its own first commit, however many generations later."""
+    g = context.generation
+    fresh, limit = _fresh(o, g), _limit(g, later[0] if later else None)
+    firsts, ends = {}, {}
+    for resource, owner in fresh.items():
+        ends[resource] = next((each.position for each in later if each.owners.get(resource) != owner), END)
+        first = o.commits.first(resource, g.position, ends[resource])
+        if first is not None and first.at <= g.synced_at + FIRST_COMMIT_MS:
+            firsts[resource] = first
+    interval = max((done.interval for done in context.done.values()), default=0)
+    for stall in o.give(fresh, g.synced_at, g.position, firsts, limit, g.number):
+        stall.restore(interval)
+        decided = stall.first_commit.position if stall.first_commit is not None else ends[stall.resource]
+        awaiting = (each for each in later if each.joined_at <= g.synced_at + FIRST_COMMIT_MS)
+        o.undecided |= {each.position for each in awaiting if each.position < decided}
+
+
+def _fresh(o: Ownership, g: Generation) -> dict[Resource, str]:
+    return {r: owner for r, owner in g.owners.items() if r not in o.current or o.current[r].owner != owner}
+
+
+def _limit(g: Generation, following: Generation | None) -> int:
+    """Return the time by which the members must have their resources."""
+    limit = g.synced_at + APPEND_MS
+    if following is not None and following.incarnation == g.incarnation:
+        limit = min(limit, max(g.synced_at, following.synced_at))
+    return limit
+
+
+def _known(g: Generation) -> Collection[str]:
+    return g.previous.final_members.keys() if g.previous is not None else g.members.keys()
 
 
 def _ran_on(stall: Stall, g: Generation) -> None:
@@ -312,8 +450,13 @@ def _forget_deleted(o: Ownership, g: Generation) -> None:
 def _replace(o: Ownership, g: Generation, change: Replacement, stop: Stop, until: Position) -> None:
     """Add the stalls of a static replacement (W3), from the old process's last work until the new process joined."""
     at = change.record.at if change.record.at is not None else g.synced_at
+    position, new = change.record.position, change.member.member_id
     mine = [r for r, h in o.current.items() if h.owner == change.old]
+    if change.old in o.arrivals.tenures:
+        o.arrivals.prove(o.commits, position)
     for resource in mine:
-        o.stop(resource, stop, StallCause.STATIC_RESTART, change.record.position, g.incarnation, g.number)
-    firsts = o.firsts(mine, change.record.position, until)
-    o.give(dict.fromkeys(mine, change.member.member_id), at, change.record.position, firsts, at + APPEND_MS, g.number)
+        o.stop(resource, stop, StallCause.STATIC_RESTART, position, g.incarnation, g.number, since=g.position)
+    if change.old in o.arrivals.tenures:
+        o.arrivals.leave(change.old, at)
+    firsts = o.firsts(mine, position, until)
+    o.give(dict.fromkeys(mine, new), at, position, firsts, at + APPEND_MS, g.number, new={new})

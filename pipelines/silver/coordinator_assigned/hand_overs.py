@@ -11,9 +11,9 @@ from pipelines.silver.coordinator_assigned.epochs import Assigned, Begun, Emptie
 from pipelines.silver.coordinator_assigned.exits import Exit, MemberLines, exit_of
 from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint
 from pipelines.silver.history import Point, Position, Resource
-from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, Stall
+from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, Stall, has_one_round
 from pipelines.silver.stops.commit_activity import CommitActivity, work_of
-from pipelines.silver.stops.member_stops import APPEND_MS, Stop
+from pipelines.silver.stops.member_stops import APPEND_MS, HEARTBEAT_MS, Stop
 from schemas.states import Evidence, StallCause, Trigger
 
 AT_ONCE_MS = 50
@@ -54,10 +54,23 @@ def hand_overs(
 
 
 def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
-    """Store the owners in a quiescent point, unless a stall is open or may still get its first commit."""
+    """Store the owners in a quiescent point, unless a stall is open, may still get its first commit, or may still turn
+    out to be open.
+    """
+    ownership.arrivals.prove(ownership.commits, point.position)
     ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, point)]
-    if not ownership.open and not ownership.resumed:
+    if ownership.open or ownership.resumed or ownership.arrivals.tenures:
+        return
+    if not any(_has_one_commit(ownership, resource, point) for resource in ownership.current):
         point.current = dict(ownership.current)
+
+
+def _has_one_commit(o: Ownership, resource: Resource, point: QuiescentPoint) -> bool:
+    """Return whether the rate of a resource depends on what was before its last stall (`Ownership.stop`)."""
+    if resource not in o.closed:
+        return False
+    segment = o.commits.segment(resource, o.current[resource].position, point.position)
+    return segment is not None and has_one_round(segment)
 
 
 def _may_await(stall: Stall, point: QuiescentPoint) -> bool:
@@ -88,6 +101,9 @@ def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:
     o.begin(move.incarnation)
     gained: dict[Resource, str] = {}
     firsts: dict[Resource, Point] = {}
+    mine = [r for r, current in o.current.items() if current.owner == move.member_id] if _is_busy(o, move) else []
+    new = [] if mine else [move.member_id]
+    blocked = [move.member_id] if mine and _is_silent(_work(o, mine, move.record.position, at), at) else []
     for resource in sorted(move.resources):
         current = o.current.get(resource)
         if current is not None and current.owner == move.member_id:
@@ -100,7 +116,41 @@ def _give(o: Ownership, move: Assigned, ends: dict[Resource, Position]) -> None:
         first = o.commits.first(resource, move.record.position, ends[resource])
         if first is not None and first.at <= at + FIRST_COMMIT_MS:
             firsts[resource] = first
-    o.resumed += o.give(gained, at, move.record.position, firsts, at + APPEND_MS, move.number)
+    interval = _interval(o, move) if o.is_streams else 0
+    closed = o.give(gained, at, move.record.position, firsts, at + APPEND_MS, move.number, new=new, blocked=blocked)
+    for stall in closed if o.is_streams else ():
+        stall.restore(interval)
+    o.resumed += closed
+
+
+def _is_busy(o: Ownership, move: Assigned) -> bool:
+    """Return whether records came for one of the resources when it stopped."""
+    return any(r in o.open and o.open[r].rate for r in move.resources)
+
+
+def _is_silent(done: CommitActivity, at: int) -> bool:
+    """Return whether a member has not committed for longer than it usually does."""
+    return done.last is not None and at - done.last > max(2 * done.interval, HEARTBEAT_MS)
+
+
+def _prove(o: Ownership, owner: str, before: Position, *, has_committed: bool) -> None:
+    """Forget the assignments of members that committed before a position.
+
+    A blocked member that commits for any of its resources goes on working.
+    """
+    o.arrivals.prove(o.commits, before, [owner] if has_committed else [])
+    mine = [r for r, current in o.current.items() if current.owner == owner]
+    for key, tenures in list(o.arrivals.tenures.items()):
+        if not o.is_streams and key in {(owner, r) for r in mine} and o.firsts(mine, tenures[0].position, before):
+            del o.arrivals.tenures[key]
+
+
+def _interval(o: Ownership, move: Assigned) -> int:
+    """Return the interval in milliseconds in which members of a Streams group commit, or 0."""
+    mine: dict[str, list[Resource]] = {}
+    for resource, current in o.current.items():
+        mine.setdefault(current.owner, []).append(resource)
+    return max((_work(o, owned, move.record.position, 0).interval for owned in mine.values()), default=0)
 
 
 def _take(o: Ownership, move: Revoked, lines: MemberLines) -> Exit | None:
@@ -115,8 +165,12 @@ def _take(o: Ownership, move: Revoked, lines: MemberLines) -> Exit | None:
         if move.member.group_instance_id is not None:
             _relabel(o, owner, gone)
     stop, cause = _stop(move, done, gone)
+    if o.arrivals.tenures:
+        _prove(o, owner, before, has_committed=done.last is not None)
     for resource in mine:
         o.stop(resource, stop, cause, move.record.position, move.incarnation, move.number, until=before)
+    if move.kind in (LossKind.GONE, LossKind.REPLACED, LossKind.PAUSED):
+        o.arrivals.leave(owner, at)
     return gone
 
 

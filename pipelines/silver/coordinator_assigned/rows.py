@@ -44,6 +44,7 @@ def add_coordinator_assigned(timeline: Timeline, phase: Phase, following: Phase 
     history, at_rest = epoch_history(phase, names, timeline, _survivors(phase, following), known)
     if phase.protocol == GroupProtocol.STREAMS:
         timeline.ownership.commits = tasks_commits(timeline.history.commits, phase.records)
+    timeline.ownership.is_streams = phase.protocol == GroupProtocol.STREAMS
     exits = hand_overs(history.moves, at_rest, timeline.ownership, MemberLines(events), end)
     if phase.protocol == GroupProtocol.STREAMS:
         timeline.ownership.commits = timeline.history.commits

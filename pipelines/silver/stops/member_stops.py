@@ -145,7 +145,9 @@ def _activity(
     """Return the commits of the previous generation's members, with `backlog` and `is_blocked` for departed members."""
     done = work_by_member(previous, commits, g.position)
     newest = max((a.repeated_at or a.last or 0 for m, a in done.items() if m in g.members), default=None)
-    has_time = following is None or following.joined_at - g.synced_at > SOON_MS
+    # A task of Kafka Streams commits when its state is restored, which may take long.
+    is_prompt = not any(member.tasks is not None for member in g.members.values())
+    has_time = is_prompt and (following is None or following.joined_at - g.synced_at > SOON_MS)
     for m in done.keys() - g.members.keys():
         resumed = list(_resumed(previous.final_members[m].assigned, g, previous, following, commits))
         last, waited = done[m].last, any(waited for _, waited in resumed)
