@@ -49,7 +49,9 @@ def test_what_no_longer_holds_is_resolved_and_has_to_be_told():
 def test_what_nobody_can_say_stays_raised():
     rows = after([], alert())
     assert rows == after(rows, now=NOW + HOUR, unknown=[NAME])
-    assert rows == updated_alerts(rows, [AlertEvaluation(cluster="other", alerts=(), unknown=frozenset())], NOW + HOUR, str)
+    assert rows == updated_alerts(
+        rows, [AlertEvaluation(cluster="other", alerts=(), unknown=frozenset())], NOW + HOUR, str
+    )
 
 
 def test_what_holds_again_since_the_same_instant_is_the_same_incident():
