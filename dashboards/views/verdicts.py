@@ -37,9 +37,9 @@ def verdict_sentence(row: Row | None) -> Component | None:
         return None
     is_known = row["verdict"] != Verdict.UNKNOWN
     began = "It was " if row["evidence"] != Evidence.INFERRED else "It was probably "
-    said = [began if is_known else "Broker or application: ", html.Strong(blamed(row["verdict"]))]
+    begun = [began if is_known else "Broker or application: ", html.Strong(blamed(row["verdict"]))]
     reason = visible(row["reason"], 600)
-    return _sentence([*said, " ", evidence_mark(row["evidence"]), f" {reason}"])
+    return _sentence([*begun, " ", evidence_mark(row["evidence"]), f" {reason}"])
 
 
 def verdict_panel(row: Row | None, episode: Sequence[Row], lines: Rows) -> Component | None:
@@ -128,8 +128,8 @@ def storm_verdict(row: Row) -> Component | None:
     if not found or row.get("verdict") is None:
         return None
     is_known = row["verdict"] != Verdict.UNKNOWN
-    said = ["It was probably " if is_known else "Broker or application: ", html.Strong(blamed(row["verdict"]))]
-    return _sentence([*said, " ", evidence_mark(Evidence.INFERRED), f" {_capital(sums_sentence(found))}."])
+    begun = ["It was probably " if is_known else "Broker or application: ", html.Strong(blamed(row["verdict"]))]
+    return _sentence([*begun, " ", evidence_mark(Evidence.INFERRED), f" {_capital(sums_sentence(found))}."])
 
 
 def _sentence(parts: list[Any]) -> Component:

@@ -38,7 +38,7 @@ from pipelines.gold.marks_nearby import MARK_MS, groups_of
 from pipelines.gold.rows import AnalysisConfig
 from pipelines.rows_of_tables import rows_of
 from schemas.bronze import ADMIN_OBSERVATIONS
-from schemas.gold import DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS
+from schemas.gold import DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS, VERDICTS
 from schemas.rows import MarkRow
 from schemas.silver import GENERATIONS, GROUPS
 from schemas.tables import Table
@@ -214,12 +214,12 @@ def _affected(
 ) -> Iterator[Change]:
     """Yield groups with changed silver rows.
 
-    For health, also groups with an hour that now extends further. For diagnoses, also groups that changed marks
-    concern.
+    For health, also groups with an hour that now extends further. For diagnoses and verdicts, also groups that
+    changed marks concern.
     """
     if GROUP_HEALTH in tables:
         yield from _open_hours(warehouse, before["until_ms"], known.until_ms)
-    if DIAGNOSES in tables:
+    if DIAGNOSES in tables or VERDICTS in tables:
         yield from _near_marks(warehouse, {tuple(mark) for mark in before.get("marks", ())} ^ set(_listed(known)))
     for table in INPUTS:
         try:

@@ -99,6 +99,7 @@ class EagerGroup:
             | {"joined_member_ids": new, "left_member_ids": left}
             | {"resources_assigned": len(self.owners), "outcome": "completed", "source_offset": self.generation}
             | {"not_costed": None, "join_ms": wait if self.logged else None}
+            | {"source_partition": 3}
             | {"trigger_evidence": "observed" if self.logged else "inferred", "trigger_member_id": named}
             | {"slowest_member_id": None, "slowest_waited_ms": None, "leader_member_id": min(members, default=None)}
             | {"client_reason": "need to re-join" if self.java and members else None, "trigger_reason": None}

@@ -18,7 +18,7 @@ from jobs.tables.create_tables import create_tables
 from jobs.tables.delta_io import table_path
 from pipelines.arrow_types import schema_of
 from schemas.bronze import BRONZE
-from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS, PATTERNS
+from schemas.gold import ADVICE, DIAGNOSES, GROUP_HEALTH, GROUP_TABLES, MARKS, PATTERNS, VERDICTS
 from schemas.silver import REASSIGNMENT_TABLES, SILVER
 from testing.recordings import CAPTURES
 
@@ -84,7 +84,7 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse)
     parts = []
     with Replaying() as replaying:
         while not parts or parts[-1].left:
-            tables = (GROUP_HEALTH, DIAGNOSES, PATTERNS)
+            tables = (GROUP_HEALTH, DIAGNOSES, VERDICTS, PATTERNS)
             parts.append(analyze_part(spark, settings, tables=tables, most=3, replaying=replaying))
         advice = DeltaTable(table_path(warehouse, ADVICE))
         assert 0 == advice.to_pyarrow_dataset().count_rows(), "it is another part's"
@@ -97,7 +97,8 @@ def test_gold_is_the_same_whenever_it_was_analysed_and_settles(spark, warehouse)
 
     group = mark_deploy(warehouse)
     with Replaying() as replaying:
-        marked = analyze_part(spark, settings, tables=(GROUP_HEALTH, DIAGNOSES, PATTERNS), replaying=replaying)
+        tables = (GROUP_HEALTH, DIAGNOSES, VERDICTS, PATTERNS)
+        marked = analyze_part(spark, settings, tables=tables, replaying=replaying)
         assert marked == Part(analysed=1, left=0), "of all groups only that which the mark is about"
         advised = analyze_part(spark, settings, tables=(ADVICE,), replaying=replaying)
         assert advised == Part(analysed=0, left=0), "no advice asks for marks"

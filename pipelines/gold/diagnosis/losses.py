@@ -14,7 +14,7 @@ from schemas.states import StallCause
 
 
 @dataclass(slots=True)
-class Loss:
+class RebalanceLoss:
     """Bounds and best estimate of a loss in resource-milliseconds."""
 
     low: int = 0
@@ -42,7 +42,7 @@ def overtaken(rows: Sequence[GenerationRow]) -> dict[Number, list[Number]]:
 
 def losses(
     stalls: Iterable[StallRow], rows: Sequence[GenerationRow], parts: Mapping[Number, Sequence[Number]]
-) -> Mapping[Number, Loss]:
+) -> Mapping[Number, RebalanceLoss]:
     """Return the loss by completed generation, for every key of `parts`, which `overtaken` returned for `rows`.
 
     The loss of an overtaken generation counts for the generation that overtook it. A static member that returned within
@@ -50,7 +50,7 @@ def losses(
     """
     pays = {part: whole for whole, mine in parts.items() for part in mine}
     offsets = {number(g): g["source_offset"] for g in rows}
-    out: dict[Number, Loss] = defaultdict(Loss)
+    out: dict[Number, RebalanceLoss] = defaultdict(RebalanceLoss)
     for stall in stalls:
         made = (stall["incarnation"], stall["generation_id"])
         is_restart = stall["cause"] == StallCause.STATIC_RESTART and stall["stopped_by_offset"] != offsets.get(made)

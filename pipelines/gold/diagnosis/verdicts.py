@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from pipelines.gold.diagnosis.causes import Context, Found, cause_of, context
 from pipelines.gold.diagnosis.departures import Departure, lost_together
-from pipelines.gold.diagnosis.losses import Loss, losses, overtaken
+from pipelines.gold.diagnosis.losses import RebalanceLoss, losses, overtaken
 from pipelines.gold.diagnosis.silences import Silences, silences
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.marks_nearby import is_deployed
@@ -63,7 +63,7 @@ class Judged:
     found: Found
     verdict: Verdict
     evidence: Evidence
-    loss: Loss
+    loss: RebalanceLoss
     follows: Number | None = None
     silent: tuple[Departure, ...] = ()
     silent_ms: int = 0
@@ -135,7 +135,7 @@ def heaviest(judged: Iterable[Judged]) -> Verdict:
     return Verdict(sums(judged)[0]["verdict"])
 
 
-def _judged(g: GenerationRow, facts: _Facts, loss: Loss, before: Mapping[Number, Judged]) -> Judged:
+def _judged(g: GenerationRow, facts: _Facts, loss: RebalanceLoss, before: Mapping[Number, Judged]) -> Judged:
     found = cause_of(g, facts.known)
     plain = Judged(row=g, found=found, verdict=VERDICTS[found.cause], evidence=found.evidence, loss=loss)
     if found.cause in FOLLOWING:

@@ -25,10 +25,8 @@ def verdicts(group: Group | dict, since: int = 30_000, marks=()) -> list[str]:
 
 
 def blamed(group: Group) -> list[dict]:
-    """Rows of `verdicts`, with places that handmade generations lack."""
+    """Rows of `verdicts`."""
     silver = group.silver()
-    for g in silver["generations"]:
-        g |= {"source_partition": 3, "trigger_reason": g.get("trigger_reason")}
     return verdict_rows(judgment(silver, START + 30_000), silver["group_events"], 0, END)
 
 
