@@ -74,8 +74,8 @@ def _waits(facts: GroupFacts) -> Iterator[_Wait]:
         if g["group_protocol"] != GroupProtocol.CLASSIC or member is None or name is None:
             continue
         kinds = {e["kind"] for e in facts.departures_in(g) if e["member_id"] == member}
-        # A member that joined last is judged as in the diagnoses; one that was removed was waited for in vain.
-        if number(g) not in facts.known.slow and not (kinds and waited >= VERY_SLOW_MS):
+        # A shorter wait is normal: members learn of a rebalance with their next heartbeat, or after a fetch.
+        if waited < VERY_SLOW_MS or not (number(g) in facts.known.slow or kinds):
             continue
         is_dead = GroupEventKind.SESSION_EXPIRED in kinds
         session_ms, limit_ms = _timeouts(facts, member)

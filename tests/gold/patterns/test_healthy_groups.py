@@ -27,7 +27,7 @@ from tests.whole_rows import whole
 
 RECORDED = {
     "connect": {("mailer-writer-connect", "connect_delay")},
-    "eager_churn": {("pricing-loader", "waiting_for_one")},
+    "eager_churn": set(),
     "migration": set(),
     "outage": set(),
     "reassignment": set(),
@@ -36,10 +36,10 @@ RECORDED = {
     "storms": {("receipt-writer", "poll_timeouts")},
     "streams": set(),
 }
-"""What the scripts did: a worker that returned too late and one that did not; a member that sleeps in its callback each
-time; a member that polled too late six times. All else is healthy, or an accident that happened once."""
+"""What the scripts did: a worker that returned too late and one that did not; a member that polled too late six
+times. The callback that sleeps 2.5 s in `eager_churn` is too short for a pattern: a client may wait as long for a fetch. All else is healthy, or an accident that happened once."""
 
-ONLY_LOGGED = {"waiting_for_one", "poll_timeouts"}
+ONLY_LOGGED = {"poll_timeouts"}
 
 
 @pytest.mark.parametrize("sources", ["offsets,log", "offsets"])
