@@ -37,7 +37,7 @@ FEWEST = 3
 
 HARMLESS = (
     "larger than", "RecordTooLarge", "correct coordinator", "NOT_COORDINATOR", "NotCoordinator", "ot the leader",
-    "otLeader", "NOT_LEADER", "ot leader", "shut", "fenced", "Fenced",
+    "otLeader", "NOT_LEADER", "ot leader", "does not exist", "closed", "shut", "fenced", "Fenced",
 )  # fmt: skip
 """Parts of errors that concern one record or one producer, or that a coordinator gets that is no longer one."""
 
@@ -91,6 +91,8 @@ def _failed_loads(facts: ClusterFacts, partition: int, lines: Sequence[Row]) -> 
     open_until = -1
     for at, line in enumerate(lines):
         if line["event_kind"] != EventKind.COORDINATOR_LOAD_FAILED or line["event_at"] < open_until:
+            continue
+        if _is_harmless(line) or _is_given_up(lines[:at], line["broker_id"]):
             continue
         began, broker = line["event_at"], line["broker_id"]
         over = (
@@ -146,7 +148,18 @@ def _is_failed_append(line: Row) -> bool:
         return False
     if line["event_kind"] == EventKind.PREPARING and line["trigger"] != Trigger.ASSIGNMENT_FAILED:
         return False
-    return not any(text in (line["reason"] or "") for text in HARMLESS)
+    return not _is_harmless(line)
+
+
+def _is_harmless(line: Row) -> bool:
+    return any(text in (line["reason"] or "") for text in HARMLESS)
+
+
+def _is_given_up(before: Sequence[Row], broker: int | None) -> bool:
+    """Return whether the broker gave the partition up after it had begun to load it, so the load had to fail."""
+    mine = [line["event_kind"] for line in before if line["broker_id"] == broker]
+    newest = next((kind for kind in reversed(mine) if kind in (EventKind.COORDINATOR_LOADING, *GIVEN_UP)), None)
+    return newest in GIVEN_UP
 
 
 def _is_reason(line: Row) -> bool:

@@ -54,8 +54,24 @@ def test_it_ends_when_another_broker_loads_the_partition(told) -> None:
     ("kind", "broker"), [("coordinator_loaded", 2), ("coordinator_loaded", 1), ("coordinator_resigned", 1)]
 )
 def test_a_load_that_fails_because_the_leader_moves_on_is_a_healthy_failover(told, kind, broker) -> None:
-    told.line(BEGAN, "coordinator_load_failed", source_partition=DOWN, reason="not the leader")
+    told.line(BEGAN, "coordinator_load_failed", source_partition=DOWN, reason=REASON)
     told.line(BEGAN + 3 * SECOND, kind, source_partition=DOWN, broker_id=broker)
+    assert [] == told.found(PATTERN)
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("coordinator_loading", "This server is not the leader for that topic-partition"),
+        ("coordinator_loading", "the log does not exist"),
+        ("coordinator_loading", "Coordinator loader is closed"),
+        ("coordinator_resigned", REASON),
+    ],
+)
+def test_a_load_that_had_to_fail_is_none_even_if_no_other_brokers_log_is_read(told, before, reason) -> None:
+    told.line(BEGAN - 2 * SECOND, "coordinator_loading", source_partition=DOWN)
+    told.line(BEGAN - SECOND, before, source_partition=DOWN)
+    told.line(BEGAN, "coordinator_load_failed", source_partition=DOWN, reason=reason)
     assert [] == told.found(PATTERN)
 
 

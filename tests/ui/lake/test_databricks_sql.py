@@ -21,7 +21,7 @@ from dashboards.urlstate import PATHS, Window, parse
 from dashboards.web.search import Search
 from jobs.spark.spark import FEW_ROWS
 from pipelines.arrow_types import stored
-from schemas.gold import ADVICE, DIAGNOSES, PATTERNS
+from schemas.gold import ADVICE, CLUSTER_PATTERNS, DIAGNOSES, PATTERNS
 from schemas.tables import SCHEMA_VERSION, VERSION_PROPERTY
 from testing import sample
 from tests.ui.lake.databricks import Databricks, DuckEngine, SparkEngine
@@ -112,6 +112,10 @@ def folder(tmp_path_factory, now) -> Path:
     for table in (ADVICE, DIAGNOSES, PATTERNS):
         told = [gold(table, group, now - 1000) for group in (*HOSTILE, "billing-worker", "shipping-planner")]
         write_deltalake(f"{folder}/{table.name}", stored([whole(of_table(row, table), table) for row in told], table))
+    hit = {"pattern": "offsets_partition_down", "ended_at": None, "sources": ["log"], "groups": len(HOSTILE)}
+    down = gold(CLUSTER_PATTERNS, HOSTILE[0], now - 1000) | hit | {"group_ids": list(HOSTILE)}
+    shape = CLUSTER_PATTERNS
+    write_deltalake(f"{folder}/{shape.name}", stored([whole(of_table(down, shape), shape)], shape))
     return folder
 
 

@@ -18,7 +18,7 @@ from dashboards.urlstate import PATHS, group_hash
 from dashboards.web.access import Access
 from jobs.cli import main as regroup
 from pipelines.arrow_types import stored
-from schemas.gold import ADVICE, ALERTS, DIAGNOSES, PATTERNS, STORMS
+from schemas.gold import ADVICE, ALERTS, CLUSTER_PATTERNS, DIAGNOSES, PATTERNS, STORMS
 from testing import sample
 from tests.whole_rows import of_table, whole
 
@@ -86,7 +86,21 @@ def shared(tmp_path_factory, now) -> Path:
     for table in (ADVICE, DIAGNOSES, PATTERNS, ALERTS):
         told = [_gold(table, team, about) for team in TEAMS]
         write_deltalake(f"{folder}/{table.name}", stored([whole(of_table(row, table), table) for row in told], table))
+    shape = CLUSTER_PATTERNS
+    incidents = [_incident("alpha", now), _incident("beta", now), _incident("both", now, *TEAMS)]
+    write_deltalake(f"{folder}/{shape.name}", stored([whole(row, shape) for row in incidents], shape))
     return folder
+
+
+def _incident(name: str, now: int, *teams: str) -> dict:
+    """A lasting pattern of a cluster that hit these teams, or the team of its name."""
+    hit = teams or (name,)
+    return {
+        "cluster": sample.CLUSTER, "pattern": "offsets_partition_down", "subject": f"{hit[-1]}-subject", "started_at": now,
+        "last_at": now, "ended_at": None, "times": 1, "groups": len(hit), "group_ids": [f"{team}-1" for team in hit],
+        "instances": [f"{team}-instance" for team in hit], "sources": ["log"], "evidence": "observed",
+        "explanation": " ".join(f"{team}-why" for team in hit), "action": "Bring it back.",
+    }  # fmt: skip
 
 
 def _gold(table, team: str, about: dict) -> dict:
@@ -347,6 +361,17 @@ def test_that_a_job_failed_or_a_rule_is_broken_is_told_to_everybody_but_not_by_w
         sql = f"SELECT * FROM {table} LIMIT $cap"
         (row,) = lake.query(sql, [table], 9, {}, ("alpha-",)).rows
         assert (row[told] in ("failed", 1), row[hidden]) == (True, None)
+
+
+def test_of_a_pattern_that_hit_others_too_nothing_but_its_times_and_size_is_shown(shared, lake):
+    sql = "SELECT * FROM cluster_patterns ORDER BY len(group_ids), groups LIMIT $cap"
+    own, both = lake(shared).query(sql, ["cluster_patterns"], 9, {}, ("alpha-",)).rows
+    assert ("alpha-subject", ["alpha-1"], "alpha-why") == (own["subject"], own["group_ids"], own["explanation"])
+    assert (["alpha-1"], 2, "Bring it back.") == (both["group_ids"], both["groups"], both["action"])
+    assert {"subject", "instances", "explanation"} == {
+        name for name in ("subject", "instances", "explanation") if both[name] is None
+    }
+    assert [] == lake(shared).query(sql, ["cluster_patterns"], 9, {}, ("gamma-",)).rows
 
 
 def test_every_table_is_restricted_or_knows_no_group():
