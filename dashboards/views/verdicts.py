@@ -133,7 +133,7 @@ def storm_verdict(row: Row) -> Component | None:
 
 
 def _sentence(parts: list[Any]) -> Component:
-    return html.P(parts, className="sentence verdict")
+    return html.P(parts, className="verdict")
 
 
 def _sums(title: str, rows: Sequence[Row], body: Component, word: str) -> Component:

@@ -1,4 +1,4 @@
-"""What the sample has beside groups: coverage, reassignments, marks and storms. Times are relative to `now`, in ms."""
+"""What the sample has beside groups: coverage, reassignments, marks, storms and verdicts. Times in ms."""
 
 from __future__ import annotations
 
@@ -75,6 +75,10 @@ def storms(now: int) -> Rows:
             {"cause": "deploy", "rebalances": 1, "groups": 1},
         ],
         "by_group": [_hit("imports-joiner", 1, 600.0), _hit("billing-worker", 3, 235.2)],
+        "verdict": "broker", "verdicts": [
+            {"verdict": "broker", "rebalances": 3, "lost_resource_seconds": 811.2},
+            {"verdict": "deploy_or_scaling", "rebalances": 1, "lost_resource_seconds": 24.0},
+        ],
         "evidence": "observed", "explanation": "Two groups lost members within seconds of each other.",
     }  # fmt: skip
     alone = together | {
@@ -82,7 +86,32 @@ def storms(now: int) -> Rows:
         "ended_at": None, "is_open": True, "groups": 1, "group_ids": ["billing-worker"], "rebalances": 2,
         "unexplained_rebalances": 2, "lost_resource_seconds_min": 80.0, "lost_resource_seconds": 90.0,
         "lost_resource_seconds_max": 130.0, "suspected_cause": "unknown", "score": 0.0, "differences": [],
-        "causes": [], "by_group": [_hit("billing-worker", 2, 90.0)],
+        "causes": [], "by_group": [_hit("billing-worker", 2, 90.0)], "verdict": None, "verdicts": [],
         "evidence": "inferred", "explanation": "It rebalanced far more often than it used to.",
     }  # fmt: skip
     return {"storms": [together, alone]}
+
+
+BLAMED = {"session_expired": ("broker", "coordinator"), "poll_timeout": ("client_application", "poll_timeout")}
+"""Verdict and cause by trigger; other rebalances of the sample are a matter of scaling."""
+
+
+def verdicts(history: Rows) -> Rows:
+    """The verdicts on the rebalances of one group's history."""
+    lost: dict[int, int] = {}
+    for stall in history["stalls"]:
+        lost[stall["generation_id"]] = lost.get(stall["generation_id"], 0) + (stall["stopped_ms"] or 0)
+    out = []
+    for g in history["generations"]:
+        verdict, cause = BLAMED.get(g["trigger"], ("deploy_or_scaling", "scaling"))
+        seconds = lost.get(g["generation_id"], 0) / 1000
+        out.append({
+            "cluster": g["cluster"], "group_id": g["group_id"], "incarnation": g["incarnation"],
+            "generation_id": g["generation_id"], "joined_at": g["joined_at"], "verdict": verdict, "cause": cause,
+            "set_off_by": cause, "evidence": "observed" if g["trigger"] in BLAMED else "inferred",
+            "instances": ["billing-3"], "hosts": ["/10.0.4.13"], "lost_resource_seconds_min": 0.9 * seconds,
+            "lost_resource_seconds": seconds, "lost_resource_seconds_max": 1.1 * seconds,
+            "reason": "The group's coordinator moved during the rebalance, so the members had to join again there.",
+            "proof": [f"record {g['source_offset']} of __consumer_offsets-7", "coordinator moved (broker 2 took over)"],
+        })  # fmt: skip
+    return {"verdicts": out}

@@ -18,7 +18,7 @@ from dashboards.urlstate import PATHS, group_hash
 from dashboards.web.access import Access
 from jobs.cli import main as regroup
 from pipelines.arrow_types import stored
-from schemas.gold import ADVICE, ALERTS, CLUSTER_PATTERNS, DIAGNOSES, PATTERNS, STORMS
+from schemas.gold import ADVICE, ALERTS, CLUSTER_PATTERNS, DIAGNOSES, PATTERNS, STORMS, VERDICTS
 from testing import sample
 from tests.whole_rows import of_table, whole
 
@@ -83,9 +83,10 @@ def shared(tmp_path_factory, now) -> Path:
     ]  # fmt: skip
     sample.write(folder, rows)
     about = {"cluster": sample.CLUSTER, "as_of": now, "window_start_at": now - 1, "window_end_at": now}
-    for table in (ADVICE, DIAGNOSES, PATTERNS, ALERTS):
+    for table in (ADVICE, DIAGNOSES, VERDICTS, PATTERNS, ALERTS):
         told = [_gold(table, team, about) for team in TEAMS]
-        write_deltalake(f"{folder}/{table.name}", stored([whole(of_table(row, table), table) for row in told], table))
+        rows_of_table = stored([whole(of_table(row, table), table) for row in told], table)
+        write_deltalake(f"{folder}/{table.name}", rows_of_table, mode="append")
     shape = CLUSTER_PATTERNS
     incidents = [_incident("alpha", now), _incident("beta", now), _incident("both", now, *TEAMS)]
     write_deltalake(f"{folder}/{shape.name}", stored([whole(row, shape) for row in incidents], shape))
@@ -110,6 +111,7 @@ def _gold(table, team: str, about: dict) -> dict:
     more = {
         "group_id": f"{team}-1", "action": "static_membership", "status": "suggested", "is_recommended": True, "subject": f"{team}-1",
         "cause": "deploy", "is_normal": False, "instances": [f"{team}-instance"], "evidence": "observed",
+        "verdict": "broker", "hosts": [f"{team}-host"], "proof": [f"{team}-proof"], "incarnation": 0, "generation_id": 2,
         "settings": {"java": f"{team}-setting"}, "preconditions": [f"met: {team}-precondition"],
         "pattern": "rejoin_loop", "ended_at": None, "sources": ["topic"],
     }  # fmt: skip
