@@ -58,7 +58,7 @@ def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
     out to be open.
     """
     ownership.arrivals.prove(ownership.commits, point.position)
-    ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, point)]
+    ownership.resumed = [stall for stall in ownership.resumed if not stall.is_void and _may_await(stall, point)]
     if ownership.open or ownership.resumed or ownership.arrivals.tenures:
         return
     if not any(_has_one_commit(ownership, resource, point) for resource in ownership.current):
