@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pipelines.silver.generations import Generation
 from pipelines.silver.history import Position, Record
-from pipelines.silver.stalls import Stall
+from pipelines.silver.stops.stall import Stall
 from schemas.loss_interval import loss
 from schemas.rows import GenerationOfGroup, RebalanceOfGroup
 from schemas.states import Evidence, RebalanceMode, StallCause

@@ -32,6 +32,7 @@ class GenerationLog:
     `preparing` is the start of this generation. `first_preparing` is the start of the first attempt since the previous
     generation completed; it is the same line unless attempts failed in between. `attempts` are the Stabilized lines of
     the failed attempts. `failover` is the line of another coordinator that loaded the group during the rebalance.
+    `loaded` is the last such line since the previous generation completed, whether or not the rebalance had begun.
     `departed` and `arrived` map each member to the first line that names it.
     """
 
@@ -41,6 +42,7 @@ class GenerationLog:
     synced: Event | None = None
     attempts: tuple[Event, ...] = ()
     failover: Event | None = None
+    loaded: Event | None = None
     departures: tuple[Event, ...] = ()
     departed: Mapping[str, Event] = field(default_factory=dict)
     arrived: Mapping[str, Event] = field(default_factory=dict)
@@ -94,6 +96,9 @@ class LogIndex:
             failover=next(
                 (e for e in before_join if e.kind == EventKind.GROUP_LOADED and first is not None and e.at >= first.at),
                 None,
+            ),
+            loaded=next(
+                (e for e in reversed(before_join) if last is not None and e.kind == EventKind.GROUP_LOADED), None
             ),
             departures=departures,
             departed=_first_by_member(departures),

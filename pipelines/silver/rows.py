@@ -13,7 +13,7 @@ from pipelines.silver.generations import ResumeState
 from pipelines.silver.history import History
 from pipelines.silver.missing_partitions import without_missing
 from pipelines.silver.phases import phases
-from pipelines.silver.stalls import Stall
+from pipelines.silver.stops.stall import Stall
 from pipelines.silver.timeline import Timeline
 from schemas.rows import SilverOfGroup, SilverRows, StallOfGroup
 from schemas.states import GroupProtocol

@@ -151,3 +151,42 @@ def test_a_deleted_group_begins_anew() -> None:
 
 def test_the_same_lines_of_two_brokers_in_any_order_give_the_same_rows() -> None:
     assert rows([ALONE, TWO], LOST[::-1]) == rows([ALONE, TWO], [*LOST, *LOST])
+
+
+def failed_over(commits: list[tuple[int, int, int]], *, expired_at: int = 37_000) -> Any:
+    """Broker 2 loads the group at 27 s; B comes back as C at 28 s; everybody waits for B until its session ends."""
+    gone = f"Member {B} in group orders has failed, removing it from the group."
+    lines = [
+        loaded(27_000, broker=2),
+        preparing(28_000, 1, broker=2),
+        broker_line(expired_at, gone, broker=2),
+        stabilized(expired_at, 2, broker=2),
+    ]
+    first = generation(1, 0, [consumer("a", [0]), consumer("b", [1])])
+    second = generation(2, expired_at, [consumer("a", [0]), consumer("c", [1])])
+    a_works = [(at, 0, at) for at in range(1_000, 20_001, 1_000)]
+    found = rows([first, second], lines, [*a_works, *commits])
+    (stall,) = (s for s in found["stalls"] if s["from_member_id"] == B)
+    return stall
+
+
+def b_works(until: int) -> list[tuple[int, int, int]]:
+    return [(at, 1, at) for at in range(1_000, until + 1, 1_000)]
+
+
+def test_a_member_that_a_new_coordinator_does_not_know_stopped_before_its_delayed_commit() -> None:
+    """B heard of it at 26.5 s; its commit was written again at 28 s, with the progress until then."""
+    stall = failed_over([*b_works(20_000), (28_000, 1, 26_500)])
+    assert 20_000 <= stall["stopped_at_earliest"] - START <= 26_500 <= stall["stopped_at_latest"] - START
+    assert abs(37_005 - 26_500 - stall["stopped_ms"]) < 100, "its progress tells when it stopped"
+
+
+def test_a_delayed_commit_without_a_rate_leaves_the_load_as_the_best_estimate() -> None:
+    stall = failed_over([(19_000, 1, 19_000), (28_000, 1, 26_500)])
+    assert stall["stopped_at_earliest"] - START <= 26_500 <= stall["stopped_at_latest"] - START
+    assert 37_005 - 27_000 == stall["stopped_ms"]
+
+
+def test_long_after_a_failover_the_end_of_a_session_tells_when_the_member_was_alive() -> None:
+    stall = failed_over([*b_works(60_000)], expired_at=70_000)
+    assert stall["stopped_at_earliest"] - START >= 59_000

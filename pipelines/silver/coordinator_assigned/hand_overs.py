@@ -11,9 +11,10 @@ from pipelines.silver.coordinator_assigned.epochs import Assigned, Begun, Emptie
 from pipelines.silver.coordinator_assigned.exits import Exit, MemberLines, exit_of
 from pipelines.silver.coordinator_assigned.quiescent_points import QuiescentPoint
 from pipelines.silver.history import Point, Position, Resource
-from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, Stall, has_one_round
+from pipelines.silver.stalls import FIRST_COMMIT_MS, Ownership, has_one_round
 from pipelines.silver.stops.commit_activity import CommitActivity, work_of
 from pipelines.silver.stops.member_stops import APPEND_MS, HEARTBEAT_MS, Stop
+from pipelines.silver.stops.stall import Stall
 from schemas.states import Evidence, StallCause, Trigger
 
 AT_ONCE_MS = 50
@@ -58,7 +59,7 @@ def _store_owners(point: QuiescentPoint, ownership: Ownership) -> None:
     out to be open.
     """
     ownership.arrivals.prove(ownership.commits, point.position)
-    ownership.resumed = [stall for stall in ownership.resumed if _may_await(stall, point)]
+    ownership.resumed = [stall for stall in ownership.resumed if not stall.is_void and _may_await(stall, point)]
     if ownership.open or ownership.resumed or ownership.arrivals.tenures:
         return
     if not any(_has_one_commit(ownership, resource, point) for resource in ownership.current):

@@ -11,12 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from pipelines.silver.history import CommitHistory, Position, Resource
-
-if TYPE_CHECKING:
-    from pipelines.silver.stalls import Stall
+from pipelines.silver.stops.stall import Stall
 
 Key = str | tuple[str, Resource]
 """A member, or a member and one of its resources: a task of a Streams group, or what a blocked member was assigned."""

@@ -36,6 +36,7 @@ class CommitActivity(NamedTuple):
     - `interval`: the time between the last two rounds; 0 if there are fewer
     - `repeated_at`: a last round without progress, which the other fields ignore: a client makes one on close, after
       its callbacks
+    - `known`: times of commits, newest last
     - `backlog`: for a member that departed, whether records waited for the next owner (`member_stops`)
     - `is_blocked`: for a member that departed, whether its last commits made no progress although records waited
     """
@@ -46,6 +47,7 @@ class CommitActivity(NamedTuple):
     stopped: int | None = None
     interval: int = 0
     repeated_at: int | None = None
+    known: Sequence[int] = ()
     backlog: bool | None = None
     is_blocked: bool = False
 
@@ -65,6 +67,7 @@ def work_of(segments: Sequence[CommitSegment], since: int) -> CommitActivity:
     """Return the activity of one member. `segments` has each of its resources' commits since the member got it."""
     if not segments:
         return CommitActivity(since=since, working_at=since)
+    known = sorted({p.at for s in segments for p in s if p is not None})
     repeated_at = _repeated_at(segments)
     if repeated_at is not None:
         segments = [_shortened(s) if s.last.at >= repeated_at - ROUND_MS else s for s in segments]
@@ -89,6 +92,7 @@ def work_of(segments: Sequence[CommitSegment], since: int) -> CommitActivity:
         stopped=stopped,
         interval=0 if before_last is None else last - before_last,
         repeated_at=repeated_at,
+        known=known,
     )
 
 

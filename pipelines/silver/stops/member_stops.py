@@ -202,7 +202,7 @@ def _member_stops(
     members = {}
     for member_id, member in previous.final_members.items():
         if member_id not in g.members:
-            members[member_id] = _absent(departure(member, log), done[member_id], g, workers)
+            members[member_id] = _absent(departure(member, log), done[member_id], g, workers, log.loaded)
         elif g.is_piecemeal:
             members[member_id] = MemberStop(_revoked(member_id, g, following, workers))
         else:
@@ -217,11 +217,15 @@ def _unasked(g: Generation) -> Stop | None:
     return Stop.within(g.previous.synced_at, g.joined_at, g.joined_at, Evidence.INFERRED)
 
 
-def _absent(gone: MemberDeparture, done: CommitActivity, g: Generation, workers: WorkerLog) -> MemberStop:
-    """Return the stop of a member that is not in this generation."""
+def _absent(
+    gone: MemberDeparture, done: CommitActivity, g: Generation, workers: WorkerLog, loaded: Event | None
+) -> MemberStop:
+    """Return the stop of a member that is not in this generation; `loaded` is the line of a new coordinator, if any."""
     assert g.previous is not None
     began = workers.logged_at(gone.member.member_id, g.previous, EventKind.WORKER_STOPPING)
     stop = _departed(gone, done, g) if began is None else _halted(began, gone, g)
+    if began is None and loaded is not None:
+        stop = _failed_over(stop, gone, done, loaded.at, g)
     kind = gone.line.kind if gone.line is not None else None
     if kind in EXPULSIONS or gone.was_poll_timeout(done):
         return MemberStop(stop, StallCause.MEMBER_LOST)
@@ -338,6 +342,24 @@ def _expired(member: Member, line: Event, done: CommitActivity) -> Stop:
     return Stop.within(
         earliest, min(line.until, line.until - member.session_timeout_ms + silence), guess, Evidence.INFERRED
     )
+
+
+def _failed_over(stop: Stop, gone: MemberDeparture, done: CommitActivity, loaded_at: int, g: Generation) -> Stop:
+    """Return the stop of a member that departed while the group moved to a coordinator that loaded it at `loaded_at`.
+
+    The new coordinator begins all sessions anew, so the end of a session does not show that the member was alive
+    before. A member that the new coordinator does not know stops as soon as it hears so, and its last commit may have
+    been retried and written later. So only a commit before the load is certainly before the stop.
+    """
+    session_ms = gone.member.session_timeout_ms
+    until = g.joined_at if gone.line is None else gone.line.until
+    if loaded_at + session_ms + ROUND_MS < until - max(HEARTBEAT_MS, session_ms // 3):
+        return stop  # its session did not begin with the load
+    earliest = max([done.since, loaded_at - session_ms, *(at for at in done.known if at < loaded_at)])
+    estimate = stop.estimate
+    if done.last is not None and done.last >= loaded_at and done.stopped is not None:
+        estimate = min(estimate, done.stopped if done.has_late_commit else loaded_at)
+    return Stop.within(min(earliest, stop.earliest), stop.latest, estimate, Evidence.INFERRED)
 
 
 def _halted(began: int, gone: MemberDeparture, g: Generation) -> Stop:
