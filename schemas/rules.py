@@ -242,6 +242,9 @@ LOST = (
     "lost_resource_seconds_high",
     "lost_resource_seconds_max",
 )
+BOUNDS = (LOST[0], LOST[2], LOST[-1])
+"""The columns of a table that has no 90 % interval."""
+
 OUT_OF_BOUNDS = "An estimate lies outside its own bounds, so the estimate or a bound is wrong."
 TIMES_CROSSED = "A rebalance, or one of its phases, ends before it begins: its length and its cost are wrong."
 
@@ -361,7 +364,7 @@ def _of_gold() -> Iterator[Rule]:
     yield from _order(DIAGNOSES, "window_start_at", "as_of", sentence="A window ends before it begins.")
     yield from _order(DIAGNOSES, "first_at", "last_at", sentence="The last rebalance of a cause is before its first.")
     yield _range(DIAGNOSES, "share", 0, 1, "A cause's share is not between 0 and 1.")
-    yield from _order(VERDICTS, *LOST, sentence=OUT_OF_BOUNDS)
+    yield from _order(VERDICTS, *BOUNDS, sentence=OUT_OF_BOUNDS)
     yield from _order(PATTERNS, "started_at", "last_at", "as_of", sentence="A pattern ends before it begins.")
     yield from _order(PATTERNS, "started_at", "ended_at", sentence="A pattern is over before it begins.")
     for table in (GROUP_HEALTH, ADVICE, DIAGNOSES, VERDICTS, PATTERNS):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ BLAMED = {
     Verdict.CONFIGURATION: "the configuration",
     Verdict.UNKNOWN: "not known",
 }
+CLIENT_HOST = re.compile(r"(client_?host\s*[=:]\s*)[^,)\]}\s]+", re.IGNORECASE)
 LINES_SHOWN = 12
 NAMED = 5
 
@@ -62,10 +64,17 @@ def verdict_panel(row: Row | None, episode: Sequence[Row], lines: Rows) -> Compo
         pairs.insert(2, ("The whole episode", sums_sentence(episode)))
     shown = [line for line in reversed(lines.rows) if line.get("raw")][:LINES_SHOWN]
     if shown:
-        raw = html.Ul([html.Li(html.Code(visible(line["raw"], 400))) for line in shown], className="proof")
+        raw = html.Ul(
+            [html.Li(html.Code(visible(_without_hosts(line["raw"]), 400))) for line in shown], className="proof"
+        )
         more = "" if len(shown) == len(lines.rows) else f" (the first {len(shown)} of {len(lines.rows)})"
         pairs.append((f"Log lines near it{more}", raw))
     return html.Section([html.H2("Verdict"), facts(pairs)], className="panel")
+
+
+def _without_hosts(line: str) -> str:
+    """Return a log line without client addresses, because the setting client_host may keep them from the pages."""
+    return CLIENT_HOST.sub(r"\1…", line)
 
 
 def sums_sentence(rows: Sequence[Row]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from pipelines.gold.patterns.group_facts import Finding, GroupFacts, unique, with_counts_of
+from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, unique, with_counts_of
 from pipelines.gold.wording import median_duration, times
 from schemas.rows import StallRow
 from schemas.states import Evidence, GroupType, Pattern, StallCause
@@ -18,7 +18,7 @@ WHOLE = 0.9
 """Part of the delay that a resource must have waited. A worker that returns in time gets its work back earlier."""
 
 
-def connect_delay(facts: GroupFacts) -> Iterator[Finding]:
+def connect_delay(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield a Connect cluster whose lost work waited until the delay expired, or waits for that now."""
     if not any(g["group_type"] == GroupType.CONNECT for g in facts.generations):
         return
@@ -37,7 +37,7 @@ def connect_delay(facts: GroupFacts) -> Iterator[Finding]:
     lengths = [s["stopped_ms"] for s in stalls if s["stopped_ms"] is not None]
     took = f", {median_duration(lengths)} each (median)" if lengths else ""
     now = f" {len(waiting):,} of them have no worker at the end of the data." if waiting else ""
-    yield Finding(
+    yield GroupFinding(
         pattern=Pattern.CONNECT_DELAY,
         started_at=min(s["stopped_at_latest"] for s in stalls),
         last_at=facts.as_of if waiting else max(ends),

@@ -17,14 +17,14 @@ from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow
 from schemas.states import ClientLibrary, Evidence, GenerationOutcome, GroupEventKind, Pattern
 from schemas.thresholds import RESTART_MS
 
-__all__ = ["LOG", "TOPIC", "Finding", "GroupFacts", "name_of", "unique", "with_counts_of"]
+__all__ = ["LOG", "TOPIC", "GroupFacts", "GroupFinding", "name_of", "unique", "with_counts_of"]
 
 TOPIC, LOG = "topic", "log"
 """Sources of evidence: the records of __consumer_offsets, and log lines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class GroupFinding:
     """One pattern that a group shows. Timestamps are in milliseconds.
 
     `subject` is the topic, member or instance id that it is about, '' for the group itself. `ended_at` is None while it

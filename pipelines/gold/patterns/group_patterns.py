@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from pipelines.gold.memberships import Silver
 from pipelines.gold.patterns.connect_waits import connect_delay
-from pipelines.gold.patterns.group_facts import Finding, GroupFacts
+from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding
 from pipelines.gold.patterns.instance_ids import instance_id_not_kept, instance_id_used_twice
 from pipelines.gold.patterns.migrations import migration_incomplete
 from pipelines.gold.patterns.registries import registry_without_leader
@@ -16,7 +16,7 @@ from pipelines.gold.patterns.subscriptions import group_id_shared, topic_without
 from pipelines.gold.patterns.waiting import waiting_for_one
 from schemas.rows import PatternOfGroup
 
-GROUP_FINDERS: tuple[Callable[[GroupFacts], Iterable[Finding]], ...] = (
+GROUP_FINDERS: tuple[Callable[[GroupFacts], Iterable[GroupFinding]], ...] = (
     rejoin_loop,
     waiting_for_one,
     topic_without_owner,
@@ -47,7 +47,7 @@ def pattern_rows(silver: Silver, start_ms: int) -> list[PatternOfGroup]:
     return [_row(each, facts.as_of) for each in ranked]
 
 
-def _row(found: Finding, as_of: int) -> PatternOfGroup:
+def _row(found: GroupFinding, as_of: int) -> PatternOfGroup:
     return {
         "as_of": as_of,
         "pattern": found.pattern.value,

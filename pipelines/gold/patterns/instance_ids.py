@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.instance_tracker import Membership
-from pipelines.gold.patterns.group_facts import LOG, TOPIC, Finding, GroupFacts, unique
+from pipelines.gold.patterns.group_facts import LOG, TOPIC, GroupFacts, GroupFinding, unique
 from pipelines.gold.wording import period, times
 from schemas.states import Evidence, GroupEventKind, Pattern
 from schemas.thresholds import DEFAULT_SESSION_MS, LOOP, OVERLAP_MS, RESTART_MS
@@ -26,7 +26,7 @@ class _Holder:
     place: Place
 
 
-def instance_id_used_twice(facts: GroupFacts) -> Iterator[Finding]:
+def instance_id_used_twice(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield instance ids that two hosts take from each other, or with which members are fenced again and again."""
     holders, fenced = _holders(facts), _fenced(facts)
     for instance_id in sorted({*holders, *fenced}):
@@ -38,7 +38,7 @@ def instance_id_used_twice(facts: GroupFacts) -> Iterator[Finding]:
         places = unique(f"{client or instance_id} ({host})" for client, host in (h.place for h in taken or mine))
         usual = period(instants)
         often = f"every {duration(usual)}" if usual is not None else f"within {duration(instants[-1] - instants[0])}"
-        yield Finding(
+        yield GroupFinding(
             pattern=Pattern.INSTANCE_ID_USED_TWICE,
             subject=instance_id,
             started_at=instants[0],
@@ -122,7 +122,7 @@ def _is_repeated(facts: GroupFacts, lines: Sequence[int], holders: Sequence[_Hol
     return lines[-1] - lines[0] > 2 * max(sessions, default=DEFAULT_SESSION_MS)
 
 
-def instance_id_not_kept(facts: GroupFacts) -> Iterator[Finding]:
+def instance_id_not_kept(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield a group in which each restart brings a new group.instance.id under the old client id or on the old host."""
     static = sorted(
         (m for i in facts.known.instances for m in i.memberships if m.group_instance_id is not None),
@@ -136,7 +136,7 @@ def instance_id_not_kept(facts: GroupFacts) -> Iterator[Finding]:
     silent = [old for old, _ in pairs if old.departure_kind == GroupEventKind.SESSION_EXPIRED]
     cost = f" {len(silent):,} of the old members held their partitions until the session expired." if silent else ""
     first, last = pairs[0], pairs[-1]
-    yield Finding(
+    yield GroupFinding(
         pattern=Pattern.INSTANCE_ID_NOT_KEPT,
         started_at=first[1].arrived_at,
         last_at=last[1].arrived_at,

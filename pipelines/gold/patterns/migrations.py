@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from pipelines.gold.patterns.group_facts import LOG, TOPIC, Finding, GroupFacts, name_of, unique, with_counts_of
+from pipelines.gold.patterns.group_facts import LOG, TOPIC, GroupFacts, GroupFinding, name_of, unique, with_counts_of
 from pipelines.gold.wording import times
 from schemas.rows import GenerationRow, GroupEventRow
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, Pattern, Trigger
@@ -25,7 +25,7 @@ NO_TRACE = (
 )
 
 
-def migration_incomplete(facts: GroupFacts) -> Iterator[Finding]:
+def migration_incomplete(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield refused conversions, members of both protocols that last, and assignors that alternate; at most one."""
     for finder in (_refused, _mixed, _alternating):
         found = finder(facts)
@@ -34,7 +34,7 @@ def migration_incomplete(facts: GroupFacts) -> Iterator[Finding]:
             return
 
 
-def _refused(facts: GroupFacts) -> Finding | None:
+def _refused(facts: GroupFacts) -> GroupFinding | None:
     refusals = [e for e in facts.events if e["kind"] == GroupEventKind.CONVERSION_REFUSED]
     if not refusals:
         return None
@@ -45,7 +45,7 @@ def _refused(facts: GroupFacts) -> Finding | None:
     ]
     reason = Counter(e["detail"] for e in refusals).most_common(1)[0][0]
     reason_text = f" The reason: {reason[:200]}." if reason else ""
-    return Finding(
+    return GroupFinding(
         pattern=Pattern.MIGRATION_INCOMPLETE,
         started_at=refusals[0]["event_at"],
         last_at=refusals[-1]["event_at"],
@@ -71,7 +71,7 @@ def _allow(refusals: Sequence[GroupEventRow]) -> str:
     )
 
 
-def _mixed(facts: GroupFacts) -> Finding | None:
+def _mixed(facts: GroupFacts) -> GroupFinding | None:
     """Return a group of the consumer protocol that still has classic members, hours after the first of both."""
     classic = {e["member_id"] for e in facts.events if e["detail"] == WITH_CLASSIC}
     # A process that starts with the consumer protocol has another member id.
@@ -87,7 +87,7 @@ def _mixed(facts: GroupFacts) -> Finding | None:
     members = facts.of(run[-1])
     old = unique(name_of(m) for m in members if m["member_id"] in classic)
     new = unique(name_of(m) for m in members if m["member_id"] not in classic)
-    return Finding(
+    return GroupFinding(
         pattern=Pattern.MIGRATION_INCOMPLETE,
         started_at=run[0]["joined_at"],
         last_at=run[-1]["joined_at"],
@@ -105,7 +105,7 @@ def _mixed(facts: GroupFacts) -> Finding | None:
     )
 
 
-def _alternating(facts: GroupFacts) -> Finding | None:
+def _alternating(facts: GroupFacts) -> GroupFinding | None:
     """Return a group whose assignor went back and forth: members prefer different ones, and some lack the other."""
     led = [g for g in facts.completed if g["assignor"] and g["group_protocol"] == GroupProtocol.CLASSIC]
     switches = [g for before, g in pairwise(led) if g["assignor"] != before["assignor"]]
@@ -113,7 +113,7 @@ def _alternating(facts: GroupFacts) -> Finding | None:
         return None
     used = unique(g["assignor"] or "" for g in [led[0], *switches])
     last_at = switches[-1]["joined_at"]
-    return Finding(
+    return GroupFinding(
         pattern=Pattern.MIGRATION_INCOMPLETE,
         started_at=switches[0]["joined_at"],
         last_at=last_at,

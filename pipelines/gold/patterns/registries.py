@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from pipelines.gold.patterns.group_facts import Finding, GroupFacts, unique
+from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, unique
 from pipelines.gold.wording import times
 from schemas.rows import GroupEventRow
 from schemas.states import Evidence, GroupEventKind, GroupType, Pattern
@@ -24,7 +24,7 @@ ELECTIONS = 6
 """Elections within `FLAP_MS` of each other. A rolling restart of three registries causes at most four."""
 
 
-def registry_without_leader(facts: GroupFacts) -> Iterator[Finding]:
+def registry_without_leader(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield a registry cluster that had no leader, or whose leader changed back and forth."""
     if not any(g["group_type"] == GroupType.SCHEMA_REGISTRY for g in facts.generations):
         return
@@ -38,7 +38,7 @@ def registry_without_leader(facts: GroupFacts) -> Iterator[Finding]:
         yield found
 
 
-def _without_leader(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> Finding | None:
+def _without_leader(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> GroupFinding | None:
     """Return the times without a leader: from an election without a result to the next result, or to an empty group."""
     over = [e["event_at"] for e in facts.events if e["kind"] in (GroupEventKind.EMPTY, GroupEventKind.DEAD)]
     over += [e["event_at"] for e in elections if (e["detail"] or "").startswith(ELECTED)]
@@ -57,7 +57,7 @@ def _without_leader(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> Fi
     lasted = (
         f"The last time took {duration(until - since)}." if until is not None else "It has none in the newest record."
     )
-    return Finding(
+    return GroupFinding(
         pattern=Pattern.REGISTRY_WITHOUT_LEADER,
         started_at=long[0][0],
         last_at=last_at,
@@ -78,7 +78,7 @@ def _without_leader(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> Fi
     )
 
 
-def _again_and_again(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> Finding | None:
+def _again_and_again(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> GroupFinding | None:
     run: list[GroupEventRow] = []
     for e in elections:
         if run and e["event_at"] - run[-1]["event_at"] > FLAP_MS:
@@ -89,7 +89,7 @@ def _again_and_again(facts: GroupFacts, elections: Sequence[GroupEventRow]) -> F
         return None
     last_at = run[-1]["event_at"]
     urls = [url for url, _ in won.most_common()]
-    return Finding(
+    return GroupFinding(
         pattern=Pattern.REGISTRY_WITHOUT_LEADER,
         started_at=run[0]["event_at"],
         last_at=last_at,

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from statistics import median
 
-from pipelines.gold.patterns.group_facts import Finding, GroupFacts, name_of, unique
+from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, name_of, unique
 from pipelines.gold.rejoin_runs import expelling_runs, joined, unchanged_runs
 from pipelines.gold.wording import period, times
 from schemas.rows import GenerationRow
@@ -18,7 +18,7 @@ HEARTBEAT_MS, METADATA_AGE_MS = 3_000, 300_000
 """Defaults of heartbeat.interval.ms and metadata.max.age.ms."""
 
 
-def rejoin_loop(facts: GroupFacts) -> Iterator[Finding]:
+def rejoin_loop(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield the newest run of generations that change nothing, and the newest in which members expel each other."""
     unchanged, expelling = unchanged_runs(facts.life), expelling_runs(facts.life)
     if expelling and (not unchanged or expelling[-1][-1]["joined_at"] >= unchanged[-1][-1]["joined_at"]):
@@ -27,7 +27,7 @@ def rejoin_loop(facts: GroupFacts) -> Iterator[Finding]:
         yield _unchanged(facts, unchanged[-1])
 
 
-def _unchanged(facts: GroupFacts, run: Sequence[GenerationRow]) -> Finding:
+def _unchanged(facts: GroupFacts, run: Sequence[GenerationRow]) -> GroupFinding:
     leaders = _leaders(facts, run)
     usual = period([g["joined_at"] for g in run])
     reasons = Counter(reason for g in run if (reason := g["client_reason"] or g["trigger_reason"]))
@@ -48,7 +48,7 @@ def _unchanged(facts: GroupFacts, run: Sequence[GenerationRow]) -> Finding:
     )
 
 
-def _expelling(facts: GroupFacts, run: Sequence[GenerationRow]) -> Finding:
+def _expelling(facts: GroupFacts, run: Sequence[GenerationRow]) -> GroupFinding:
     names = joined(facts.life, run)
     usual = period([g["joined_at"] for g in run])
     limits = {m["rebalance_timeout_ms"] for g in run for m in facts.of(g) if m["rebalance_timeout_ms"] is not None}
@@ -74,10 +74,10 @@ def _expelling(facts: GroupFacts, run: Sequence[GenerationRow]) -> Finding:
 
 def _finding(
     facts: GroupFacts, run: Sequence[GenerationRow], names: Sequence[str], explanation: str, action: str
-) -> Finding:
+) -> GroupFinding:
     last_at = run[-1]["completed_at"] or run[-1]["joined_at"]
     is_newest = run[-1] is facts.generations[-1]
-    return Finding(
+    return GroupFinding(
         pattern=Pattern.REJOIN_LOOP,
         started_at=run[0]["prepared_at"] or run[0]["joined_at"],
         last_at=last_at,

@@ -7,7 +7,7 @@ from statistics import median
 
 from pipelines.gold.diagnosis.departures import Departure
 from pipelines.gold.memberships import number
-from pipelines.gold.patterns.group_facts import Finding, GroupFacts
+from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding
 from pipelines.gold.rejoin_runs import expelling_runs
 from pipelines.gold.wording import median_duration, times, with_counts
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupType, Pattern
@@ -24,7 +24,7 @@ POLLS = 3
 """Late polls within a day. One is an accident of a process or its machine."""
 
 
-def never_closed(facts: GroupFacts) -> Iterator[Finding]:
+def never_closed(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield a group of consumers that come back in rounds, as in a deploy, and nearly always let their sessions expire.
 
     Static members stay silent by design when they stop, and classic Streams never leaves.
@@ -47,7 +47,7 @@ def never_closed(facts: GroupFacts) -> Iterator[Finding]:
         else ""
     )
     is_logged = all(d.membership.evidence == Evidence.OBSERVED for d in silent)
-    yield Finding(
+    yield GroupFinding(
         pattern=Pattern.NEVER_CLOSED,
         started_at=silent[0].membership.stopped_at or silent[0].at,
         last_at=silent[-1].at,
@@ -96,7 +96,7 @@ def _lost_ms(facts: GroupFacts, gone: Sequence[Departure]) -> int:
     return sum(s["stopped_ms"] or 0 for s in facts.silver["stalls"] if s["from_member_id"] in owners)
 
 
-def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
+def poll_timeouts(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield the newest days in a row in which members polled late, at least three times within a day."""
     run: list[Departure] = []
     expelled = {number(g) for each in expelling_runs(facts.life) for g in each}
@@ -114,7 +114,7 @@ def poll_timeouts(facts: GroupFacts) -> Iterator[Finding]:
     reported = sum(d.evidence == Evidence.OBSERVED for d in run)
     away = [max(0, d.away_ms) for d in run if d.away_ms is not None]
     back = f" They were back {median_duration(away)} later (median)." if away else ""
-    yield Finding(
+    yield GroupFinding(
         pattern=Pattern.POLL_TIMEOUTS,
         started_at=run[0].membership.stopped_at or run[0].at,
         last_at=run[-1].at,

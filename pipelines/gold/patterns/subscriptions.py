@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.instance_names import prefix
-from pipelines.gold.patterns.group_facts import Finding, GroupFacts, name_of, unique, with_counts_of
+from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, name_of, unique, with_counts_of
 from schemas.rows import GenerationMemberRow, GenerationRow
 from schemas.states import Evidence, GroupProtocol, GroupType, Pattern, RebalanceMode
 from schemas.thresholds import HOUR_MS, MINUTE_MS
@@ -32,7 +32,7 @@ class _Unowned:
     times: int = 0
 
 
-def topic_without_owner(facts: GroupFacts) -> Iterator[Finding]:
+def topic_without_owner(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield topics to which members subscribe and of which nothing is assigned once the generation completed."""
     last_owner: dict[str, str] = {}
     runs: dict[str, _Unowned] = {}
@@ -76,7 +76,7 @@ def _is_handed_over(facts: GroupFacts, run: _Unowned, last: GenerationRow) -> bo
     return is_partial and is_there and facts.as_of - (run.first["completed_at"] or 0) < HANDED_OVER_MS
 
 
-def _without_owner(facts: GroupFacts, run: _Unowned, last: GenerationRow, over_at: int | None) -> Finding:
+def _without_owner(facts: GroupFacts, run: _Unowned, last: GenerationRow, over_at: int | None) -> GroupFinding:
     members = facts.of(last)
     wanting = unique(name_of(m) for m in members if run.topic in m["subscribed_topics"])
     others = unique(name_of(m) for m in members if run.topic not in m["subscribed_topics"])
@@ -96,7 +96,7 @@ def _without_owner(facts: GroupFacts, run: _Unowned, last: GenerationRow, over_a
         parts.append(
             f"The leader, {name_of(leader)}, assigned the partitions and did not subscribe to the topic itself."
         )
-    return Finding(
+    return GroupFinding(
         pattern=Pattern.TOPIC_WITHOUT_OWNER,
         subject=run.topic,
         started_at=started_at,
@@ -130,7 +130,7 @@ def _remedy(topic: str, *, is_blind: bool, is_shared: bool, had_owner: bool) -> 
     return " ".join(parts)
 
 
-def group_id_shared(facts: GroupFacts) -> Iterator[Finding]:
+def group_id_shared(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield a group whose members form applications that have no subscribed topic in common, beyond a deploy."""
     mixed: list[GenerationRow] = []
     for g in facts.completed:
@@ -154,7 +154,7 @@ def group_id_shared(facts: GroupFacts) -> Iterator[Finding]:
     )
     lasted = facts.as_of - (mixed[0]["completed_at"] or 0)
     how_long = f" for at least {duration(lasted)}" if lasted else ""
-    yield Finding(
+    yield GroupFinding(
         pattern=Pattern.GROUP_ID_SHARED,
         started_at=mixed[0]["completed_at"] or mixed[0]["joined_at"],
         last_at=mixed[-1]["completed_at"] or mixed[-1]["joined_at"],

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.memberships import number
-from pipelines.gold.patterns.group_facts import LOG, TOPIC, Finding, GroupFacts
+from pipelines.gold.patterns.group_facts import LOG, TOPIC, GroupFacts, GroupFinding
 from pipelines.gold.wording import median_duration, times
 from schemas.rows import GenerationRow
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, Pattern
@@ -44,7 +44,7 @@ class _Wait:
         return not self.is_dead and self.limit_ms > 0 and abs(self.limit_ms - self.waited_ms) <= slack
 
 
-def waiting_for_one(facts: GroupFacts) -> Iterator[Finding]:
+def waiting_for_one(facts: GroupFacts) -> Iterator[GroupFinding]:
     """Yield each instance that the others waited for at least three times, or once until its poll interval was over.
 
     The coordinator's log is needed: records do not contain the start of a join phase.
@@ -101,9 +101,9 @@ def _timeouts(facts: GroupFacts, member_id: str) -> tuple[int, int]:
     return (found.session_timeout_ms, found.rebalance_timeout_ms) if found else (0, 0)
 
 
-def _finding(facts: GroupFacts, instance: str, waits: Sequence[_Wait], explanation: str, action: str) -> Finding:
+def _finding(facts: GroupFacts, instance: str, waits: Sequence[_Wait], explanation: str, action: str) -> GroupFinding:
     first, last = waits[0].g, waits[-1].g
-    return Finding(
+    return GroupFinding(
         pattern=Pattern.WAITING_FOR_ONE,
         subject=instance,
         started_at=first["joined_at"] - waits[0].waited_ms,

@@ -18,13 +18,13 @@ def with_lines(warehouse, now):
     )
     line = {
         "cluster": sample.CLUSTER, "event_at": joined, "event_precision_ms": 1, "event_kind": "stabilized",
-        "group_id": "billing-worker", "raw": "secret words of the line",
+        "group_id": "billing-worker", "raw": "Member MemberMetadata(clientId=b, clientHost=/10.9.8.7, x=1) has left",
     }  # fmt: skip
     lines = [
         line | {"source_id": "logs-b3-0", "line_no": 41, "broker_id": 3, "source_binding": "topic logs-b3"},
         line | {"source_id": "open-1#2", "line_no": 77},
         line | {"source_id": "<b>server.log", "line_no": 5, "broker_id": 1},
-        line | {"source_id": "others-0", "line_no": 1, "group_id": "somebody-else"},
+        line | {"source_id": "others-0", "line_no": 1, "group_id": "somebody-else", "raw": "secret words"},
     ]
     sample.write(warehouse, rows | {"coordinator_events": lines})
 
@@ -37,6 +37,8 @@ def test_a_rebalance_lists_every_line_with_its_source_offset_and_binding(tmp_pat
     assert "No setting binds the source of 2 of them" in text
     assert "others-0" not in text
     assert "secret words" not in text
+    assert "clientHost=…, x=1) has left" in text
+    assert "10.9.8.7" not in text, "the setting client_host decides what readers see of addresses"
 
 
 def test_a_group_counts_its_lines_by_source(tmp_path, now, lake) -> None:

@@ -124,7 +124,7 @@ def test_a_rebalance_is_told_in_one_sentence():
     said = sentences.rebalance(rebalance_of(sample.churny(NOW), 5))
     assert re.fullmatch(
         r"billing-3·\w{4} is gone \(session expired\); everyone waited 23\.8 s for billing-1·\w{4}; it took 24 s; "
-        r"12 of 12 partitions stopped; ≈ 559 \(558\N{EN DASH}562\) partition-seconds lost\.",
+        r"12 of 12 partitions stopped; ≈ 559 \(90 %: 558\N{EN DASH}560\) partition-seconds lost\.",
         said,
     )
 
