@@ -51,7 +51,7 @@ COLUMNS: list[dict[str, Any]] = [
     {"headerName": "Members", "field": "members", "minWidth": 95, "flex": 1, "type": "rightAligned"},
     {"headerName": "Moved", "field": "moved", "minWidth": 100, "flex": 1, "type": "rightAligned",
      "cellRenderer": "RegroupText", "cellRendererParams": {"text": "moved_text"}},
-    {"headerName": "Lost", "field": "lost", "minWidth": 150, "flex": 2, "type": "rightAligned",
+    {"headerName": "Lost", "field": "lost", "minWidth": 220, "flex": 2, "type": "rightAligned",
      "cellRenderer": "RegroupText", "cellRendererParams": {"text": "lost_text"}},
 ]  # fmt: skip
 

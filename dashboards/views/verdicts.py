@@ -56,7 +56,7 @@ def verdict_panel(row: Row | None, episode: Sequence[Row], lines: Rows) -> Compo
         ("Verdict", html.Span([blamed(row["verdict"]), " ", evidence_mark(row["evidence"])])),
         ("Cause", _cause(row)),
         ("Who", _names(row["instances"])),
-        ("On", _names(row["hosts"])),
+        ("On", _names([name.removeprefix("/") for name in row["hosts"] or ()], nobody="host not known")),
         ("Lost resource-seconds", _lost(row)),
         ("Proof", html.Ul([html.Li(html.Code(visible(each, 300))) for each in row["proof"]], className="proof")),
     ]
@@ -166,17 +166,17 @@ def _cause(row: Row) -> str:
     return f"{cause}; set off by {sentences.cause(row['set_off_by'])}"
 
 
-def _names(names: Sequence[str] | None) -> str:
+def _names(names: Sequence[str] | None, nobody: str = "nobody in particular") -> str:
     shown = [visible(name, 80) for name in (names or ())[:NAMED]]
     more = len(names or ()) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or "nobody in particular"
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "") or nobody
 
 
 def _lost(row: Row) -> str:
     estimate, low, high = (
         row[f"lost{end}"] if f"lost{end}" in row else row[f"lost_resource_seconds{end}"] for end in ("", "_min", "_max")
     )
-    return bounded(estimate, low, high) if high else "none"
+    return bounded(estimate, low, high).replace("(", "(bounds: ") if high else "none"
 
 
 def _capital(text: str) -> str:
