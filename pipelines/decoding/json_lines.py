@@ -6,6 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+from pipelines.decoding.commit_metadata import commit_mark
 from pipelines.decoding.record_decoding import Decoded, Quarantined, decode_record, failed
 from pipelines.decoding.record_times import instant
 from pipelines.limits import LINE_CHARACTERS
@@ -93,11 +94,23 @@ def _decoded(decoded: Decoded) -> Line:
     }
     if times := {name: iso(at) for name, at in (value or {}).items() if name.endswith("Timestamp")}:
         line["times"] = times
+    if value is not None and decoded.record_kind == "OffsetCommit" and (who := _committer(value)):
+        line["committer"] = who
     if decoded.body.get("earlyAccess"):
         line["is_early_access"] = True
     if closed := _closed(value, "value"):
         line["not_decoded"] = closed[:MOST_FIELDS]
     return line
+
+
+def _committer(value: Line) -> Line:
+    """Return who wrote the commit, as far as its metadata shows that; all of it is inferred."""
+    found = commit_mark(value["metadata"] or "", value.get("leaderEpoch"))
+    if len(found.libraries) != 1:
+        return {}
+    [library] = found.libraries
+    who = {"library": library.value, "member_id": found.member_id, "process": found.process}
+    return {name: text for name, text in who.items() if text is not None}
 
 
 def _head(decoded: Decoded) -> Line:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import doctest
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,24 @@ def test_a_commit_is_told_with_its_place_and_times_in_utc() -> None:
     assert {"commitTimestamp": "2026-11-21T12:01:40.123Z"} == found["times"]
     assert "not_decoded" not in found
     assert "value_base64" not in found
+
+
+@pytest.mark.parametrize(
+    ("metadata", "committer"),
+    [
+        (
+            "kgo-2f1f7a0e-0000-4000-8000-000000000000",
+            {"library": "franz-go", "member_id": "kgo-2f1f7a0e-0000-4000-8000-000000000000"},
+        ),
+        ("+1/worker@host/<0.12.0>", {"library": "brod", "process": "worker@host/<0.12.0>"}),
+        ("a note of the application", None),
+        ("", None),
+    ],
+)
+def test_a_commit_is_told_with_who_wrote_it_if_its_metadata_shows_that(metadata: str, committer: dict | None) -> None:
+    """OffsetCommitValue v3: offset, leader epoch, metadata, time."""
+    value = struct.pack(">hqi", 3, 41, 7) + struct.pack(">h", len(metadata)) + metadata.encode() + struct.pack(">q", AT)
+    assert committer == line(commit_key("billing"), value).get("committer")
 
 
 def test_a_tombstone_has_no_value() -> None:
