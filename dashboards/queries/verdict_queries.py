@@ -20,13 +20,17 @@ ORDER BY lost DESC, rebalances DESC, verdict LIMIT $cap
 """
 
 OF_GROUP = """
-SELECT verdict, cause, count(*) AS rebalances, sum(lost_resource_seconds_min) AS lost_min,
-       sum(lost_resource_seconds) AS lost, sum(lost_resource_seconds_max) AS lost_max,
-       count(*) FILTER (WHERE evidence = 'observed') AS observed
-FROM verdicts
-WHERE cluster = $cluster AND group_id = $group AND joined_at >= $start AND joined_at < $end
-GROUP BY verdict, cause
-ORDER BY sum(lost) OVER (PARTITION BY verdict) DESC, verdict, lost DESC, rebalances DESC, cause LIMIT $cap
+WITH judged AS (
+    SELECT verdict, cause, count(*) AS rebalances, sum(lost_resource_seconds_min) AS lost_min,
+           sum(lost_resource_seconds) AS lost, sum(lost_resource_seconds_max) AS lost_max,
+           count(*) FILTER (WHERE evidence = 'observed') AS observed
+    FROM verdicts
+    WHERE cluster = $cluster AND group_id = $group AND joined_at >= $start AND joined_at < $end
+    GROUP BY verdict, cause
+), compared AS (
+    SELECT *, sum(lost) OVER (PARTITION BY verdict) AS lost_by_verdict FROM judged
+)
+SELECT * FROM compared ORDER BY lost_by_verdict DESC, verdict, lost DESC, rebalances DESC, cause LIMIT $cap
 """
 
 OF_FLEET = """

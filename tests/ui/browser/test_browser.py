@@ -59,7 +59,7 @@ def test_clicks_lead_from_the_fleet_to_a_group_to_a_rebalance_and_back(watched):
     page.click(".grid a:text-is('5')")
     page.wait_for_selector("h1:text-is('Rebalance to generation 5')")
     assert "12 of 12 partitions stopped" in page.inner_text(".sentence")
-    assert "__consumer_offsets-7@1005" in page.inner_text(".facts >> nth=0")
+    assert "__consumer_offsets-7@1005" in page.inner_text(".facts >> nth=1"), "after the verdict"
     page.go_back()
     page.wait_for_selector("h1:text-is('billing-worker')")
     page.go_back()
