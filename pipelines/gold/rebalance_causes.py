@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.diagnosis.causes import context
+from pipelines.gold.diagnosis.causes import Context
 from pipelines.gold.diagnosis.verdicts import Judged, judgment
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
@@ -44,8 +44,7 @@ def rebalance_causes(silver: Silver) -> RebalanceCauses:
     )
 
 
-def deploy_departures(silver: Silver) -> frozenset[tuple[str, int]]:
+def deploy_departures(known: Context) -> frozenset[tuple[str, int]]:
     """Return the member id and time (milliseconds) of each departure that diagnoses ascribe to a deploy."""
-    known = context(silver)
     gone = [*(d for mine in known.departures.values() for d in mine), *known.returns]
     return frozenset((d.membership.member_id, d.at) for d in gone if d.cause == DiagnosisCause.DEPLOY)

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipelines.gold.advice.advice import SavingThreshold, advice_rows
 from pipelines.gold.advice.latencies import BrokerSettings
+from pipelines.gold.diagnosis.causes import context
 from pipelines.gold.diagnosis.diagnosis import diagnosis_rows
 from pipelines.gold.diagnosis.verdict_rows import verdict_rows
 from pipelines.gold.diagnosis.verdicts import judgment
@@ -70,14 +71,15 @@ def gold_rows(
         end = (day + 1) * DAY_MS
         start = max(end - config.window_ms, _manageable(silver, end))
         analyzed = window(silver, start, end)
+        known = context(analyzed)
         if ADVICE in tables:
-            deployed = deploy_departures(analyzed)
+            deployed = deploy_departures(known)
             advice += advice_rows(analyzed, broker, config.worth, config.quiet_ms, deployed)
         if VERDICTS in tables:
             verdicts += _verdicts(silver, day, config, marks)
-        found = diagnosis_rows(analyzed, start, marks) if DIAGNOSES in tables else []
+        found = diagnosis_rows(analyzed, start, marks, known) if DIAGNOSES in tables else []
         diagnoses |= {row["as_of"]: found for row in found[:1]}
-        shown = pattern_rows(analyzed, start) if PATTERNS in tables else []
+        shown = pattern_rows(analyzed, start, known) if PATTERNS in tables else []
         patterns |= {row["as_of"]: shown for row in shown[:1]}
     health = health_rows(silver, until_ms) if GROUP_HEALTH in tables else []
     rows: dict[Table, Sequence[RowOfGroup]] = {

@@ -21,11 +21,31 @@ def times(number: int) -> str:
 
 def with_counts(names: Iterable[str]) -> str:
     """Return `orders-7 (6 times), orders-2 (once) and 4 others`, most frequent first."""
+    return _most_frequent(names, least=1)
+
+
+def with_repeats(names: Iterable[str]) -> str:
+    """Return `orders-7 (6 times), orders-2 and 4 others`, most frequent first."""
+    return _most_frequent(names, least=2)
+
+
+def _most_frequent(names: Iterable[str], least: int) -> str:
+    """Return the most frequent names, with their counts from `least` on."""
     counted = sorted(Counter(names).items(), key=lambda item: (-item[1], item[0]))
-    shown = [f"{shortened(name)} ({times(often)})" for name, often in counted[:NAMED]]
-    if len(counted) > NAMED:
-        shown.append(count(len(counted) - NAMED, "other"))
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "unnamed members"
+    shown = [
+        f"{shortened(name)} ({times(often)})" if often >= least else shortened(name) for name, often in counted[:NAMED]
+    ]
+    return _and_others(shown, len(counted) - NAMED) or "unnamed members"
+
+
+def first_names(names: Sequence[str]) -> str:
+    """Return `orders-7, orders-2 and 3 others`, in this order; empty if there are no names."""
+    return _and_others([shortened(name) for name in names[:NAMED]], len(names) - NAMED)
+
+
+def _and_others(shown: Sequence[str], others: int) -> str:
+    parts = [*shown, count(others, "other")] if others > 0 else shown
+    return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
 
 
 def median_duration(values: Sequence[float]) -> str:
@@ -44,11 +64,6 @@ def period(instants: Sequence[int]) -> float | None:
     usual = median(gaps)
     near = sum(abs(gap - usual) <= usual / 5 for gap in gaps)
     return usual if usual > 0 and 2 * near > len(gaps) else None
-
-
-def upper(text: str) -> str:
-    """Return the text with its first letter in upper case."""
-    return text[:1].upper() + text[1:]
 
 
 def shortened(name: str) -> str:

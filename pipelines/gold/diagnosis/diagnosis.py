@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pipelines.gold.churn import known_instants
 from pipelines.gold.diagnosis.cases import Case, longest_run
+from pipelines.gold.diagnosis.causes import Context
 from pipelines.gold.diagnosis.explanations import explanation
 from pipelines.gold.diagnosis.verdicts import Judged, Judgment, heaviest, judgment
 from pipelines.gold.memberships import Silver, number
@@ -16,17 +17,17 @@ from schemas.thresholds import CONVERGED
 
 
 def diagnosis_rows(
-    silver: Silver, start_ms: int, marks: Sequence[MarkRow] = (), judged: Judgment | None = None
+    silver: Silver, start_ms: int, marks: Sequence[MarkRow] = (), known: Context | None = None
 ) -> list[DiagnosisOfGroup]:
     """Return a row for each cause, the most expensive first; their `share` adds up to 1.
 
     The list is empty if no rebalance completed. `silver` is one window of one group, as `window` returns it.
     Generations that joined before `start_ms` only show which members were present. `marks` are rows of that table, of
-    the group or its whole cluster. `judged` is the judgment on this window, if there is one already. Timestamps are in
+    the group or its whole cluster. `known` is the context of `silver`, if it was made already. Timestamps are in
     milliseconds.
     """
     rows = [g for g in sorted(silver["generations"], key=number) if g["joined_at"] >= start_ms]
-    judged = judged or judgment(silver, start_ms, marks)
+    judged = judgment(silver, start_ms, marks, known)
     if not judged.rebalances:
         return []
     cases: dict[DiagnosisCause, list[Judged]] = defaultdict(list)

@@ -96,14 +96,16 @@ class _Facts:
     is_session_short: bool
 
 
-def judgment(silver: Silver, start_ms: int = 0, marks: Sequence[MarkRow] = ()) -> Judgment:
+def judgment(
+    silver: Silver, start_ms: int = 0, marks: Sequence[MarkRow] = (), known: Context | None = None
+) -> Judgment:
     """Return the verdicts on the rebalances that joined at `start_ms` or later.
 
     `silver` has the rows of one group, in any order; without stalls, losses are 0. `marks` are rows of that table, of
-    the group or its whole cluster.
+    the group or its whole cluster. `known` is the context of `silver`, if it was made already.
     """
     rows = [g for g in sorted(silver["generations"], key=number) if g["joined_at"] >= start_ms]
-    known, parts = context(silver), overtaken(rows)
+    known, parts = known or context(silver), overtaken(rows)
     stalls = silver.get("stalls", ())
     lost = losses(stalls, rows, parts)
     facts = _Facts(

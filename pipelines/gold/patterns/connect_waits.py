@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, unique, with_counts_of
-from pipelines.gold.wording import median_duration, times
+from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, unique
+from pipelines.gold.wording import median_duration, times, with_repeats
 from schemas.rows import StallRow
 from schemas.states import Evidence, GroupType, Pattern, StallCause
 from schemas.written import count, duration
@@ -48,7 +48,7 @@ def connect_delay(facts: GroupFacts) -> Iterator[GroupFinding]:
         evidence=Evidence.OBSERVED,
         explanation=(
             f"Connectors and tasks of a worker that was gone waited until scheduled.rebalance.max.delay.ms "
-            f"({duration(delay_ms)}) was over, {times(len(rounds))}: {work}{took}. The workers: {with_counts_of(lost)}."
+            f"({duration(delay_ms)}) was over, {times(len(rounds))}: {work}{took}. The workers: {with_repeats(lost)}."
             f"{now} The assignments contain the delay."
         ),
         action=(

@@ -7,17 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pipelines.gold.churn import known_instants
-from pipelines.gold.diagnosis.causes import Context, context
+from pipelines.gold.diagnosis.causes import Context
 from pipelines.gold.instance_tracker import Number
 from pipelines.gold.memberships import Silver, number
 from pipelines.gold.rejoin_runs import GroupLife, is_logged, name_of
-from pipelines.gold.wording import with_counts
 from schemas.client_libraries import FACTS
 from schemas.rows import GenerationMemberRow, GenerationRow, GroupEventRow
 from schemas.states import ClientLibrary, Evidence, GenerationOutcome, GroupEventKind, Pattern
 from schemas.thresholds import RESTART_MS
 
-__all__ = ["LOG", "TOPIC", "GroupFacts", "GroupFinding", "name_of", "unique", "with_counts_of"]
+__all__ = ["LOG", "TOPIC", "GroupFacts", "GroupFinding", "name_of", "unique"]
 
 TOPIC, LOG = "topic", "log"
 """Sources of evidence: the records of __consumer_offsets, and log lines."""
@@ -53,6 +52,8 @@ class GroupFacts:
 
     silver: Silver
     start_ms: int
+    known: Context
+    """Instances with their departures and returns."""
 
     @cached_property
     def generations(self) -> Sequence[GenerationRow]:
@@ -88,11 +89,6 @@ class GroupFacts:
     def as_of(self) -> int:
         """The end of the data in milliseconds."""
         return max(known_instants(self.silver, [g for g in self.generations if g["joined_at"] >= self.start_ms]))
-
-    @cached_property
-    def known(self) -> Context:
-        """Instances with their departures and returns."""
-        return context(self.silver)
 
     @cached_property
     def has_log(self) -> bool:
@@ -135,8 +131,3 @@ class GroupFacts:
 def unique(names: Iterable[str]) -> list[str]:
     """Return the names without repetition, in order."""
     return list(dict.fromkeys(names))
-
-
-def with_counts_of(names: Sequence[str]) -> str:
-    """Return up to three names and the number of the others."""
-    return with_counts(names).replace(" (once)", "")

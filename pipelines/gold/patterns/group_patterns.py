@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from pipelines.gold.diagnosis.causes import Context, context
 from pipelines.gold.memberships import Silver
 from pipelines.gold.patterns.connect_waits import connect_delay
 from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding
@@ -32,13 +33,14 @@ GROUP_FINDERS: tuple[Callable[[GroupFacts], Iterable[GroupFinding]], ...] = (
 """Every pattern that the silver rows of one group show. The other patterns concern several groups or need polls."""
 
 
-def pattern_rows(silver: Silver, start_ms: int) -> list[PatternOfGroup]:
+def pattern_rows(silver: Silver, start_ms: int, known: Context | None = None) -> list[PatternOfGroup]:
     """Return a row for each pattern and subject, with `as_of` as in the diagnoses of the same window.
 
     `silver` is one window of one group, as `window` returns it. Patterns that were over before `start_ms` (in
-    milliseconds) are left out. The list is empty if no rebalance completed since then.
+    milliseconds) are left out. The list is empty if no rebalance completed since then. `known` is the context of
+    `silver`, if it was made already.
     """
-    facts = GroupFacts(silver=silver, start_ms=start_ms)
+    facts = GroupFacts(silver=silver, start_ms=start_ms, known=known or context(silver))
     if not any(g["joined_at"] >= start_ms and g["completed_at"] is not None for g in facts.generations):
         return []
     found = [each for finder in GROUP_FINDERS for each in finder(facts) if each.last_at >= start_ms]

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from pipelines.gold.patterns.group_facts import LOG, TOPIC, GroupFacts, GroupFinding, name_of, unique, with_counts_of
-from pipelines.gold.wording import times
+from pipelines.gold.patterns.group_facts import LOG, TOPIC, GroupFacts, GroupFinding, name_of, unique
+from pipelines.gold.wording import times, with_repeats
 from schemas.rows import GenerationRow, GroupEventRow
 from schemas.states import Evidence, GroupEventKind, GroupProtocol, Pattern, Trigger
 from schemas.thresholds import HOUR_MS, LOOP
@@ -98,8 +98,8 @@ def _mixed(facts: GroupFacts) -> GroupFinding | None:
         evidence=Evidence.OBSERVED,
         explanation=(
             f"For at least {duration(facts.as_of - run[0]['joined_at'])}, {count(len(old), 'member')} "
-            f"({with_counts_of(old)}) used the classic protocol and {count(len(new), 'member')} "
-            f"({with_counts_of(new)}) the consumer protocol. {NO_TRACE}"
+            f"({with_repeats(old)}) used the classic protocol and {count(len(new), 'member')} "
+            f"({with_repeats(new)}) the consumer protocol. {NO_TRACE}"
         ),
         action="Deploy the remaining members with group.protocol=consumer, or roll the others back.",
     )

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines.gold.instance_names import prefix
-from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, name_of, unique, with_counts_of
+from pipelines.gold.patterns.group_facts import GroupFacts, GroupFinding, name_of, unique
+from pipelines.gold.wording import with_repeats
 from schemas.rows import GenerationMemberRow, GenerationRow
 from schemas.states import Evidence, GroupProtocol, GroupType, Pattern, RebalanceMode
 from schemas.thresholds import HOUR_MS, MINUTE_MS
@@ -86,12 +87,12 @@ def _without_owner(facts: GroupFacts, run: _Unowned, last: GenerationRow, over_a
     had = "It had an owner before." if run.owner_before is not None else "It had no owner earlier in the window either."
     parts = [
         (
-            f"Topic {run.topic}: {count(len(wanting), 'member')} ({with_counts_of(wanting)}) subscribed to it, and "
+            f"Topic {run.topic}: {count(len(wanting), 'member')} ({with_repeats(wanting)}) subscribed to it, and "
             f"none was assigned any of its partitions in {_lately(run.times)}. {had}"
         )
     ]
     if others:
-        parts.append(f"{count(len(others), 'other member')} ({with_counts_of(others)}) did not subscribe to it.")
+        parts.append(f"{count(len(others), 'other member')} ({with_repeats(others)}) did not subscribe to it.")
     if is_blind and leader is not None:
         parts.append(
             f"The leader, {name_of(leader)}, assigned the partitions and did not subscribe to the topic itself."
@@ -149,7 +150,7 @@ def group_id_shared(facts: GroupFacts) -> Iterator[GroupFinding]:
     if not is_lasting and (stems[0] & stems[1] or "" in stems[0] | stems[1]):
         return
     by_side = "; ".join(
-        f"{with_counts_of(names)} to {with_counts_of(sorted({t for m in side for t in m['subscribed_topics']}))}"
+        f"{with_repeats(names)} to {with_repeats(sorted({t for m in side for t in m['subscribed_topics']}))}"
         for names, side in zip(named, sides, strict=True)
     )
     lasted = facts.as_of - (mixed[0]["completed_at"] or 0)
