@@ -72,11 +72,11 @@ def amount(value: float | None) -> str:
     return ABSENT if value is None else written.amount(value)
 
 
-def bounded(value: float | None, low: float | None, high: float | None) -> str:
+def bounded(value: float | None, low: float | None, high: float | None, label: str = "") -> str:
     """Return an estimate with its limits (`schemas.written`); a dash if any of the three is unknown."""
     if value is None or low is None or high is None:
         return ABSENT
-    return written.bounded(value, low, high)
+    return written.bounded(value, low, high, label)
 
 
 def span(first: str, last: str) -> str:

@@ -18,7 +18,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from math import sqrt
 from typing import Any
 
-from schemas.written import amount, between, bounded
+from schemas.written import between, bounded
 
 NORMAL_90 = 1.645
 """Standard deviations from the mean within which 90 % of a normal distribution lie."""
@@ -74,9 +74,7 @@ def summed(losses: Iterable[Loss]) -> Loss:
 
 def written(estimate: float, low: float, high: float) -> str:
     """Return an estimate with its 90 % interval, or the value alone if both limits are written alike."""
-    if amount(low) == amount(high):
-        return amount(estimate)
-    return bounded(estimate, low, high).replace("(", "(90 %: ")
+    return bounded(estimate, low, high, "90 %")
 
 
 def limits(low: float, high: float) -> str:

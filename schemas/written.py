@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 EN_DASH, MINUS, ABOUT = "\N{EN DASH}", "\N{MINUS SIGN}", "\N{ALMOST EQUAL TO}"
 PARTS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 """Per unit: its seconds and its name, then the seconds and the name of the next smaller unit. Days are used from two
@@ -53,6 +55,15 @@ def signed_between(low: float, high: float) -> str:
     return first if first == last else f"{first} to {last}"
 
 
+def instant(ms: int) -> str:
+    """Return a time in milliseconds since the epoch as text in UTC.
+
+    >>> instant(1_795_262_500_123)
+    '2026-11-21 12:01:40 UTC'
+    """
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
 def percent(ratio: float, decimals: int = 0) -> str:
     """Return a share of 1 in percent; a negative one gets a real minus.
 
@@ -72,14 +83,25 @@ def between(low: float, high: float) -> str:
     return span(amount(low), amount(high))
 
 
-def bounded(value: float, low: float, high: float) -> str:
+def bounded(value: float, low: float, high: float, label: str = "") -> str:
     """Return an estimate with its limits in parentheses, or the value alone if both limits are written alike.
+
+    `label` says what the limits are.
 
     >>> bounded(61, 58.2, 172).replace(EN_DASH, " to "), bounded(61, 61, 61)
     ('≈ 61.0 (58.2 to 172)', '61.0')
+    >>> bounded(61, 58.2, 172, "90 %").replace(EN_DASH, " to ")
+    '≈ 61.0 (90 %: 58.2 to 172)'
     """
     first, last = amount(low), amount(high)
-    return amount(value) if first == last else f"{ABOUT} {amount(value)} ({between(low, high)})"
+    if first == last:
+        return amount(value)
+    return f"{ABOUT} {amount(value)} ({f'{label}: ' if label else ''}{between(low, high)})"
+
+
+def capitalized(text: str) -> str:
+    """Return the text with its first letter in upper case, and the others as they are."""
+    return text[:1].upper() + text[1:]
 
 
 def count(number: int, noun: str) -> str:

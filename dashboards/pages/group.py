@@ -37,7 +37,7 @@ from dashboards.views.verdicts import group_panel
 from dashboards.zone import zone
 from schemas import loss_interval
 from schemas.states import GroupEventKind
-from schemas.written import count
+from schemas.written import capitalized, count
 
 SAMPLES_SHOWN = 200
 COLUMNS: list[dict[str, Any]] = [
@@ -214,7 +214,7 @@ def _shown(drawn: Drawn, lived: list[Lane], owned: list[Owned], *, capped: bool)
         notes.append(f"{drawn.resources} of {len(owned)} partitions are drawn, those with the longest stops")
     if capped:
         notes.append("only the newest part of this range was read: choose a shorter one")
-    return "".join(f" {note[0].upper()}{note[1:]}." for note in notes)
+    return "".join(f" {capitalized(note)}." for note in notes)
 
 
 def _tables(

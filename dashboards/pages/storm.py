@@ -19,7 +19,7 @@ from dashboards.views.storm_hits import causes_panel, groups_panel, rebalance_hr
 from dashboards.views.verdicts import storm_panel, storm_verdict
 from schemas import loss_interval
 from schemas.states import DiagnosisCause, StormScope
-from schemas.written import count, percent
+from schemas.written import capitalized, count, percent
 
 TABLE_ROWS = 200
 
@@ -40,7 +40,7 @@ def render(store: Store, state: State, now: int) -> list[Component]:
         _head(state, row, view),
         html.Div([*filter(None, [storm_verdict(row)])]),
         html.P(
-            _capital(storm_sentence(row, until)) + time_since_mark(marks, row["started_at"], row["started_at"]),
+            capitalized(storm_sentence(row, until)) + time_since_mark(marks, row["started_at"], row["started_at"]),
             className="sentence",
         ),
         html.Div([*filter(None, [storm_panel(row)])]),
@@ -87,10 +87,6 @@ def storm_sentence(row: Row, until: int) -> str:
         f"{count(row['rebalances'], 'rebalance')}, {row['unexplained_rebalances']:,} of them beyond what deploys, "
         f"scaling and follow-ups explain; {loss_interval.of_row(row)} resource-seconds lost; {cause}."
     )
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _head(state: State, row: Row | None, whole: Window | None) -> Component:

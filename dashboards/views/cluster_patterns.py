@@ -9,17 +9,9 @@ from dash.development.base_component import Component
 from dashboards.lake.lake import Row
 from dashboards.text import instant, visible
 from dashboards.views.components import Cell, table_panel
-from schemas.states import Pattern
-from schemas.written import count
+from dashboards.views.patterns import name
+from schemas.written import capitalized, count
 
-NAMES = {
-    Pattern.STUCK_REBALANCE: "Rebalance does not complete",
-    Pattern.OFFSETS_PARTITION_DOWN: "Offsets partition down",
-    Pattern.COORDINATOR_NOT_FOUND: "Members lost their coordinator",
-    Pattern.OWNER_NOT_WORKING: "Owner does not work",
-    Pattern.CONNECT_CONFIG_MISMATCH: "Connect: configuration not read",
-    Pattern.NEW_GROUP_PER_START: "New group id at each start",
-}
 HEAD = ("Cluster", "What", "About", "Since (UTC)", "Groups", "Evidence", "Why", "What to do")
 NAMED = 3
 HIDDEN = "groups that you may not see"
@@ -36,12 +28,12 @@ def lasting_patterns(rows: Sequence[Row]) -> list[Component]:
 
 def _cells(row: Row) -> list[Cell]:
     is_hidden = row["explanation"] is None
-    names = [visible(name, 60) for name in (row["group_ids"] or ())[:NAMED]]
+    names = [visible(group, 60) for group in (row["group_ids"] or ())[:NAMED]]
     more = (row["groups"] or 0) - len(names)
     groups = f"{', '.join(names)} and {count(more, 'other')}" if names and more > 0 else ", ".join(names)
     return [
         visible(row["cluster"], 40),
-        NAMES.get(row["pattern"], visible(row["pattern"], 40)),
+        capitalized(name(row["pattern"])),
         HIDDEN if is_hidden else visible(row["subject"] or "generated ids", 80),
         instant(row["started_at"])[:19],
         groups or "none known",

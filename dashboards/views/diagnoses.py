@@ -14,7 +14,7 @@ from dashboards.views import sentences
 from dashboards.views.components import Cell, evidence_mark, table
 from dashboards.zone import zone
 from schemas.states import DiagnosisCause
-from schemas.written import count, percent
+from schemas.written import capitalized, count, percent
 
 HEAD = ("Cause", "Rebalances", "Share", "Lost resource-seconds", "Who", "First and last (UTC)", "Evidence")
 NAMED_CAUSES = 3
@@ -87,4 +87,4 @@ def _cells(row: Row) -> list[Cell]:
 
 def _details(row: Row) -> list[Any]:
     name = sentences.cause(row["cause"])
-    return [html.Strong(f"{name[0].upper()}{name[1:]}: "), visible(row["explanation"], 2_000)]
+    return [html.Strong(f"{capitalized(name)}: "), visible(row["explanation"], 2_000)]

@@ -15,7 +15,7 @@ from dashboards.urlstate import State
 from dashboards.views.components import Cell, evidence_mark, table
 from dashboards.zone import zone
 from schemas.states import Pattern
-from schemas.written import count
+from schemas.written import capitalized, count
 
 NAMES: Mapping[Pattern, str] = {
     Pattern.REJOIN_LOOP: "rejoin loop that changes nothing",
@@ -104,9 +104,8 @@ def _names(names: Sequence[str]) -> str:
 
 
 def _details(row: Row) -> list[Any]:
-    words = name(row["pattern"])
     return [
-        html.Strong(f"{words[0].upper()}{words[1:]}: "),
+        html.Strong(f"{capitalized(name(row['pattern']))}: "),
         visible(row["explanation"], LONGEST),
         html.Strong(" What to do: "),
         visible(row["action"], LONGEST),

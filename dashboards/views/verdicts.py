@@ -14,7 +14,7 @@ from dashboards.text import amount, bounded, visible
 from dashboards.views import sentences
 from dashboards.views.components import Cell, evidence_mark, facts, table
 from schemas.states import DiagnosisCause, Evidence, Verdict
-from schemas.written import count, percent
+from schemas.written import capitalized, count, percent
 
 BLAMED = {
     Verdict.BROKER: "the broker",
@@ -138,7 +138,7 @@ def storm_verdict(row: Row) -> Component | None:
         return None
     is_known = row["verdict"] != Verdict.UNKNOWN
     begun = ["It was probably " if is_known else "Broker or application: ", html.Strong(blamed(row["verdict"]))]
-    return _sentence([*begun, " ", evidence_mark(Evidence.INFERRED), f" {_capital(sums_sentence(found))}."])
+    return _sentence([*begun, " ", evidence_mark(Evidence.INFERRED), f" {capitalized(sums_sentence(found))}."])
 
 
 def _sentence(parts: list[Any]) -> Component:
@@ -176,8 +176,4 @@ def _lost(row: Row) -> str:
     estimate, low, high = (
         row[f"lost{end}"] if f"lost{end}" in row else row[f"lost_resource_seconds{end}"] for end in ("", "_min", "_max")
     )
-    return bounded(estimate, low, high).replace("(", "(bounds: ") if high else "none"
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
+    return bounded(estimate, low, high, "bounds") if high else "none"

@@ -65,7 +65,8 @@ ORDER BY observed_at, source, subject
 """
 POLLED = "SELECT epoch_ms(max(observed_at)) FROM found WHERE cluster = $cluster AND kind <> 'command'"
 OWN_PARTITIONS = """
-SELECT group_id, arg_max(source_partition, joined_at) FROM found WHERE cluster = $cluster GROUP BY group_id
+SELECT group_id, arg_max(source_partition, joined_at) AS source_partition
+FROM found WHERE cluster = $cluster GROUP BY group_id
 """
 NEWEST = """
 SELECT * FROM found WHERE cluster = $cluster AND group_id IN (SELECT unnest($groups))
@@ -138,7 +139,7 @@ def cluster_facts(warehouse: Path, cluster: str) -> ClusterFacts | None:
 def _partitions(reader: ClusterReader, groups: Iterable[GroupRow], topic: Sequence[Row]) -> dict[str, int]:
     """Return the offsets partition of each group: from its records, or else from its name if their number is known."""
     found = reader.rows(GENERATIONS, OWN_PARTITIONS)
-    own = {row["group_id"]: next(value for name, value in row.items() if name != "group_id") for row in found}
+    own = {row["group_id"]: row["source_partition"] for row in found}
     number = len(topic[-1]["partitions"]) if topic else None
     if number is None and own and all(partition_of(g, DEFAULT_PARTITIONS) == p for g, p in own.items()):
         number = DEFAULT_PARTITIONS

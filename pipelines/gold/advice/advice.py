@@ -19,7 +19,7 @@ from pipelines.gold.memberships import Silver, number
 from pipelines.gold.window import window
 from schemas.rows import AdviceOfGroup, GenerationRow
 from schemas.states import AdviceAction, AdviceStatus, GroupProtocol, GroupType
-from schemas.written import NOTHING, amount, bounded, percent, signed, signed_between
+from schemas.written import NOTHING, amount, bounded, capitalized, percent, signed, signed_between
 
 REPRODUCED = 0.3
 """Largest relative error of the replay with the current settings. If it is larger, other replays are not used."""
@@ -217,8 +217,7 @@ def _effect(saved: Saving) -> str:
 
 
 def _sentence(action: AdviceAction) -> str:
-    text = action.value.replace("_", " ")
-    return text[0].upper() + text[1:]
+    return capitalized(action.value.replace("_", " "))
 
 
 def _nothing(rows: Sequence[AdviceOfGroup], cost: str, worth: SavingThreshold) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pipelines.gold.alerts.alert import CLUSTER, Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.escaping import escaped, without_links
-from pipelines.gold.alerts.words import instant
 from pipelines.gold.storms.storms import CALM_MS
 from schemas import loss_interval
 from schemas.states import AlertName, AlertSeverity, DiagnosisCause, Evidence, Pattern, StormScope
-from schemas.written import amount, count, duration, percent
+from schemas.written import amount, count, duration, instant, percent
 
 SOURCE = "__consumer_offsets"
 DOWN_MS = 60_000

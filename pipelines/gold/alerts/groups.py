@@ -7,10 +7,10 @@ from collections import Counter, defaultdict
 from pipelines.gold.alerts.alert import Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.burn import burning
 from pipelines.gold.alerts.escaping import escaped, without_links
-from pipelines.gold.alerts.words import instant, suspected, worst
+from pipelines.gold.alerts.words import suspected, worst
 from schemas import loss_interval
 from schemas.states import AlertName, AlertSeverity, Evidence, Pattern
-from schemas.written import amount, count, duration, percent
+from schemas.written import amount, count, duration, instant, percent
 
 NAMED = 3
 """Most instances named in a text."""

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from pipelines.gold.alerts.alert import Alert, AlertLimits, Facts, Row
 from pipelines.gold.alerts.escaping import escaped, without_links
-from pipelines.gold.alerts.words import instant
 from schemas.states import AlertName, AlertSeverity, Evidence
-from schemas.written import count
+from schemas.written import count, instant
 
 NAMED = 3
 """Most topics named in a text."""

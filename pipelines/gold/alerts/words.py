@@ -1,9 +1,8 @@
-"""Wording of timestamps, evidence and causes in alerts."""
+"""Wording of evidence and causes in alerts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from pipelines.gold.alerts.escaping import without_links
@@ -11,11 +10,6 @@ from schemas.states import DiagnosisCause, Evidence
 
 GRADES = (Evidence.OBSERVED, Evidence.BOUNDED, Evidence.INFERRED)
 """Kinds of evidence, best first."""
-
-
-def instant(ms: int) -> str:
-    """Return a time in milliseconds as text: `2026-11-21 12:03:07 UTC`."""
-    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def worst(grades: Iterable[str]) -> Evidence:

@@ -9,10 +9,10 @@ from statistics import median
 from pipelines.gold.diagnosis.cases import Case
 from pipelines.gold.diagnosis.causes import never_leaves
 from pipelines.gold.diagnosis.departures import Departure, lasts_a_poll, lost_together
-from pipelines.gold.wording import median_duration, period, times, upper, with_counts
+from pipelines.gold.wording import median_duration, period, times, with_counts
 from schemas.states import Evidence, GroupEventKind, Trigger
 from schemas.thresholds import PAUSED_MS, SHORT_SESSION_MS, TOGETHER_MS
-from schemas.written import count, duration, span
+from schemas.written import capitalized, count, duration, span
 
 
 def poll_timeout(case: Case) -> str:
@@ -102,7 +102,7 @@ def _one_by_one(gone: Sequence[Departure]) -> str:
     early, late = sum(ms < 0 for ms in back), [ms for ms in back if ms >= 0]
     parts = []
     if early:
-        often = upper(of(early, len(gone)))
+        often = capitalized(of(early, len(gone)))
         parts.append(f"{often} the next process joined before the session expired: the old one had died.")
     if late and median(late) <= PAUSED_MS:
         parts.append(

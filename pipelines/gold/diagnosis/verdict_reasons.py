@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from pipelines.gold.diagnosis.verdicts import Judged
-from pipelines.gold.wording import shortened, upper
+from pipelines.gold.wording import first_names
 from schemas.rows import GroupEventRow
 from schemas.states import DiagnosisCause, Evidence, GroupEventKind, GroupType, Trigger
-from schemas.written import count, duration
+from schemas.written import capitalized, count, duration
 
-NAMED = 3
 NORMAL = "; normal"
 
 
@@ -22,7 +21,7 @@ def reason(j: Judged, coordinator_events: Sequence[GroupEventRow] = ()) -> str:
     if j.found.cause == DiagnosisCause.COORDINATOR:
         return _coordinator(j, coordinator_events)
     sentence = SENTENCES.get(j.found.cause)
-    return upper(f"{j.found.cause.says.removesuffix(NORMAL)}.") if sentence is None else sentence(j)
+    return capitalized(f"{j.found.cause.says.removesuffix(NORMAL)}.") if sentence is None else sentence(j)
 
 
 def _by_members(j: Judged) -> str | None:
@@ -51,12 +50,7 @@ def _by_members(j: Judged) -> str | None:
 
 def named(j: Judged) -> str:
     """Return the names of the instances: `orders-7, orders-2 and 3 others`."""
-    shown = [shortened(name) for name in j.instances[:NAMED]]
-    if not shown:
-        return "A member"
-    if len(j.instances) > NAMED:
-        shown.append(count(len(j.instances) - NAMED, "other"))
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return first_names(j.instances) or "A member"
 
 
 def _how(j: Judged) -> str:

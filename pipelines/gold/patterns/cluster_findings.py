@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.gold.wording import shortened
 from schemas.rows import ClusterPatternRow, GenerationMemberRow, GenerationRow, GroupEventRow, GroupRow
 from schemas.states import Evidence, Pattern
 
 Row = Mapping[str, Any]
-
-LONGEST = 60
-"""Characters of a name in a sentence. Client ids and group ids are untrusted text of any length."""
 
 NAMED = 5
 """Most names in a sentence."""
@@ -128,13 +126,8 @@ class ClusterFinding:
 ClusterFinder = Callable[[ClusterFacts], list[ClusterFinding]]
 
 
-def cut(name: str) -> str:
-    """Return a name for a sentence: its beginning and its end if it is long."""
-    return name if len(name) <= LONGEST else f"{name[: LONGEST - 16]}…{name[-15:]}"
-
-
 def named(names: Sequence[str], noun: str) -> str:
     """Return the first names and the number of the others: `a, b and 3 other groups`."""
-    shown = ", ".join(cut(name) for name in names[:NAMED])
+    shown = ", ".join(shortened(name) for name in names[:NAMED])
     others = len(names) - NAMED
     return f"{shown} and {others:,} other {noun}{'s' if others > 1 else ''}" if others > 0 else shown

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from pipelines.gold.alerts.words import instant
-from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, Row, cut, named
+from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, Row, named
+from pipelines.gold.wording import shortened
 from schemas.rows import GroupEventRow
 from schemas.states import Evidence, Pattern
 from schemas.thresholds import MINUTE_MS
-from schemas.written import count, duration
+from schemas.written import count, duration, instant
 
 FEWEST = 3
 """Least number of generations in a row in which nothing was assigned."""
@@ -74,7 +74,7 @@ def _finding(facts: ClusterFacts, group: str, series: Sequence[GroupEventRow]) -
         sources=["topic"],
         evidence=Evidence.OBSERVED,
         explanation=(
-            f"In {count(len(series), 'generation')} {how_long}, the leader of {cut(group)} sent the error "
+            f"In {count(len(series), 'generation')} {how_long}, the leader of {shortened(group)} sent the error "
             f"CONFIG_MISMATCH instead of work. {_offsets(workers, behind)} Connectors and tasks that were unassigned "
             "stayed so; under the eager protocol, none ran at all."
         ),

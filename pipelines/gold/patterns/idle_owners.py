@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from pipelines.gold.alerts.words import instant
-from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, OwnedPartition, cut, named
+from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, OwnedPartition, named
+from pipelines.gold.wording import shortened
 from schemas.states import Evidence, Pattern
 from schemas.thresholds import MINUTE_MS
-from schemas.written import count, duration
+from schemas.written import count, duration, instant
 
 SILENT_MS = 30 * MINUTE_MS
 """Least time without a commit, in which the partition has its owner and polls show new records."""
@@ -50,7 +50,7 @@ def _is_idle(owned: OwnedPartition) -> bool:
 def _finding(group: str, idle: Sequence[OwnedPartition]) -> ClusterFinding:
     began, last = min(o.last_ms for o in idle), max(o.ends[-1][0] for o in idle)
     waiting = sum(o.ends[-1][1] - o.committed for o in idle)
-    owners = list(dict.fromkeys(f"{cut(o.client_id)} at {cut(o.client_host)}" for o in idle))
+    owners = list(dict.fromkeys(f"{shortened(o.client_id)} at {shortened(o.client_host)}" for o in idle))
     partitions = [f"{o.topic}-{o.partition}" for o in idle]
     return ClusterFinding(
         pattern=Pattern.OWNER_NOT_WORKING,
@@ -64,8 +64,9 @@ def _finding(group: str, idle: Sequence[OwnedPartition]) -> ClusterFinding:
         sources=["poll", "topic"],
         evidence=Evidence.INFERRED,
         explanation=(
-            f"{count(len(idle), 'partition')} of {cut(group)} ({named(partitions, 'partition')}) {_have(len(idle))} an "
-            f"owner ({named(owners, 'member')}), but no commit since {instant(began)}, for {duration(last - began)}. "
+            f"{count(len(idle), 'partition')} of {shortened(group)} ({named(partitions, 'partition')}) "
+            f"{_have(len(idle))} an owner ({named(owners, 'member')}), but no commit since {instant(began)}, "
+            f"for {duration(last - began)}. "
             f"Polls show that records arrive: {waiting:,} wait."
         ),
         action=(

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from pipelines.gold.alerts.words import instant
-from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, cut, named
+from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, named
+from pipelines.gold.wording import shortened
 from schemas.rows import GroupEventRow
 from schemas.states import Evidence, GroupEventKind, Pattern
 from schemas.thresholds import MINUTE_MS
-from schemas.written import count, duration
+from schemas.written import count, duration, instant
 
 NEAR_MS = 5_000
 """Greatest difference between the expulsion and one session after the load."""
@@ -71,7 +71,7 @@ def _after(
             sources=["log", "topic"],
             evidence=Evidence.INFERRED,
             explanation=(
-                f"At {instant(loaded_at)}, another broker became coordinator of {cut(group)}. "
+                f"At {instant(loaded_at)}, another broker became coordinator of {shortened(group)}. "
                 f"{count(len(lost), 'member')} ({named(names, 'member')}) sent nothing to it and "
                 f"{'was' if len(lost) == 1 else 'were'} expelled {duration(session)} later, when the session ended, "
                 "while other members of the group came back. "

@@ -10,12 +10,12 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from pipelines.gold.alerts.words import instant
-from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, cut, named
+from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, named
+from pipelines.gold.wording import shortened
 from schemas.rows import GroupRow
 from schemas.states import Evidence, GroupState, Pattern
 from schemas.thresholds import HOUR_MS, MINUTE_MS
-from schemas.written import count, duration
+from schemas.written import count, duration, instant
 
 FEWEST = 5
 """Least number of groups with one prefix."""
@@ -101,6 +101,7 @@ def _finding(facts: ClusterFacts, prefix: str, groups: Sequence[GroupRow]) -> Cl
     over = sum(_is_over(facts, group) for group in groups)
     starts = _starts(first)
     newest = max(groups, key=lambda group: (group["first_seen_at"] or 0, group["group_id"]))["group_id"]
+    begin = f"begin with {shortened(prefix)}" if prefix else "are a generated id only"
     is_tool = prefix == "console-consumer"
     tool = " Kafka's console consumer does this if it is started without --group." if is_tool else ""
     return ClusterFinding(
@@ -114,10 +115,10 @@ def _finding(facts: ClusterFacts, prefix: str, groups: Sequence[GroupRow]) -> Cl
         sources=["topic"],
         evidence=Evidence.INFERRED,
         explanation=(
-            f"{count(len(groups), 'group')} {'begin with ' + cut(prefix) if prefix else 'are a generated id only'} and "
-            f"began at {count(starts, 'different time')} between {instant(min(first))} and {instant(max(first))}; "
+            f"{count(len(groups), 'group')} {begin} "
+            f"and began at {count(starts, 'different time')} between {instant(min(first))} and {instant(max(first))}; "
             f"{over} of them are over, after a life of {duration(lengths[len(lengths) // 2])} in the median. The "
-            f"newest is {cut(newest)}. So no start continues at the offsets of the one before: it reads from "
+            f"newest is {shortened(newest)}. So no start continues at the offsets of the one before: it reads from "
             f"auto.offset.reset.{tool} Examples: {named(names, 'group')}."
         ),
         action=(

@@ -17,13 +17,13 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.alerts.words import instant
-from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, Row, cut, named
+from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, Row, named
+from pipelines.gold.wording import shortened
 from schemas.controller_log import PartitionEventKind
 from schemas.coordinator_log import EventKind
 from schemas.states import Evidence, Pattern, Trigger
 from schemas.thresholds import MINUTE_MS
-from schemas.written import count, duration
+from schemas.written import count, duration, instant
 
 TOPIC = "__consumer_offsets"
 LASTING_MS = MINUTE_MS
@@ -317,7 +317,7 @@ def _action(incident: Sequence[_Sign]) -> str:
 
 def cut_reason(text: str) -> str:
     """Return an error's text for a sentence, at most 200 characters of it, without a final full stop."""
-    return cut(text) if len(text) > 200 else text.rstrip(".")
+    return shortened(text) if len(text) > 200 else text.rstrip(".")
 
 
 def _first(*times: int | None) -> int | None:

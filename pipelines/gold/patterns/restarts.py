@@ -43,7 +43,7 @@ def never_closed(facts: GroupFacts) -> Iterator[GroupFinding]:
     lost = _lost_ms(facts, silent)
     cost = (
         f" Each restart stopped its partitions for {amount(lost / 1000 / len(silent))} partition-seconds on average."
-        if (lost)
+        if lost
         else ""
     )
     is_logged = all(d.membership.evidence == Evidence.OBSERVED for d in silent)

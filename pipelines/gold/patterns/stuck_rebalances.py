@@ -13,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from pipelines.gold.alerts.words import instant
-from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, Row, Unsettled, cut, named
+from pipelines.gold.patterns.cluster_findings import ClusterFacts, ClusterFinding, Row, Unsettled, named
+from pipelines.gold.wording import shortened
 from schemas.coordinator_log import EventKind
 from schemas.rows import GenerationMemberRow
 from schemas.states import Evidence, GroupProtocol, GroupState, GroupType, Pattern, Trigger
 from schemas.thresholds import MINUTE_MS
-from schemas.written import count, duration
+from schemas.written import count, duration, instant
 
 OPEN_MS = MINUTE_MS
 """Least age of an open rebalance that is a row. The alert has its own limit (`stuck_seconds`)."""
@@ -169,11 +169,11 @@ def _for_leader(one: Unsettled, since: int) -> Wait:
     first = next((e["member_id"] for e in one.lines if e["event_kind"] in ADDED), None)
     member = next((m for m in one.members if elected and m["member_id"] == elected[-1]), None)
     if elected:
-        who, evidence = (_described([member]) if member else cut(elected[-1])), Evidence.OBSERVED
+        who, evidence = (_described([member]) if member else shortened(elected[-1])), Evidence.OBSERVED
     elif before is not None:
         member, who, evidence = before, f"{_described([before])} (the leader of the last generation)", Evidence.INFERRED
     elif first is not None:
-        who, evidence = f"{cut(first)} (the first that joined)", Evidence.INFERRED
+        who, evidence = f"{shortened(first)} (the first that joined)", Evidence.INFERRED
     else:
         who, evidence = "", Evidence.INFERRED
     says = f"It waits for its leader, {who or 'which is not known'}, to send the assignment."
@@ -234,11 +234,11 @@ def _named_in(line: Row) -> Iterable[str]:
 
 
 def _name(member: GenerationMemberRow) -> str:
-    return cut(member["group_instance_id"] or member["client_id"] or member["member_id"])
+    return shortened(member["group_instance_id"] or member["client_id"] or member["member_id"])
 
 
 def _described(members: Sequence[GenerationMemberRow]) -> str:
-    hosts = [f"{_name(m)} at {cut(m['client_host'])}" if m["client_host"] else _name(m) for m in members]
+    hosts = [f"{_name(m)} at {shortened(m['client_host'])}" if m["client_host"] else _name(m) for m in members]
     return named(hosts, "member")
 
 

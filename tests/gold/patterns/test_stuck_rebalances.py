@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from pipelines.gold.alerts.words import instant
 from schemas.silver import GENERATION_MEMBERS
+from schemas.written import instant
 from testing.alerts.rows import MINUTE, NOW
 from tests.gold.patterns.clusters import SECOND, Told
 
