@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from playwright.sync_api import TimeoutError  # noqa: A004 - Playwright's own name
 
 from dashboards.text import instant
 from tests.ui.browser.test_browser import PLOT, query
@@ -32,9 +33,41 @@ def drag(page, first, last):
     page.mouse.up()
 
 
+def until_drawn(page):
+    """Wait until the first figure shows the page's range and stays where it is."""
+    page.wait_for_function(
+        """() => {
+            const graph = document.querySelector('.js-plotly-plot'), range = document.querySelector('.moves')?.dataset;
+            const shown = graph?._fullLayout?.xaxis?._rl;
+            if (!shown || Math.abs(shown[0] - range.start) > 1 || Math.abs(shown[1] - range.end) > 1) return false;
+            const top = graph.getBoundingClientRect().top, before = window.__top;
+            window.__top = top;
+            return top === before;
+        }"""
+    )
+
+
+def double_click(page, leads_to):
+    """Double-click the first figure and wait for `leads_to`; a failure names the clicks that the page received."""
+    page.evaluate(
+        """() => {
+            window.__clicks = [];
+            document.addEventListener('mousedown', e => window.__clicks.push([
+                e.detail, e.target.className.baseVal ?? e.target.className, !!e.target.closest('.js-plotly-plot'),
+                JSON.stringify(history.state)]), true);
+        }"""
+    )
+    box = page.locator(".nsewdrag").first.bounding_box()
+    page.mouse.dblclick(box["x"] + 5, box["y"] + 8)
+    try:
+        page.wait_for_selector(leads_to)
+    except TimeoutError as error:
+        raise AssertionError(f"{page.url} after {page.evaluate('window.__clicks')} at {box}") from error
+
+
 def span(page):
-    told = page.locator(".moves")
-    return int(told.get_attribute("data-start")), int(told.get_attribute("data-end"))
+    described = page.locator(".moves")
+    return int(described.get_attribute("data-start")), int(described.get_attribute("data-end"))
 
 
 def test_a_typed_range_is_the_address_and_is_read_on_the_zones_clocks(reader, now):
@@ -105,11 +138,10 @@ def test_a_double_click_leads_back_to_what_was_shown_before_and_then_to_everythi
     drag(page, 0.2, 0.6)
     page.wait_for_url(re.compile(r"from=\d+"))
     until_shown(page, start=query(page)["from"])
-    box = page.locator(".nsewdrag").first.bounding_box()
-    page.mouse.dblclick(box["x"] + 5, box["y"] + 8)
-    page.wait_for_selector(".ranges .on:text-is('1 h')")
-    page.mouse.dblclick(box["x"] + 5, box["y"] + 8)
-    page.wait_for_selector(".ranges .on:text-is('all data')")
+    until_drawn(page)
+    double_click(page, ".ranges .on:text-is('1 h')")
+    until_drawn(page)
+    double_click(page, ".ranges .on:text-is('all data')")
 
 
 def test_a_drag_over_a_rebalance_shows_a_part_of_it_and_links_keep_the_range(watched, now):
@@ -178,8 +210,8 @@ def test_the_help_lists_every_key_and_gives_the_focus_back(watched):
     page.focus(".ranges a >> nth=1")
     page.keyboard.press("?")
     keys = page.evaluate("window.regroup.keys.map(each => each.does)")
-    told = page.inner_text("dialog")
-    assert all(does in told for does in keys)
+    described = page.inner_text("dialog")
+    assert all(does in described for does in keys)
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog", state="detached")
     assert "6 h" != page.evaluate("document.activeElement.textContent")
@@ -221,11 +253,11 @@ def test_focus_shows_what_was_pointed_at_with_some_time_around_it(watched):
         page.mouse.move(box["x"] + box["width"] * (1 - step / 400), box["y"] + box["height"] * 0.75)
         if page.locator(".hovertext").count():
             break
-    told = page.evaluate("[regroup.focus.start, regroup.focus.end]")
+    described = page.evaluate("[regroup.focus.start, regroup.focus.end]")
     page.keyboard.press("f")
     page.wait_for_url(re.compile(r"from=\d+"))
     first, last = int(query(page)["from"]), int(query(page)["to"])
-    assert whole[0] < first < told[0] <= told[1] < last
+    assert whole[0] < first < described[0] <= described[1] < last
     assert last - first < (whole[1] - whole[0]) / 4
 
 
